@@ -1,0 +1,23 @@
+// All that must be green before a change lands, in the order in which it fails fastest.
+import { spawnSync } from "node:child_process";
+
+const steps: [name: string, command: string, ...args: string[]][] = [
+  ["format and lint", "biome", "ci", "--error-on-warnings"],
+  ["generated code is fresh", "node", ".ci/check-generated.ts"],
+  ["types", "tsc", "-p", "."],
+  ["proto lint", "buf", "lint", "proto"],
+  ["proto format", "buf", "format", "--diff", "--exit-code", "proto"],
+  ["proto breaking", "node", ".ci/check-breaking.ts"],
+];
+
+for (const [name, command, ...args] of steps) {
+  const startedAt = performance.now();
+  process.stdout.write(`${name} … `);
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  process.stdout.write(status === 0 ? `ok (${seconds} s)\n` : "FAILED\n");
+  if (status !== 0) {
+    process.stdout.write(stdout + stderr);
+    process.exit(1);
+  }
+}

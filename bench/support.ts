@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import postgres from "postgres";
+import { startEmbeddedPostgres } from "../src/embedded/embedded-postgres.ts";
+import type { DatabaseAddress } from "../src/store/connect.ts";
+import { migrate } from "../src/store/migrate.ts";
+
+export type BenchDatabase = {
+  readonly address: DatabaseAddress;
+  readonly url: string;
+  readonly owner: postgres.Sql;
+  stop(): Promise<void>;
+};
+
+/** A PostgreSQL of the bench's own, as the server would run it: fsync on. */
+export async function startDatabase(): Promise<BenchDatabase> {
+  const dataDir = mkdtempSync(join(tmpdir(), "vx-bench-"));
+  const embedded = await startEmbeddedPostgres({ dataDir, say: () => undefined });
+  const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
+  await migrate({ ...socket, user: "postgres" });
+  const owner = postgres({ host: embedded.socketDir, username: "postgres", database: "postgres", max: 2 });
+  return {
+    address: { ...socket, user: "vx_app" },
+    url: `postgres:///postgres?host=${encodeURIComponent(embedded.socketDir)}&user=postgres`,
+    owner,
+    stop: async () => {
+      await owner.end();
+      await embedded.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Keys on a plan whose limit nobody reaches: their fingerprints, in hex. */
+export async function createKeys(owner: postgres.Sql, count: number): Promise<string[]> {
+  await owner`INSERT INTO vx.plans VALUES ('bench', 1000000, 1000000) ON CONFLICT DO NOTHING`;
+  await owner`
+    INSERT INTO vx.accounts (lane, id, name, plan, created_at)
+    SELECT vx.lane_of('acct_' || i), 'acct_' || i, 'bench', 'bench', now() FROM generate_series(1, ${count}::int) i`;
+  // Drawn until they fall into the lane of their account, as the server does.
+  await owner`
+    INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end, created_at)
+    SELECT a.lane, f.fingerprint, k.id, a.id, 'bench', 'bench', 7, 'abcd', 'wxyz', now()
+    FROM vx.accounts a,
+    LATERAL (SELECT sha256(convert_to(a.id || '-' || j, 'UTF8')) AS fingerprint FROM generate_series(1, 4000) j
+             WHERE get_byte(sha256(convert_to(a.id || '-' || j, 'UTF8')), 0) & 63 = a.lane LIMIT 1) f,
+    LATERAL (SELECT 'key_' || a.id || '-' || j AS id FROM generate_series(1, 4000) j
+             WHERE vx.lane_of('key_' || a.id || '-' || j) = a.lane LIMIT 1) k`;
+  await owner`ANALYZE`;
+  const rows = await owner<{ hex: string }[]>`SELECT encode(fingerprint, 'hex') AS hex FROM vx.keys`;
+  return rows.map(({ hex }) => hex);
+}
+
+export type Program = {
+  readonly pid: number;
+  /** The next line of its output that matches. */
+  next(pattern: RegExp): Promise<string>;
+  stop(): Promise<void>;
+};
+
+/** Starts a program of ours. */
+export function startProgram(script: string[], env: Record<string, string>): Program {
+  const child = spawn(process.execPath, script, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    pid: child.pid ?? 0,
+    next: async (pattern) => {
+      for (let line = await lines.next(); line.done !== true; line = await lines.next()) {
+        const found = pattern.exec(line.value);
+        if (found) return found[1] ?? found[0];
+      }
+      throw new Error(`${script[0]} ended without a line like ${pattern}`);
+    },
+    stop: () => stopProgram(child),
+  };
+}
+
+async function stopProgram(child: ChildProcess): Promise<void> {
+  child.kill("SIGTERM");
+  if (child.exitCode === null) await once(child, "exit");
+}
+
+/** Resident memory of a process in MiB (Linux). */
+export function residentMib(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1024;
+}
+
+/** Runs callers side by side for the given time; each calls again as soon as its call is answered. */
+export async function hammer(
+  callers: number,
+  seconds: number,
+  call: (caller: number) => Promise<unknown>,
+): Promise<Load> {
+  const latencies: number[] = [];
+  const startedAt = performance.now();
+  const until = startedAt + seconds * 1000;
+  await Promise.all(
+    Array.from({ length: callers }, async (_, caller) => {
+      for (let at = performance.now(); at < until; ) {
+        await call(caller);
+        const now = performance.now();
+        latencies.push(now - at);
+        at = now;
+      }
+    }),
+  );
+  latencies.sort((a, b) => a - b);
+  const at = (share: number) =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+  return {
+    perSecond: (latencies.length / (performance.now() - startedAt)) * 1000,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+  };
+}
+
+export type Load = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number };
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+/** One line of the result: what was measured, and the floor or ceiling it is held against, if any. */
+export type Figure = {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+};

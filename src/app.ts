@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { loadOrCreateAdminToken } from "./admin-token.ts";
+import type { Config } from "./config.ts";
+import { drawKey } from "./domain/api-key.ts";
+import { typeIds } from "./domain/ids.ts";
+import type { Log } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import { createOperatorServer } from "./operator-server.ts";
+import { type PreparedDatabase, prepareDatabase } from "./prepare-database.ts";
+import { createPublicServer, shutdownReason } from "./public-server.ts";
+import { demoText, seedDemo } from "./seed-demo.ts";
+import type { Deps } from "./services/deps.ts";
+import { StartError } from "./start-error.ts";
+import { Admitter } from "./store/admit.ts";
+import type { DatabaseAddress } from "./store/connect.ts";
+import { Database } from "./store/database.ts";
+import { DatabaseMonitor } from "./store/monitor.ts";
+import type { Listener } from "./transport/listener.ts";
+import { startWorkers, type Workers } from "./workers.ts";
+
+const STATEMENT_TIMEOUT_MS = 5_000;
+const MAX_WAITING_ADMISSIONS = 16_384;
+const MAX_STATEMENTS = 2_048;
+/** How long running calls may go on after a stop was asked for. */
+const DRAIN_MS = 30_000;
+
+export type AppOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  /** One line for the person at the terminal. */
+  readonly say: (line: string) => void;
+};
+
+/** A process that can be stopped: the whole app, or one worker of it. */
+export type Running = { readonly url: string; readonly adminUrl: string; stop(): Promise<void> };
+
+/** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
+export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
+  const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
+  const prepared = await prepareDatabase(config, say);
+  const closers: (() => Promise<void>)[] = [() => prepared.stop()];
+  const stop = async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  };
+  try {
+    const parts = createParts(config, log, prepared.address, prepared.role, prepared);
+    closers.push(() => parts.close());
+    const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
+
+    let workers: Workers | undefined;
+    let publicAddress: AddressInfo;
+    if (config.workers === 1) {
+      const server = createPublicServer({ ...parts, config, log });
+      closers.push(() => parts.drain(server));
+      publicAddress = await open(server, config.host);
+    } else {
+      workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
+      closers.push(() => (workers as Workers).stop());
+      publicAddress = workers.address;
+    }
+
+    const readMetrics = () =>
+      workers ? workers.readMetrics(parts.metrics.registry) : parts.metrics.registry.metrics();
+    const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
+    closers.push(() => parts.drain(operator));
+    const adminAddress = await open(operator, config.adminHost);
+
+    const url = urlOf(config.tls ? "https" : "http", publicAddress);
+    if (demoKey !== undefined) say(demoText(demoKey, url));
+    return { url, adminUrl: urlOf("http", adminAddress), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Starts the public listener alone, on a database that is prepared: what a worker does. */
+export async function startWorker(
+  config: Config,
+  log: Log,
+  database: { address: DatabaseAddress; role: string },
+) {
+  const parts = createParts(config, log, database.address, database.role, undefined);
+  const server = createPublicServer({ ...parts, config, log });
+  const address = await open(server, config.host);
+  const stop = async () => {
+    await parts.drain(server);
+    await parts.close();
+  };
+  return { address, registry: parts.metrics.registry, stop };
+}
+
+/** What both listeners are made of. */
+function createParts(
+  config: Config,
+  log: Log,
+  address: DatabaseAddress,
+  role: string,
+  prepared: PreparedDatabase | undefined,
+) {
+  const metrics = createMetrics();
+  const common = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, role, maxStatements: MAX_STATEMENTS };
+  const database = new Database(address, { ...common, connections: config.databaseConnections, name: "vx" });
+  // Admission has connections of its own: nothing slow can stand before it.
+  const admission = new Database(address, {
+    ...common,
+    connections: config.admissionPipelines,
+    name: "vx admission",
+  });
+  const admitter = new Admitter(admission, {
+    pipelines: config.admissionPipelines,
+    maxWaiting: MAX_WAITING_ADMISSIONS,
+    onBatch: (size) => metrics.batchSize.observe({ lane: "admission" }, size),
+  });
+  metrics.gauge("vx_lane_queue_depth", "Calls that wait for the next admission batch.", () => admitter.depth);
+  metrics.gauge(
+    "vx_database_connections",
+    "Connections of the pool for single statements.",
+    () => database.connections,
+  );
+  metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
+
+  const monitor = new DatabaseMonitor(database, (reachable, error) => {
+    if (reachable) log.info("the database is back");
+    else log.error({ err: error }, "the database cannot be reached");
+  });
+  monitor.start(async () => {
+    await prepared?.revive();
+  });
+  const shutdown = new AbortController();
+  let draining = false;
+  const readiness = {
+    isReady: () => monitor.reachable && !draining,
+    watch: (listener: () => void) => monitor.watch(listener),
+  };
+  const deps: Deps = { database, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
+
+  return {
+    deps,
+    admitter,
+    metrics,
+    readiness,
+    shutdown: shutdown.signal,
+    drain: async (listener: Listener) => {
+      draining = true;
+      monitor.announce();
+      await listener.close(DRAIN_MS);
+      shutdown.abort(shutdownReason());
+    },
+    close: async () => {
+      monitor.stop();
+      await Promise.all([database.close(), admission.close()]);
+    },
+  };
+}
+
+async function open(listener: Listener, host: string): Promise<AddressInfo> {
+  try {
+    return await listener.open();
+  } catch (error) {
+    const { code, message, port } = error as NodeJS.ErrnoException & { port?: number };
+    throw new StartError(
+      code === "EADDRINUSE" ? `port ${port} on ${host} is in use by another program` : message,
+    );
+  }
+}
+
+function urlOf(scheme: string, { address, port, family }: AddressInfo): string {
+  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}

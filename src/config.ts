@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { z } from "zod";
+
+/** All settings, read once at start. */
+export type Config = {
+  readonly databaseUrl: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  readonly adminToken: string | undefined;
+  readonly dataDir: string;
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly workers: number;
+  readonly logLevel: LogLevel;
+  readonly seedDemo: boolean;
+  readonly maxBodyBytes: number;
+  readonly authFailuresPerMinute: number;
+  readonly admissionPipelines: number;
+  readonly databaseConnections: number;
+};
+
+/** One line per wrong setting. */
+export class ConfigError extends Error {}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const text = z.string().min(1);
+const flag = z.enum(["0", "1"]).transform((value) => value === "1");
+
+const schema = z.object({
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+    .optional(),
+  VX_HOST: text.default("127.0.0.1"),
+  PORT: port.default(8080),
+  VX_ADMIN_HOST: text.default("127.0.0.1"),
+  VX_ADMIN_PORT: port.default(8081),
+  VX_ADMIN_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,512}$/, "must have 16 to 512 visible ASCII characters")
+    .optional(),
+  VX_DATA_DIR: text.default(".vx"),
+  VX_TLS_CERT: text.optional(),
+  VX_TLS_KEY: text.optional(),
+  VX_WORKERS: count(1, 64).default(1),
+  VX_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
+  VX_SEED_DEMO: flag.optional(),
+  VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
+  VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
+  VX_ADMISSION_PIPELINES: count(1, 64).default(2),
+  VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
+});
+
+/** Reads the settings from the environment; an empty value counts as unset. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(set);
+  if (!parsed.success) {
+    throw new ConfigError(
+      parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"),
+    );
+  }
+  const values = parsed.data;
+  return Object.freeze({
+    databaseUrl: values.DATABASE_URL,
+    host: values.VX_HOST,
+    port: values.PORT,
+    adminHost: values.VX_ADMIN_HOST,
+    adminPort: values.VX_ADMIN_PORT,
+    adminToken: values.VX_ADMIN_TOKEN,
+    dataDir: resolve(values.VX_DATA_DIR),
+    tls: readTls(values.VX_TLS_CERT, values.VX_TLS_KEY),
+    workers: values.VX_WORKERS,
+    logLevel: values.VX_LOG_LEVEL,
+    seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,
+    maxBodyBytes: values.VX_MAX_BODY_BYTES,
+    authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
+    admissionPipelines: values.VX_ADMISSION_PIPELINES,
+    databaseConnections: values.VX_DATABASE_CONNECTIONS,
+  });
+}
+
+function readTls(cert: string | undefined, key: string | undefined): Config["tls"] {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined)
+    throw new ConfigError("VX_TLS_CERT and VX_TLS_KEY belong together");
+  return { cert: readFile("VX_TLS_CERT", cert), key: readFile("VX_TLS_KEY", key) };
+}
+
+function readFile(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new ConfigError(`${name}: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,69 @@
+import { hash } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { type Lane, laneOfFingerprint } from "./lane.ts";
+
+/** What the secret scanners of the world look for. */
+export const KEY_PREFIX = "vx_live_";
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const RANDOM_LENGTH = 32;
+const CHECKSUM_LENGTH = 6;
+const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+
+export type NewKey = {
+  /** The full key: handed to its owner once, stored nowhere. */
+  readonly secret: string;
+  /** SHA-256 of the full key, in hex. */
+  readonly fingerprint: string;
+  readonly visibleStart: string;
+  readonly visibleEnd: string;
+};
+
+/** Draws a key whose fingerprint falls into the lane; about 64 tries. */
+export function drawKey(lane: Lane, randomBytes: (size: number) => Uint8Array): NewKey {
+  for (;;) {
+    const random = drawBase62(RANDOM_LENGTH, randomBytes);
+    const secret = `${KEY_PREFIX}${random}${checksum(random)}`;
+    const fingerprint = fingerprintOf(secret);
+    if (laneOfFingerprint(fingerprint) === lane) {
+      return { secret, fingerprint, visibleStart: random.slice(0, 4), visibleEnd: secret.slice(-4) };
+    }
+  }
+}
+
+/** Whether the text can be a key at all. A mistyped or made-up key fails here and costs no look-up. */
+export function isWellFormedKey(text: string): boolean {
+  if (!SHAPE.test(text)) return false;
+  const body = text.slice(KEY_PREFIX.length);
+  return checksum(body.slice(0, RANDOM_LENGTH)) === body.slice(RANDOM_LENGTH);
+}
+
+export function fingerprintOf(secret: string): string {
+  return hash("sha256", secret, "hex");
+}
+
+/** The form in which a key may be shown. */
+export function maskKey(visibleStart: string, visibleEnd: string): string {
+  return `${KEY_PREFIX}${visibleStart}…${visibleEnd}`;
+}
+
+function checksum(random: string): string {
+  let value = crc32(random);
+  let text = "";
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    text = ALPHABET.charAt(value % 62) + text;
+    value = Math.floor(value / 62);
+  }
+  return text;
+}
+
+function drawBase62(length: number, randomBytes: (size: number) => Uint8Array): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      // 248 is the largest multiple of 62 in a byte: the rest would make some characters likelier.
+      if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % 62);
+    }
+  }
+  return text;
+}

@@ -1,0 +1,181 @@
+/** The one table of errors: each reason with its gRPC code, its REST status, its class and its text. */
+
+export type GrpcCode =
+  | "INVALID_ARGUMENT"
+  | "DEADLINE_EXCEEDED"
+  | "NOT_FOUND"
+  | "PERMISSION_DENIED"
+  | "RESOURCE_EXHAUSTED"
+  | "FAILED_PRECONDITION"
+  | "ABORTED"
+  | "UNIMPLEMENTED"
+  | "INTERNAL"
+  | "UNAVAILABLE"
+  | "UNAUTHENTICATED";
+
+export type ErrorType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "permission_error"
+  | "billing_error"
+  | "rate_limit_error"
+  | "api_error";
+
+type Row = {
+  readonly code: GrpcCode;
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly message: string;
+};
+
+export const ERRORS = {
+  invalid_argument: row("INVALID_ARGUMENT", 400, "invalid_request_error", "The request is not valid."),
+  missing_api_key: row(
+    "UNAUTHENTICATED",
+    401,
+    "authentication_error",
+    "No API key was sent. Send it in the header 'Authorization: Bearer <API_KEY>'.",
+  ),
+  invalid_api_key: row(
+    "UNAUTHENTICATED",
+    401,
+    "authentication_error",
+    "The API key is not valid. Check that it was copied whole.",
+  ),
+  revoked_api_key: row(
+    "UNAUTHENTICATED",
+    401,
+    "authentication_error",
+    "The API key was revoked. Create another one.",
+  ),
+  expired_api_key: row(
+    "UNAUTHENTICATED",
+    401,
+    "authentication_error",
+    "The API key has expired. Create another one.",
+  ),
+  invalid_operator_token: row(
+    "UNAUTHENTICATED",
+    401,
+    "authentication_error",
+    "The operator token is missing or wrong. It is the value of VX_ADMIN_TOKEN, or the file 'admin-token' in the data folder.",
+  ),
+  insufficient_balance: row(
+    "FAILED_PRECONDITION",
+    402,
+    "billing_error",
+    "The balance is not sufficient. Top up the account.",
+  ),
+  insufficient_scope: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The API key lacks the scope this call needs.",
+  ),
+  not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is nothing at this address."),
+  method_not_allowed: row(
+    "UNIMPLEMENTED",
+    405,
+    "invalid_request_error",
+    "This address does not take this HTTP method.",
+  ),
+  key_limit_reached: row(
+    "FAILED_PRECONDITION",
+    409,
+    "invalid_request_error",
+    "The account has as many active keys as its plan allows.",
+  ),
+  request_too_large: row(
+    "RESOURCE_EXHAUSTED",
+    413,
+    "invalid_request_error",
+    "The request body is too large.",
+  ),
+  unsupported_media_type: row(
+    "INVALID_ARGUMENT",
+    415,
+    "invalid_request_error",
+    "This content type is not understood here.",
+  ),
+  idempotency_key_reused: row(
+    "INVALID_ARGUMENT",
+    422,
+    "invalid_request_error",
+    "The idempotency key was used before, with another request.",
+  ),
+  rate_limit_exceeded: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "The per-minute request limit of the key is exceeded. Wait until the next minute begins.",
+  ),
+  too_many_failed_authentications: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "Too many calls with unknown keys came from this address. Wait until the next minute begins.",
+  ),
+  internal: row(
+    "INTERNAL",
+    500,
+    "api_error",
+    "Something went wrong on our side. The request id helps us find it.",
+  ),
+  unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This operation is not available yet."),
+  unavailable: row(
+    "UNAVAILABLE",
+    503,
+    "api_error",
+    "The service cannot take calls at the moment. Try again shortly.",
+  ),
+  overloaded: row("UNAVAILABLE", 503, "api_error", "The service is overloaded. Try again shortly."),
+  deadline_exceeded: row("DEADLINE_EXCEEDED", 504, "api_error", "The call took longer than its deadline."),
+} as const satisfies Record<string, Row>;
+
+export type Reason = keyof typeof ERRORS;
+
+export type FieldViolation = { readonly field: string; readonly description: string };
+
+export type DomainErrorOptions = {
+  /** For the caller; the table's text if left out. */
+  readonly message?: string | undefined;
+  /** For the log only. */
+  readonly cause?: unknown;
+  readonly fields?: readonly FieldViolation[];
+  /** Facts a program can act on, such as a balance. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly retryAfterSeconds?: number;
+};
+
+/** The only error that services and the store throw on purpose. */
+export class DomainError extends Error {
+  readonly reason: Reason;
+  readonly fields: readonly FieldViolation[];
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(reason: Reason, options: DomainErrorOptions = {}) {
+    super(options.message ?? ERRORS[reason].message, { cause: options.cause });
+    this.name = "DomainError";
+    this.reason = reason;
+    this.fields = options.fields ?? [];
+    this.metadata = options.metadata ?? {};
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  /** A 400 that names the field. */
+  static ofField(field: string, description: string): DomainError {
+    return new DomainError("invalid_argument", {
+      message: `${field}: ${description}`,
+      fields: [{ field, description }],
+    });
+  }
+}
+
+export function isReason(text: string): text is Reason {
+  return Object.hasOwn(ERRORS, text);
+}
+
+function row(code: GrpcCode, status: number, type: ErrorType, message: string): Row {
+  return { code, status, type, message };
+}

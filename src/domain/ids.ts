@@ -1,0 +1,23 @@
+import { typeid } from "typeid-js";
+import { type Lane, laneOfId } from "./lane.ts";
+
+/** Ids sort by the time they were made at, which is what lists and page tokens rely on. */
+export type Ids = {
+  account(): string;
+  /** Falls into the lane of its account, so the id alone says where the key is. */
+  key(lane: Lane): string;
+  entry(): string;
+  request(): string;
+};
+
+export const typeIds: Ids = {
+  account: () => typeid("acct").toString(),
+  key: (lane) => {
+    for (;;) {
+      const id = typeid("key").toString();
+      if (laneOfId(id) === lane) return id;
+    }
+  },
+  entry: () => typeid("led").toString(),
+  request: () => typeid("req").toString(),
+};

@@ -1,0 +1,37 @@
+import { DomainError } from "./errors.ts";
+
+const DEFAULT_PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 1000;
+
+export type Page = {
+  readonly size: number /** Where the page before ended; empty for the first page. */;
+  readonly after: string;
+};
+
+/** Larger sizes are coerced; a token nobody was given is an error. Negative sizes never get here. */
+export function readPage(request: { pageSize: number; pageToken: string }): Page {
+  const size = request.pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(request.pageSize, MAX_PAGE_SIZE);
+  if (request.pageToken === "") return { size, after: "" };
+  const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
+  if (!/^1:[0-9a-z_]+$/.test(text) || encodeToken(text.slice(2)) !== request.pageToken) throw badToken();
+  return { size, after: text.slice(2) };
+}
+
+/** Splits what a query for one row more than the page returned. */
+export function cutPage<Row>(
+  rows: Row[],
+  page: Page,
+  position: (row: Row) => string,
+): { rows: Row[]; nextPageToken: string } {
+  const last = rows[page.size - 1];
+  if (rows.length <= page.size || last === undefined) return { rows, nextPageToken: "" };
+  return { rows: rows.slice(0, page.size), nextPageToken: encodeToken(position(last)) };
+}
+
+export function badToken(): DomainError {
+  return DomainError.ofField("page_token", "is not a token of this list");
+}
+
+function encodeToken(position: string): string {
+  return Buffer.from(`1:${position}`, "utf8").toString("base64url");
+}

@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { copyBinaries } from "./binary-copy.ts";
+import { findBinaryPackage, makeLibraryLinks } from "./binary-package.ts";
+import { EmbeddedPostgresError, unless } from "./error.ts";
+import type { Placement } from "./placement.ts";
+import { lastLines, type Outcome, runProgram } from "./run-program.ts";
+
+export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
+
+/** Binaries that the server user can really run: those of the package, or else a copy. */
+export async function prepareBinaries(place: Placement, say: (line: string) => void): Promise<Binaries> {
+  const found = await findBinaryPackage();
+  const linked = await unless(
+    ["EACCES", "EPERM", "EROFS"],
+    makeLibraryLinks(found.root).then(() => true),
+  );
+  if (linked === true) {
+    const version = await tryVersion(found.root, place);
+    if (version.ok) return binariesIn(found.root, version);
+    // Not a matter of who runs it, so a copy would not run either.
+    if (!place.user.switched) throw doesNotRun(version);
+  }
+  // Here either the folder is closed to the server user, or links cannot be made in it.
+  const folder = linked === true ? place.systemHome : place.home;
+  const why = reason(linked === true, found.root, place);
+  const root = await copyBinaries(found, folder, (copy) => {
+    say(`the PostgreSQL binaries were copied to ${copy}, because ${why}`);
+  });
+  const version = await tryVersion(root, place);
+  if (!version.ok) throw doesNotRun(version);
+  return binariesIn(root, version);
+}
+
+function reason(isClosed: boolean, root: string, place: Placement): string {
+  return isClosed ? `uid ${place.user.uid} cannot reach ${root}` : `${root} cannot be written to`;
+}
+
+function tryVersion(root: string, place: Placement): Promise<Outcome> {
+  return runProgram(place.user, join(root, "native", "bin", "postgres"), ["-V"]);
+}
+
+function doesNotRun(outcome: Outcome): EmbeddedPostgresError {
+  const why = lastLines(outcome.output, 2);
+  return new EmbeddedPostgresError(
+    `the embedded PostgreSQL does not run on this machine (${why}): set DATABASE_URL to a PostgreSQL of your own`,
+  );
+}
+
+function binariesIn(root: string, version: Outcome): Binaries {
+  const major = /(\d+)\./.exec(version.output)?.[1];
+  if (major === undefined) throw new EmbeddedPostgresError(`not a PostgreSQL version: ${version.output}`);
+  const folder = join(root, "native", "bin");
+  return { postgres: join(folder, "postgres"), initdb: join(folder, "initdb"), major };
+}

@@ -1,0 +1,77 @@
+import { chmod, constants, copyFile, lstat, mkdir, readdir, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type BinaryPackage, makeLibraryLinks } from "./binary-package.ts";
+import { unless } from "./error.ts";
+import {
+  dropTemporary,
+  makeOpenFolder,
+  makeTemporarySibling,
+  moveIntoPlace,
+  removeAbandonedSiblings,
+} from "./folder.ts";
+
+/** A copy of the package below `folder`, made if it is missing, or not whole. Returns its root. */
+export async function copyBinaries(
+  from: BinaryPackage,
+  folder: string,
+  onCopied: (root: string) => void,
+): Promise<string> {
+  const root = join(folder, `binaries-${from.version}`);
+  await removeAbandonedSiblings(root);
+  const files = await listFiles(from.root);
+  if (await isWhole(from.root, root, files)) {
+    await makeLibraryLinks(root);
+    return root;
+  }
+  await makeOpenFolder(folder);
+  const temporary = await makeTemporarySibling(root, 0o755);
+  try {
+    for (const file of files) await copyReadable(join(from.root, file), join(temporary, file));
+    await makeLibraryLinks(temporary);
+    if (!(await isWhole(from.root, root, files))) await moveAside(root);
+    if (await moveIntoPlace(temporary, root)) onCopied(root);
+  } catch (error) {
+    await dropTemporary(temporary);
+    throw error;
+  }
+  return root;
+}
+
+/** Static libraries are for linking other programs. */
+async function listFiles(root: string): Promise<string[]> {
+  const entries = await readdir(join(root, "native"), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".a"));
+  return files.map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+}
+
+async function isWhole(from: string, to: string, files: readonly string[]): Promise<boolean> {
+  const same = await Promise.all(
+    files.map(async (file) => {
+      const copy = await unless(["ENOENT", "ENOTDIR"], lstat(join(to, file)));
+      return copy?.isFile() === true && copy.size === (await lstat(join(from, file))).size;
+    }),
+  );
+  return same.every(Boolean);
+}
+
+/** Readable for everyone, whatever the umask of the installation was: that is what the copy is for. */
+async function copyReadable(from: string, to: string): Promise<void> {
+  const folders: string[] = [];
+  for (let folder = dirname(to); await isMissing(folder); folder = dirname(folder)) folders.unshift(folder);
+  for (const folder of folders) {
+    await mkdir(folder);
+    await chmod(folder, 0o755);
+  }
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o755);
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return (await unless(["ENOENT"], lstat(path))) === undefined;
+}
+
+async function moveAside(root: string): Promise<void> {
+  const aside = await makeTemporarySibling(root, 0o700);
+  await unless(["ENOENT"], rename(root, join(aside, "broken")));
+  await dropTemporary(aside);
+}

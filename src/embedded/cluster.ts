@@ -1,0 +1,105 @@
+import { chmod, chown, constants, lstat, open, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Binaries } from "./binaries.ts";
+import { EmbeddedPostgresError, unless } from "./error.ts";
+import {
+  dropTemporary,
+  makeTemporarySibling,
+  moveIntoPlace,
+  removeAbandonedSiblings,
+  replaceServerFile,
+} from "./folder.ts";
+import type { Placement } from "./placement.ts";
+import { lastLines, runProgram } from "./run-program.ts";
+import { ownUid } from "./server-user.ts";
+import { hostBasedAuthentication } from "./settings.ts";
+
+/** After this the cluster exists, is whole, is ours and fits the binaries. */
+export async function ensureCluster(place: Placement, binaries: Binaries, say: (line: string) => void) {
+  await removeAbandonedSiblings(place.clusterDir);
+  if (!(await clusterExists(place))) {
+    say(`creating the database in ${place.clusterDir} (first start only) …`);
+    await createCluster(place, binaries);
+  }
+  await checkCluster(place, binaries);
+}
+
+async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
+  const entry = await unless(["ENOENT"], lstat(clusterDir));
+  if (entry === undefined) return false;
+  if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${clusterDir} is not a folder: move it away`);
+  // Closed to us: checkCluster says whose it is.
+  const names = await unless(["EACCES"], readdir(clusterDir));
+  return names?.length !== 0;
+}
+
+/** Who it belongs to can be told to a user before anything is run, so it comes first. */
+export async function checkOwner({ home, clusterDir, user }: Placement): Promise<void> {
+  const entry = await unless(["ENOENT"], lstat(clusterDir));
+  if (entry === undefined || entry.uid === user.uid) return;
+  if (ownUid() === 0) {
+    throw new EmbeddedPostgresError(
+      `the database in ${clusterDir} belongs to root, as whom PostgreSQL does not run: chown -R ${user.uid}:${user.gid} ${clusterDir}`,
+    );
+  }
+  throw new EmbeddedPostgresError(
+    `the database in ${clusterDir} belongs to uid ${entry.uid}, but this is uid ${ownUid()}: start as that user or as root, ` +
+      `or stop it and hand it over with "sudo chown -R ${user.uid}:${user.gid} ${home}"`,
+  );
+}
+
+async function checkCluster({ clusterDir }: Placement, binaries: Binaries): Promise<void> {
+  const version = (await unless(["ENOENT"], readFile(join(clusterDir, "PG_VERSION"), "utf8")))?.trim();
+  if (version === undefined) {
+    throw new EmbeddedPostgresError(`${clusterDir} is not a PostgreSQL data folder: move it away`);
+  }
+  if (version !== binaries.major) {
+    throw new EmbeddedPostgresError(
+      `the database in ${clusterDir} was made by PostgreSQL ${version}, but this is ${binaries.major}: ` +
+        `upgrade it with pg_upgrade, or move it away to start with an empty one`,
+    );
+  }
+  // A copy or a checkout may have widened it, and then PostgreSQL refuses to start.
+  if (((await lstat(clusterDir)).mode & 0o777) !== 0o700) await chmod(clusterDir, 0o700);
+}
+
+async function createCluster(place: Placement, binaries: Binaries): Promise<void> {
+  const { clusterDir, user } = place;
+  const folder = await makeTemporarySibling(clusterDir, 0o700);
+  try {
+    if (user.switched) await chown(folder, user.uid, user.gid);
+    await initdb(place, binaries, [
+      ...["-D", folder, "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-instructions"],
+      ...["--auth-local=trust", "--auth-host=reject", "--no-sync"],
+    ]);
+    await replaceServerFile(join(folder, "pg_hba.conf"), hostBasedAuthentication, user);
+    await includeSettings(join(folder, "postgresql.conf"));
+    // One fsync per file, 0.1 s. syncfs takes 0.02 s on an idle disk, but right after `npm ci` it also waits
+    // for everything that npm has written: 0.5 s for 1 GB.
+    await initdb(place, binaries, ["-D", folder, "--sync-only"]);
+    await moveIntoPlace(folder, clusterDir);
+  } catch (error) {
+    await dropTemporary(folder);
+    throw error;
+  }
+}
+
+async function initdb({ user }: Placement, binaries: Binaries, args: readonly string[]): Promise<void> {
+  const outcome = await runProgram(user, binaries.initdb, args);
+  if (outcome.ok) return;
+  if (outcome.output.includes("could not look up effective user ID")) {
+    throw new EmbeddedPostgresError(
+      `uid ${user.uid} has no name on this machine, which PostgreSQL needs: add it to /etc/passwd, or set DATABASE_URL`,
+    );
+  }
+  throw new EmbeddedPostgresError(`the database could not be created: ${lastLines(outcome.output)}`);
+}
+
+async function includeSettings(path: string): Promise<void> {
+  const file = await open(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+  try {
+    await file.writeFile("\ninclude 'vx.conf'\n");
+  } finally {
+    await file.close();
+  }
+}

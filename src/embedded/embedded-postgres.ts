@@ -1,0 +1,92 @@
+import { rmdir } from "node:fs/promises";
+import { type Binaries, prepareBinaries } from "./binaries.ts";
+import { checkOwner, ensureCluster } from "./cluster.ts";
+import { EmbeddedPostgresError, errnoOf } from "./error.ts";
+import { choosePlacement, type Placement } from "./placement.ts";
+import { bringUp } from "./postmaster.ts";
+import { stopPostmaster } from "./shutdown.ts";
+
+export { EmbeddedPostgresError } from "./error.ts";
+
+export type EmbeddedPostgres = {
+  /** Folder of the unix socket; the port number in its name is 5432. */
+  readonly socketDir: string;
+  /** The PostgreSQL data folder. */
+  readonly clusterDir: string;
+  readonly logDir: string;
+  /** True if the postmaster was already running (left by a server that was killed) and was taken over. */
+  readonly adopted: boolean;
+  /** Starts the postmaster again if it has died. Concurrent calls are one. */
+  ensureRunning(): Promise<void>;
+  /** Fast shutdown; nothing of ours is left behind. */
+  stop(): Promise<void>;
+};
+
+export type EmbeddedOptions = {
+  readonly dataDir: string;
+  /** One line for the person at the terminal. */
+  readonly say: (line: string) => void;
+};
+
+export async function startEmbeddedPostgres({ dataDir, say }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  return actionable(async () => {
+    const place = await choosePlacement(dataDir, say);
+    await checkOwner(place);
+    const binaries = await prepareBinaries(place, say);
+    await ensureCluster(place, binaries, say);
+    const { adopted } = await bringUp(place, binaries, say);
+    return supervise(place, binaries, adopted, say);
+  });
+}
+
+function supervise(
+  place: Placement,
+  binaries: Binaries,
+  adopted: boolean,
+  say: (line: string) => void,
+): EmbeddedPostgres {
+  let starting: Promise<void> | undefined;
+  let stopping: Promise<void> | undefined;
+
+  async function start(): Promise<void> {
+    try {
+      await actionable(() => bringUp(place, binaries, say));
+    } finally {
+      starting = undefined;
+    }
+  }
+
+  async function stop(): Promise<void> {
+    await starting?.catch(() => undefined);
+    await actionable(() => stopPostmaster(place));
+    // Not empty if a server that started in this moment uses it already.
+    if (place.hasTemporarySocketDir) await rmdir(place.socketDir).catch(() => undefined);
+  }
+
+  return {
+    socketDir: place.socketDir,
+    clusterDir: place.clusterDir,
+    logDir: place.logDir,
+    adopted,
+    async ensureRunning() {
+      if (stopping !== undefined) throw new EmbeddedPostgresError("the embedded database was stopped");
+      starting ??= start();
+      await starting;
+    },
+    async stop() {
+      stopping ??= stop();
+      await stopping;
+    },
+  };
+}
+
+/** A full disk or a closed folder is for a person to act on; anything without an errno is a fault of ours. */
+async function actionable<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof EmbeddedPostgresError || errnoOf(error) === undefined) throw error;
+    const text = error instanceof Error ? error.message : String(error);
+    throw new EmbeddedPostgresError(`the embedded database cannot be used: ${text}`, { cause: error });
+  }
+}

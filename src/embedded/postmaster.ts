@@ -1,0 +1,101 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import type { Binaries } from "./binaries.ts";
+import { EmbeddedPostgresError } from "./error.ts";
+import { makeServerFolder, replaceServerFile } from "./folder.ts";
+import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
+import type { Placement } from "./placement.ts";
+import { programEnvironment } from "./run-program.ts";
+import { identity } from "./server-user.ts";
+import { settingsText } from "./settings.ts";
+import { endOrphans, stopPostmaster } from "./shutdown.ts";
+import { askSocket } from "./socket.ts";
+import { openStartLog, pruneLogs, reasonIn } from "./start-log.ts";
+import { type Patience, patience } from "./wait.ts";
+
+const startMs = 60_000;
+const againMs = 50;
+
+/** Ends when a postmaster of this cluster takes connections: one that was there already, or a new one. */
+export async function bringUp(
+  place: Placement,
+  binaries: Binaries,
+  say: (line: string) => void,
+): Promise<{ adopted: boolean }> {
+  const wait = patience(
+    startMs,
+    () => say("waiting for the database, which is recovering from a crash or being stopped …"),
+    () => new EmbeddedPostgresError(tookTooLong(place)),
+  );
+  for (;;) {
+    const running = await findPostmaster(place);
+    if (running === undefined) {
+      if ((await launchPostmaster(place, binaries, wait)) === "ready") return { adopted: false };
+      await wait.pause(againMs);
+    } else if (running.status === "ready") {
+      const answer = running.socketDir === place.socketDir ? await askSocket(place.socketDir) : "refuses";
+      if (answer === "answers") return { adopted: true };
+      // It is dying, or its socket was deleted, or lies where the data folder was before.
+      if (answer === "refuses") await stopPostmaster(place);
+    }
+    await wait.pause();
+  }
+}
+
+function tookTooLong({ clusterDir, logDir }: Placement): string {
+  const seconds = startMs / 1000;
+  return `the database in ${clusterDir} was not ready after ${seconds} s; if it is recovering it goes on, so start again later (its log is in ${logDir})`;
+}
+
+/** "again": another start was first, or the shared memory of a killed postmaster is not free yet. */
+async function launchPostmaster(
+  place: Placement,
+  binaries: Binaries,
+  wait: Patience,
+): Promise<"ready" | "again"> {
+  await makeServerFolder(place.logDir, place.user);
+  await makeServerFolder(place.socketDir, place.user, place.hasTemporarySocketDir);
+  await pruneLogs(place.logDir);
+  await replaceServerFile(join(place.clusterDir, "vx.conf"), settingsText(place), place.user);
+  await removeForeignLocks(place);
+  await endOrphans(place);
+  const log = await openStartLog(place.logDir, place.user);
+  try {
+    const child = spawnPostmaster(place, binaries, log.file.fd);
+    for (;;) {
+      if (child.ended !== undefined) break;
+      const running = await findPostmaster(place);
+      if (running?.status === "ready" && running.pid === child.pid) return "ready";
+      await wait.pause();
+    }
+    const excerpt = await log.excerpt();
+    if ((await findPostmaster(place)) !== undefined) return "again";
+    if (/pre-existing shared memory block|lock file ".*" (already exists|is empty)/.test(excerpt))
+      return "again";
+    throw new EmbeddedPostgresError(`PostgreSQL did not start (${child.ended}): ${reasonIn(excerpt)}`);
+  } finally {
+    await log.file.close();
+  }
+}
+
+type Child = { readonly pid: number | undefined; ended: string | undefined };
+
+function spawnPostmaster(place: Placement, binaries: Binaries, output: number): Child {
+  const child = spawn(binaries.postgres, ["-D", place.clusterDir], {
+    // Its own process group: Ctrl-C is for us, who stop it only when all charges are settled.
+    detached: true,
+    stdio: ["ignore", output, output],
+    cwd: "/",
+    env: programEnvironment(),
+    ...identity(place.user),
+  });
+  const state: Child = { pid: child.pid, ended: undefined };
+  child.once("error", (error) => {
+    state.ended = error.message;
+  });
+  child.once("exit", (code, signal) => {
+    state.ended = signal === null ? `exit code ${code}` : `ended by ${signal}`;
+  });
+  child.unref();
+  return state;
+}

@@ -1,0 +1,50 @@
+import { spawn } from "node:child_process";
+import { identity, type ServerUser } from "./server-user.ts";
+
+export type Outcome = { readonly ok: boolean; readonly output: string };
+
+/** Nothing of our own environment: no PG* setting that would steer PostgreSQL, and no secret of the server. */
+export function programEnvironment(): NodeJS.ProcessEnv {
+  const environment: NodeJS.ProcessEnv = {
+    PATH: process.env.PATH ?? "/usr/bin:/bin",
+    LC_ALL: "C",
+    TZ: "UTC",
+  };
+  for (const name of ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"]) {
+    const value = process.env[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  return environment;
+}
+
+/** Runs a program to its end. Never rejects: a program that cannot be started is an outcome as well. */
+export async function runProgram(user: ServerUser, file: string, args: readonly string[]): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  let output = "";
+  try {
+    // cwd: our own may be closed to the other user, and then the shell below initdb complains.
+    const options = { cwd: "/", env: programEnvironment(), ...identity(user) };
+    const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    const collect = (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-16_384);
+    };
+    child.stdout.on("data", collect);
+    child.stderr.on("data", collect);
+    child.once("error", (error) => resolve({ ok: false, output: error.message }));
+    child.once("close", (code, signal) => {
+      resolve({ ok: code === 0, output: signal === null ? output : `${output}\nended by ${signal}` });
+    });
+  } catch (error) {
+    resolve({ ok: false, output: String(error) });
+  }
+  return promise;
+}
+
+/** The end of a program's output, as one line. */
+export function lastLines(output: string, count = 5): string {
+  const lines = output.split("\n").map((line) => line.trim());
+  return lines
+    .filter((line) => line !== "")
+    .slice(-count)
+    .join(" / ");
+}

@@ -1,0 +1,40 @@
+/** Only connections over the socket exist, and only the server user and root can reach the socket. */
+export const hostBasedAuthentication = "local all all trust\n";
+
+export type SettingsInput = { clusterName: string; socketDir: string; logDir: string };
+
+/** `vx.conf`: written again at every start, so that a newer version brings its own. ALTER SYSTEM goes over it. */
+export function settingsText({ clusterName, socketDir, logDir }: SettingsInput): string {
+  const settings: Record<string, string> = {
+    cluster_name: clusterName,
+    listen_addresses: "",
+    port: "5432",
+    // A list: the inner quotes keep a comma or a space in the path.
+    unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
+    unix_socket_permissions: "0700",
+    max_connections: "100",
+    shared_buffers: "128MB",
+    // One server and no replica: WAL is for crash recovery alone.
+    wal_level: "minimal",
+    max_wal_senders: "0",
+    max_wal_size: "1GB",
+    checkpoint_timeout: "15min",
+    // Seven files for ever; each weekday starts by emptying its own.
+    logging_collector: "on",
+    log_directory: logDir,
+    log_filename: "postgresql-%a.log",
+    log_rotation_age: "1d",
+    log_rotation_size: "0",
+    log_truncate_on_rotation: "on",
+    log_checkpoints: "off",
+    log_line_prefix: "%m [%p] ",
+    // Values of a caller never reach a log.
+    log_parameter_max_length: "0",
+    log_parameter_max_length_on_error: "0",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    lc_messages: "C",
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'`);
+  return `# Written by vx at every start. Your own settings: ALTER SYSTEM.\n${lines.join("\n")}\n`;
+}

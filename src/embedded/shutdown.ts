@@ -1,0 +1,64 @@
+import { EmbeddedPostgresError, errnoOf } from "./error.ts";
+import { findPostmaster } from "./pid-file.ts";
+import type { Placement } from "./placement.ts";
+import { isPostmasterOf, listProcesses, type Process, readProcess } from "./processes.ts";
+import { until } from "./wait.ts";
+
+const fastMs = 10_000;
+const immediateMs = 5_000;
+const ownAccordMs = 1_000;
+
+/** Fast shutdown of whatever postmaster serves this cluster; returns when its children have gone as well. */
+export async function stopPostmaster(place: Placement): Promise<void> {
+  const running = await findPostmaster(place);
+  if (running !== undefined) {
+    const isGone = async () => !(await isPostmaster(place, running.pid));
+    signal(running.pid, "SIGINT");
+    if (!(await until(isGone, fastMs))) {
+      signal(running.pid, "SIGQUIT");
+      if (!(await until(isGone, immediateMs))) throw doesNotStop(`process ${running.pid}`);
+    }
+  }
+  await endOrphans(place);
+}
+
+/**
+ * Children whose postmaster has gone leave by themselves, except one in a long computation. They hold the
+ * shared memory, without which no new postmaster starts; nothing they still do could be committed safely.
+ */
+export async function endOrphans(place: Placement): Promise<void> {
+  const haveLeft = async () => (await orphans(place)).length === 0;
+  if (await until(haveLeft, ownAccordMs)) return;
+  for (const name of ["SIGQUIT", "SIGKILL"] as const) {
+    for (const orphan of await orphans(place)) signal(orphan.pid, name);
+    if (await until(haveLeft, immediateMs)) return;
+  }
+  throw doesNotStop((await orphans(place)).map(({ pid, command }) => `${pid} (${command})`).join(", "));
+}
+
+async function orphans(place: Placement): Promise<Process[]> {
+  const found: Process[] = [];
+  for (const child of await listProcesses()) {
+    // PostgreSQL puts `cluster_name` into the title of each of its processes.
+    if (!child.command.startsWith(`postgres: ${place.clusterName}: `)) continue;
+    if (!(await isPostmaster(place, child.parent))) found.push(child);
+  }
+  return found;
+}
+
+async function isPostmaster(place: Placement, pid: number): Promise<boolean> {
+  const process = await readProcess(pid);
+  return process !== undefined && (await isPostmasterOf(place.clusterDir, process));
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (errnoOf(error) !== "ESRCH") throw error;
+  }
+}
+
+function doesNotStop(what: string): EmbeddedPostgresError {
+  return new EmbeddedPostgresError(`the embedded PostgreSQL does not stop: ${what}`);
+}

@@ -1,0 +1,22 @@
+import { connect } from "node:net";
+import { join } from "node:path";
+
+const silentMs = 2_000;
+/** SSLRequest: the one message that a server of any state answers (with one byte) and does not log. */
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Whether somebody is behind the socket. The file, and even a pid that still exists, outlive a SIGKILL. */
+export async function askSocket(socketDir: string): Promise<"answers" | "refuses" | "silent"> {
+  const { promise, resolve } = Promise.withResolvers<"answers" | "refuses" | "silent">();
+  const socket = connect(join(socketDir, ".s.PGSQL.5432"));
+  socket.setTimeout(silentMs, () => resolve("silent"));
+  socket.once("connect", () => socket.write(sslRequest));
+  socket.once("data", () => resolve("answers"));
+  socket.once("error", () => resolve("refuses"));
+  socket.once("close", () => resolve("refuses"));
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,55 @@
+import { constants, type FileHandle, open, readdir, readFile, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { unless } from "./error.ts";
+import { lastLines } from "./run-program.ts";
+import type { ServerUser } from "./server-user.ts";
+
+const fileName = "start.log";
+const startLogMaxBytes = 64 * 1024;
+const weekdayLogMaxBytes = 64 * 1024 * 1024;
+const weekdayLogMaxAgeMs = 6 * 24 * 3600_000;
+
+/** What a postmaster writes before its log collector takes over, and where to read why it failed. */
+export type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
+
+export async function openStartLog(logDir: string, user: ServerUser): Promise<StartLog> {
+  const path = join(logDir, fileName);
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+  const file = await open(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_RDWR, 0o600);
+  if (user.switched) await file.chown(user.uid, user.gid);
+  if ((await file.stat()).size > startLogMaxBytes) await file.truncate(0);
+  const sizes = new Map<string, number>();
+  for (const name of await readdir(logDir)) sizes.set(name, (await stat(join(logDir, name))).size);
+  return {
+    file,
+    async excerpt() {
+      let text = "";
+      for (const name of (await readdir(logDir)).sort((a) => (a === fileName ? -1 : 1))) {
+        const bytes = await readFile(join(logDir, name));
+        text += bytes.subarray(sizes.get(name) ?? 0).toString();
+      }
+      return text;
+    },
+  };
+}
+
+const routine = /starting PostgreSQL|listening on|redirecting log output|Future log output|was shut down at/;
+
+/** The lines that say why, without the time and process number in front of each. */
+export function reasonIn(excerpt: string): string {
+  const lines = excerpt.split("\n").map((line) => line.replace(/^[\d-]+ [\d:.]+ \S+ \[\d+\] /, ""));
+  const told = lines.filter((line) => !routine.test(line));
+  return lastLines(told.join("\n")) || "it left no word in its log";
+}
+
+/** The rotation empties a file only when a running server enters its weekday; this bounds all other cases. */
+export async function pruneLogs(logDir: string): Promise<void> {
+  for (const name of await readdir(logDir)) {
+    if (!/^postgresql-\w+\.log$/.test(name)) continue;
+    const path = join(logDir, name);
+    const entry = await unless(["ENOENT"], stat(path));
+    if (entry === undefined) continue;
+    const isOld = Date.now() - entry.mtimeMs > weekdayLogMaxAgeMs;
+    if (isOld || entry.size > weekdayLogMaxBytes) await unless(["ENOENT"], unlink(path));
+  }
+}

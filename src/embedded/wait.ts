@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const pollMs = 10;
+
+/** Polls until the condition holds; false if it did not within the bound. */
+export async function until(condition: () => Promise<boolean>, boundMs: number): Promise<boolean> {
+  const deadline = performance.now() + boundMs;
+  for (;;) {
+    if (await condition()) return true;
+    if (performance.now() >= deadline) return false;
+    await sleep(pollMs);
+  }
+}
+
+/** A bounded wait that tells the person once that it takes long. */
+export type Patience = { pause(ms?: number): Promise<void> };
+
+export function patience(boundMs: number, onLong: () => void, onBound: () => Error): Patience {
+  const started = performance.now();
+  let said = false;
+  return {
+    async pause(ms = pollMs) {
+      const waitedMs = performance.now() - started;
+      if (waitedMs > boundMs) throw onBound();
+      if (waitedMs > 2_000 && !said) {
+        said = true;
+        onLong();
+      }
+      await sleep(ms);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Policy } from "../policy/policy.ts";
+import type { AdmittedKey } from "../store/admit.ts";
+
+export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
+
+/** One call, whatever the protocol: all that the gate and the stages may see of it. */
+export type Call = {
+  readonly method: DescMethod;
+  readonly policy: Policy;
+  readonly protocol: Protocol;
+  readonly requestId: string;
+  readonly remoteAddress: string;
+  /** The target of the request line; looked at for keys that do not belong there, never written anywhere. */
+  readonly target: string;
+  /** The size of the body, where the caller says it. */
+  readonly contentLength: number | undefined;
+  /** All headers of the name: a header that must be single is checked, not guessed. */
+  headers(name: string): readonly string[];
+  setResponseHeader(name: string, value: string): void;
+  /** The calling key, once the gate has let the call in. */
+  key: AdmittedKey | undefined;
+  /** Why the call failed, for log and metrics. */
+  failure: unknown;
+};
+
+/** The calling key of a call that passed the developer gate. */
+export function callingKey(call: Call): AdmittedKey {
+  if (!call.key) throw new Error("the call did not pass the gate");
+  return call.key;
+}

@@ -1,0 +1,107 @@
+import { fingerprintOf, isWellFormedKey } from "../domain/api-key.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { Admission, AdmissionRequest, RateWindow } from "../store/admit.ts";
+import { bearerCredential } from "./bearer.ts";
+import type { Call } from "./call.ts";
+import type { FailedAuthentications } from "./failed-authentications.ts";
+import type { OperatorCheck } from "./operator-token.ts";
+
+/** Lets a call in or throws, before a byte of its body is read: key (401), scope (403), rate (429), size (413). */
+export type Gate = (call: Call) => Promise<void>;
+
+export type DeveloperGateOptions = {
+  readonly admit: (request: AdmissionRequest) => Promise<Admission>;
+  readonly failures: FailedAuthentications;
+  readonly maxBodyBytes: number;
+};
+
+export function developerGate(options: DeveloperGateOptions): Gate {
+  const { admit, failures, maxBodyBytes } = options;
+  return async (call) => {
+    const key = credentialOf(call);
+    const blocked = failures.blockedSeconds(call.remoteAddress);
+    if (blocked > 0) {
+      call.setResponseHeader("retry-after", String(blocked));
+      throw new DomainError("too_many_failed_authentications", { retryAfterSeconds: blocked });
+    }
+    const { scope, rateLimited } = call.policy;
+    const admission = await admit({ fingerprint: fingerprintOf(key), scope, limited: rateLimited });
+    if (admission.outcome === "unknown") failures.add(call.remoteAddress);
+    if (admission.outcome === "admitted" || admission.outcome === "rate_limited") {
+      if (admission.window) announceWindow(call, admission.window);
+    }
+    if (admission.outcome !== "admitted") throw refusal(call, admission);
+    call.key = admission.key;
+    checkSize(call, maxBodyBytes);
+  };
+}
+
+export function operatorGate(isOperator: OperatorCheck, maxBodyBytes: number): Gate {
+  return async (call) => {
+    if (!isOperator(call)) {
+      call.setResponseHeader("www-authenticate", "Bearer");
+      throw new DomainError("invalid_operator_token");
+    }
+    checkSize(call, maxBodyBytes);
+  };
+}
+
+function credentialOf(call: Call): string {
+  try {
+    const credential = bearerCredential(call);
+    if (isWellFormedKey(credential)) return credential;
+    throw new DomainError("invalid_api_key");
+  } catch (error) {
+    call.setResponseHeader("www-authenticate", "Bearer");
+    throw error;
+  }
+}
+
+function refusal(call: Call, admission: Exclude<Admission, { outcome: "admitted" }>): DomainError {
+  switch (admission.outcome) {
+    case "out_of_scope": {
+      const scope = call.policy.scope ?? "";
+      return new DomainError("insufficient_scope", {
+        message: `The API key lacks the scope "${scope}".`,
+        metadata: { scope },
+      });
+    }
+    case "rate_limited": {
+      const { limit, secondsLeft } = admission.window;
+      call.setResponseHeader("retry-after", String(secondsLeft));
+      return new DomainError("rate_limit_exceeded", {
+        message: `The limit of ${limit} requests per minute of this key is exceeded. Wait ${secondsLeft} s.`,
+        metadata: { rate_limit_rpm: String(limit) },
+        retryAfterSeconds: secondsLeft,
+      });
+    }
+    case "unknown":
+    case "revoked":
+    case "expired":
+      call.setResponseHeader("www-authenticate", "Bearer");
+      return new DomainError(KEY_REASONS[admission.outcome]);
+  }
+}
+
+const KEY_REASONS = {
+  unknown: "invalid_api_key",
+  revoked: "revoked_api_key",
+  expired: "expired_api_key",
+} as const;
+
+/** The window in the form of the IETF draft, and in the one that OpenAI clients know. */
+function announceWindow(call: Call, { limit, remaining, secondsLeft }: RateWindow): void {
+  call.setResponseHeader("ratelimit-policy", `"rpm";q=${limit};w=60`);
+  call.setResponseHeader("ratelimit", `"rpm";r=${remaining};t=${secondsLeft}`);
+  call.setResponseHeader("x-ratelimit-limit-requests", String(limit));
+  call.setResponseHeader("x-ratelimit-remaining-requests", String(remaining));
+  call.setResponseHeader("x-ratelimit-reset-requests", `${secondsLeft}s`);
+}
+
+function checkSize(call: Call, maxBodyBytes: number): void {
+  if (call.contentLength !== undefined && call.contentLength > maxBodyBytes) {
+    throw new DomainError("request_too_large", {
+      message: `The request body can have at most ${maxBodyBytes} bytes.`,
+    });
+  }
+}

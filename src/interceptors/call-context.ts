@@ -1,0 +1,11 @@
+import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { Call } from "../gate/call.ts";
+
+/** Under which an RPC over gRPC, gRPC-Web or Connect finds its Call. */
+export const callKey: ContextKey<Call | undefined> = createContextKey<Call | undefined>(undefined);
+
+export function callOf(values: ContextValues): Call {
+  const call = values.get(callKey);
+  if (!call) throw new Error("the call did not come through the listener");
+  return call;
+}

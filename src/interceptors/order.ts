@@ -1,0 +1,6 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { translateErrors } from "./translate-errors.ts";
+import { validate } from "./validate.ts";
+
+/** What every RPC passes between the gate and its service, outermost first. */
+export const interceptors: Interceptor[] = [translateErrors, validate];

@@ -1,0 +1,46 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/** What /metrics tells. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  return {
+    registry,
+    calls: new Counter({
+      name: "vx_calls_total",
+      help: "Calls by RPC, protocol and the gRPC code they ended with.",
+      labelNames: ["rpc", "protocol", "code"],
+      registers,
+    }),
+    latency: new Histogram({
+      name: "vx_call_seconds",
+      help: "From the headers of a call to the end of its answer.",
+      labelNames: ["rpc", "protocol"],
+      buckets: LATENCY_SECONDS,
+      registers,
+    }),
+    batchSize: new Histogram({
+      name: "vx_lane_batch_size",
+      help: "How many items travelled in one statement.",
+      labelNames: ["lane"],
+      buckets: BATCH_SIZES,
+      registers,
+    }),
+    /** A value that is read when it is asked for. */
+    gauge(name: string, help: string, read: () => number): void {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    },
+  };
+}

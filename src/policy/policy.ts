@@ -1,0 +1,33 @@
+import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { Access, policy as policyOption } from "../../gen/vx/options/v1/options_pb.js";
+import { isScope, type Scope } from "../domain/scope.ts";
+
+/** What a method asks of its caller, as its .proto declares it. */
+export type Policy = {
+  readonly access: "developer" | "operator";
+  readonly scope: Scope | undefined;
+  readonly rateLimited: boolean;
+  readonly metered: boolean;
+};
+
+/** Thrown at start: a method nobody has thought about is not served. */
+export class PolicyError extends Error {}
+
+const ACCESS = { [Access.DEVELOPER]: "developer", [Access.OPERATOR]: "operator" } as const;
+
+export function policyOf(method: DescMethod): Policy {
+  const name = `${method.parent.typeName}.${method.name}`;
+  if (!hasOption(method, policyOption)) throw new PolicyError(`${name} declares no policy`);
+  const { access, scope, rateLimited, metered } = getOption(method, policyOption);
+  if (access === Access.UNSPECIFIED) throw new PolicyError(`${name} does not say who may call it`);
+  if (scope !== "" && !isScope(scope)) throw new PolicyError(`${name} needs the unknown scope "${scope}"`);
+  if (rateLimited && scope === "") throw new PolicyError(`${name} is rate limited but needs no scope`);
+  if (metered && !rateLimited) throw new PolicyError(`${name} is metered but not rate limited`);
+  return { access: ACCESS[access], scope: scope === "" ? undefined : scope, rateLimited, metered };
+}
+
+export function policiesOf(services: readonly DescService[]): Map<DescMethod, Policy> {
+  return new Map(
+    services.flatMap((service) => service.methods.map((method) => [method, policyOf(method)] as const)),
+  );
+}

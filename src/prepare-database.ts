@@ -1,0 +1,67 @@
+import type { Config } from "./config.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/embedded-postgres.ts";
+import { StartError } from "./start-error.ts";
+import type { DatabaseAddress } from "./store/connect.ts";
+import { DatabaseGuard } from "./store/guard.ts";
+import { migrate } from "./store/migrate.ts";
+
+/** A database whose schema is up to date, and how the server reaches it. */
+export type PreparedDatabase = {
+  readonly address: DatabaseAddress;
+  /** The role to act as: it may execute functions and nothing else. */
+  readonly role: string;
+  /** Called when the database cannot be reached. */
+  revive(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const APP_ROLE = "vx_app";
+
+export async function prepareDatabase(
+  config: Config,
+  say: (line: string) => void,
+): Promise<PreparedDatabase> {
+  if (config.databaseUrl !== undefined) {
+    const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
+    await migrate(address);
+    return { address, role: APP_ROLE, revive: async () => undefined, stop: async () => undefined };
+  }
+  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, say });
+  const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
+  try {
+    await takeGuard(guard, config.dataDir);
+    await migrate(socketOf(embedded, "postgres"));
+  } catch (error) {
+    await guard.close();
+    // Another server's database is left alone.
+    if (!(error instanceof DataDirInUse)) await embedded.stop();
+    throw error;
+  }
+  return {
+    address: socketOf(embedded, APP_ROLE),
+    role: APP_ROLE,
+    revive: async () => {
+      await embedded.ensureRunning();
+      await takeGuard(guard, config.dataDir);
+    },
+    stop: async () => {
+      await guard.close();
+      await embedded.stop();
+    },
+  };
+}
+
+class DataDirInUse extends StartError {}
+
+async function takeGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
+  const holder = await guard.take();
+  if (holder !== undefined) {
+    throw new DataDirInUse(
+      `the data folder ${dataDir} is in use by ${holder}; stop that server, or set VX_DATA_DIR, PORT and VX_ADMIN_PORT for a second one`,
+    );
+  }
+}
+
+function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
+  return { kind: "socket", folder: embedded.socketDir, user, database: "postgres" };
+}

@@ -1,0 +1,107 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { Health } from "../gen/health/v1/health_pb.js";
+import { GenerateService } from "../gen/vx/v1/generate_pb.js";
+import { KeyService } from "../gen/vx/v1/key_pb.js";
+import { LedgerService } from "../gen/vx/v1/ledger_pb.js";
+import { MeService } from "../gen/vx/v1/me_pb.js";
+import { ModelService } from "../gen/vx/v1/model_pb.js";
+import type { Config } from "./config.ts";
+import { FailedAuthentications } from "./gate/failed-authentications.ts";
+import { developerGate } from "./gate/gate.ts";
+import { interceptors } from "./interceptors/order.ts";
+import { prepareValidation } from "./interceptors/validate.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import { policiesOf } from "./policy/policy.ts";
+import type { Deps } from "./services/deps.ts";
+import { keyService, ledgerService, meService } from "./services/services.ts";
+import type { Admitter } from "./store/admit.ts";
+import { badRequestResponse } from "./transport/bad-request.ts";
+import { bindService } from "./transport/bind.ts";
+import { createHandler } from "./transport/handler.ts";
+import { bindHealth, type Readiness } from "./transport/health.ts";
+import { Listener } from "./transport/listener.ts";
+import { createObserver } from "./transport/observe.ts";
+import { probePages } from "./transport/probes.ts";
+import { bindReflection } from "./transport/reflection.ts";
+import { rpcRoutes } from "./transport/rpc.ts";
+
+/** The services of the developer API. */
+export const developerServices: readonly DescService[] = [
+  MeService,
+  GenerateService,
+  KeyService,
+  ModelService,
+  LedgerService,
+];
+
+/** What everyone may call without a key. */
+const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
+
+export type PublicServerOptions = {
+  readonly config: Config;
+  readonly deps: Deps;
+  readonly admitter: Admitter;
+  readonly readiness: Readiness;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly shutdown: AbortSignal;
+};
+
+/** The listener of the developer API, ready to be opened. */
+export function createPublicServer(options: PublicServerOptions): Listener {
+  const { config, deps, admitter, readiness, log, metrics } = options;
+  const gate = developerGate({
+    admit: (request) => admitter.admit(request),
+    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+    maxBodyBytes: config.maxBodyBytes,
+  });
+  prepareValidation(developerServices);
+  const routes = rpcRoutes({
+    policies: policiesOf(developerServices),
+    gate,
+    interceptors,
+    maxBodyBytes: config.maxBodyBytes,
+    shutdownSignal: options.shutdown,
+    routes: (router) => {
+      bindService(router, MeService, meService);
+      bindService(router, KeyService, keyService(deps));
+      bindService(router, LedgerService, ledgerService(deps));
+      bindService(router, GenerateService, {});
+      bindService(router, ModelService, {});
+    },
+    openRoutes: (router) => {
+      bindHealth(
+        router,
+        developerServices.map(({ typeName }) => typeName),
+        readiness,
+      );
+      bindReflection(router, [...developerServices, ...openServices]);
+    },
+  });
+  const handler = createHandler({
+    routes,
+    pages: probePages(readiness),
+    observe: createObserver(log, metrics),
+    drawRequestId: deps.ids.request,
+    log,
+  });
+  const listener = new Listener({
+    host: config.host,
+    port: config.port,
+    tls: config.tls,
+    handler,
+    onBadRequest: (status) => badRequestResponse(status, deps.ids.request()),
+  });
+  metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
+  metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
+  return listener;
+}
+
+/** What callers are told whose calls outlast the drain. */
+export function shutdownReason(): ConnectError {
+  return new ConnectError("the server is shutting down", Code.Unavailable);
+}

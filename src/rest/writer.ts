@@ -1,0 +1,138 @@
+import {
+  type AnyDesc,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type Message,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+
+/** Prints a message as REST JSON. */
+export type Writer = (message: Message) => string;
+
+type ValueWriter = (value: unknown) => string;
+
+const writers = new WeakMap<DescMessage, Writer>();
+
+/**
+ * REST JSON: names as in the .proto, every field present, 64-bit integers as JSON integers with all their digits,
+ * otherwise as ProtoJSON. A writer is made once for each message type.
+ */
+export function writerOf(desc: DescMessage): Writer {
+  const known = writers.get(desc);
+  if (known) return known;
+  // Registered before its fields are looked at: a type may contain itself.
+  let write: Writer = () => "";
+  const proxy: Writer = (message) => write(message);
+  writers.set(desc, proxy);
+  write = isWellKnown(desc) ? wellKnownWriter(desc) : messageWriter(desc);
+  return proxy;
+}
+
+function messageWriter(desc: DescMessage): Writer {
+  const plain = desc.fields
+    .filter((field) => !field.oneof)
+    .map((field) => ({ field, name: label(field), write: fieldWriter(field) }));
+  const oneofs = desc.oneofs.map((oneof) => ({
+    oneof,
+    members: new Map(
+      oneof.fields.map((field) => [field.localName, { name: label(field), write: fieldWriter(field) }]),
+    ),
+  }));
+  return (message) => {
+    const fields = message as unknown as Record<string, unknown>;
+    const parts: string[] = [];
+    for (const { field, name, write } of plain) parts.push(name + write(fields[field.localName]));
+    for (const { oneof, members } of oneofs) {
+      // Only the member that is set is present: the others would say something else.
+      const { case: set, value } = fields[oneof.localName] as { case: string | undefined; value?: unknown };
+      const member = set === undefined ? undefined : members.get(set);
+      if (member) parts.push(member.name + member.write(value));
+    }
+    return `{${parts.join(",")}}`;
+  };
+}
+
+function fieldWriter(field: DescField): ValueWriter {
+  switch (field.fieldKind) {
+    case "scalar":
+      return orNull(scalarWriter(field.scalar));
+    case "enum":
+      return orNull(enumWriter(field.enum));
+    case "message":
+      return orNull(writerOf(field.message) as ValueWriter);
+    case "list": {
+      const write = elementWriter(field.listKind, field);
+      return (value) => `[${(value as unknown[]).map(write).join(",")}]`;
+    }
+    case "map": {
+      const write = elementWriter(field.mapKind, field);
+      return (value) =>
+        `{${Object.entries(value as Record<string, unknown>)
+          .map(([key, item]) => `${JSON.stringify(key)}:${write(item)}`)
+          .join(",")}}`;
+    }
+  }
+}
+
+function elementWriter(kind: "scalar" | "enum" | "message", field: DescField): ValueWriter {
+  if (kind === "scalar") return scalarWriter(field.scalar as ScalarType);
+  if (kind === "enum") return enumWriter(field.enum as DescEnum);
+  return writerOf(field.message as DescMessage) as ValueWriter;
+}
+
+function scalarWriter(type: ScalarType): ValueWriter {
+  switch (type) {
+    case ScalarType.STRING:
+      return JSON.stringify;
+    case ScalarType.BYTES:
+      return (value) => `"${base64Encode(value as Uint8Array)}"`;
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
+      // NaN and the infinities are strings in ProtoJSON; -0 keeps its sign.
+      return (value) =>
+        Number.isFinite(value)
+          ? Object.is(value, -0)
+            ? "-0"
+            : String(value)
+          : JSON.stringify(String(value));
+    default:
+      return String;
+  }
+}
+
+function enumWriter(desc: DescEnum): ValueWriter {
+  return (value) => {
+    const known = desc.value[value as number];
+    if (desc.typeName === "google.protobuf.NullValue") return "null";
+    return known ? JSON.stringify(known.name) : String(value);
+  };
+}
+
+function orNull(write: ValueWriter): ValueWriter {
+  return (value) => (value === undefined ? "null" : write(value));
+}
+
+/** Timestamp, Duration, wrappers, Struct and the like have JSON forms of their own. */
+function isWellKnown(desc: DescMessage): boolean {
+  return desc.file.proto.package === "google.protobuf" && WELL_KNOWN.has(desc.name);
+}
+
+const WELL_KNOWN = new Set(
+  "Timestamp Duration FieldMask Struct Value ListValue Any DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue".split(
+    " ",
+  ),
+);
+
+function wellKnownWriter(desc: DescMessage): Writer {
+  if (desc.name === "Int64Value" || desc.name === "UInt64Value") {
+    return (message) => String((message as unknown as { value: bigint }).value);
+  }
+  return (message) => JSON.stringify(toJson(desc, message));
+}
+
+function label(desc: Extract<AnyDesc, { kind: "field" }>): string {
+  return `${JSON.stringify(desc.name)}:`;
+}

@@ -1,0 +1,65 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { AccountSchema, PlanSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
+import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
+import { maskKey } from "../domain/api-key.ts";
+import { formatMicros } from "../domain/money.ts";
+import { fromScopeBits } from "../domain/scope.ts";
+import type { AccountRow } from "../store/accounts.ts";
+import type { KeyRow } from "../store/keys.ts";
+import type { EntryRow } from "../store/ledger.ts";
+import type { PlanRow } from "../store/plans.ts";
+
+/** Rows of the store as messages of the API. */
+
+export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
+  return {
+    id: row.id,
+    name: row.name,
+    maskedKey: maskKey(row.visible_start, row.visible_end),
+    plan: row.plan,
+    scopes: fromScopeBits(row.scopes),
+    state: row.state,
+    rateLimitRpm: row.rpm,
+    createdAt: timestampFromDate(row.created_at),
+    ...(row.revoked_at ? { revokedAt: timestampFromDate(row.revoked_at) } : {}),
+    ...(row.expires_at ? { expiresAt: timestampFromDate(row.expires_at) } : {}),
+    ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
+  };
+}
+
+export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSchema> {
+  return {
+    id: row.id,
+    name: row.name,
+    plan: row.plan,
+    balanceMicros: row.balance_micros,
+    balance: formatMicros(row.balance_micros),
+    heldMicros: row.held_micros,
+    createdAt: timestampFromDate(row.created_at),
+  };
+}
+
+export function viewPlan(row: PlanRow): MessageInitShape<typeof PlanSchema> {
+  return { name: row.name, rpm: row.rpm, maxActiveKeys: row.max_active_keys };
+}
+
+export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySchema> {
+  return {
+    id: row.id,
+    seq: row.seq,
+    kind: row.kind,
+    amountMicros: row.amount_micros,
+    amount: formatMicros(row.amount_micros),
+    balanceAfterMicros: row.balance_after_micros,
+    balanceAfter: formatMicros(row.balance_after_micros),
+    reason: row.reason,
+    requestId: row.request_id,
+    keyId: row.key_id,
+    model: row.model,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    createdAt: timestampFromDate(row.created_at),
+  };
+}

@@ -1,0 +1,160 @@
+import { laneOfFingerprint } from "../domain/lane.ts";
+import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
+import { Batcher } from "./batcher.ts";
+import type { Database } from "./database.ts";
+
+/** One call that asks to be let in. */
+export type AdmissionRequest = {
+  /** SHA-256 of the key, in hex. */
+  readonly fingerprint: string;
+  /** The scope the call needs; none if any valid key will do. */
+  readonly scope: Scope | undefined;
+  /** Whether the call takes one slot of the key's minute. */
+  readonly limited: boolean;
+};
+
+/** What admission read of the key, in the same statement that decided. */
+export type AdmittedKey = {
+  readonly keyId: string;
+  readonly accountId: string;
+  readonly keyName: string;
+  readonly plan: string;
+  readonly scopes: readonly Scope[];
+  readonly visibleStart: string;
+  readonly visibleEnd: string;
+  readonly rateLimitRpm: number;
+  readonly balanceMicros: bigint;
+};
+
+export type RateWindow = { readonly limit: number; readonly remaining: number; readonly secondsLeft: number };
+
+export type Admission =
+  | { readonly outcome: "admitted"; readonly key: AdmittedKey; readonly window: RateWindow | undefined }
+  | { readonly outcome: "unknown" | "revoked" | "expired" | "out_of_scope" }
+  | { readonly outcome: "rate_limited"; readonly window: RateWindow };
+
+export type AdmitOptions = {
+  readonly pipelines: number;
+  readonly maxWaiting: number;
+  readonly onBatch?: (size: number) => void;
+};
+
+/** A batch stays a statement of a few milliseconds. */
+const MAX_BATCH = 1_024;
+
+export class Admitter {
+  readonly #batcher: Batcher<AdmissionRequest, Admission>;
+
+  constructor(database: Database, options: AdmitOptions) {
+    this.#batcher = new Batcher({
+      ...options,
+      maxBatch: MAX_BATCH,
+      run: (requests) => admit(database, requests),
+    });
+  }
+
+  get depth(): number {
+    return this.#batcher.depth;
+  }
+
+  admit(request: AdmissionRequest): Promise<Admission> {
+    return this.#batcher.add(laneOfFingerprint(request.fingerprint), request);
+  }
+}
+
+/** All calls of a batch that carry the same key. */
+type Group = {
+  readonly generate: number;
+  readonly read: number;
+  readonly keys: number;
+  readonly calls: number[];
+};
+
+type AdmitRow = {
+  n: number;
+  state: "active" | "revoked" | "expired";
+  scopes: number;
+  granted: number;
+  used: number;
+  rpm: number;
+  seconds_left: number;
+  key_id: string;
+  account_id: string;
+  key_name: string;
+  plan: string;
+  visible_start: string;
+  visible_end: string;
+  balance_micros: bigint;
+};
+
+async function admit(database: Database, requests: readonly AdmissionRequest[]): Promise<Admission[]> {
+  const groups = groupByKey(requests);
+  const list = [...groups.values()];
+  const rows = await database.call<AdmitRow>(
+    "admit",
+    `{${[...groups.keys()].map((fingerprint) => `"\\\\x${fingerprint}"`).join(",")}}`,
+    `{${list.map((group) => group.generate).join(",")}}`,
+    `{${list.map((group) => group.read).join(",")}}`,
+    `{${list.map((group) => group.keys).join(",")}}`,
+  );
+  const admissions = new Array<Admission>(requests.length).fill({ outcome: "unknown" });
+  for (const row of rows) decideGroup(row, list[row.n - 1]?.calls ?? [], requests, admissions);
+  return admissions;
+}
+
+function groupByKey(requests: readonly AdmissionRequest[]): Map<string, Group> {
+  const groups = new Map<string, { generate: number; read: number; keys: number; calls: number[] }>();
+  requests.forEach((request, i) => {
+    let group = groups.get(request.fingerprint);
+    if (!group) {
+      group = { generate: 0, read: 0, keys: 0, calls: [] };
+      groups.set(request.fingerprint, group);
+    }
+    group.calls.push(i);
+    if (request.limited && request.scope) group[request.scope]++;
+  });
+  return groups;
+}
+
+/** Hands the granted slots to the calls of one key in the order they arrived. */
+function decideGroup(
+  row: AdmitRow,
+  calls: readonly number[],
+  requests: readonly AdmissionRequest[],
+  admissions: Admission[],
+) {
+  const key: AdmittedKey = {
+    keyId: row.key_id,
+    accountId: row.account_id,
+    keyName: row.key_name,
+    plan: row.plan,
+    scopes: fromScopeBits(row.scopes),
+    visibleStart: row.visible_start,
+    visibleEnd: row.visible_end,
+    rateLimitRpm: row.rpm,
+    balanceMicros: row.balance_micros,
+  };
+  let granted = 0;
+  for (const i of calls) {
+    const request = requests[i];
+    if (!request) continue;
+    if (row.state !== "active") {
+      admissions[i] = { outcome: row.state };
+    } else if (request.scope && (row.scopes & scopeBit(request.scope)) === 0) {
+      admissions[i] = { outcome: "out_of_scope" };
+    } else if (!request.limited) {
+      admissions[i] = { outcome: "admitted", key, window: undefined };
+    } else if (granted < row.granted) {
+      granted++;
+      const remaining = Math.max(0, row.rpm - row.used + row.granted - granted);
+      admissions[i] = {
+        outcome: "admitted",
+        key,
+        window: { limit: row.rpm, remaining, secondsLeft: row.seconds_left },
+      };
+    } else {
+      const window = { limit: row.rpm, remaining: 0, secondsLeft: row.seconds_left };
+      admissions[i] = { outcome: "rate_limited", window };
+    }
+  }
+}

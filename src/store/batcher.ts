@@ -1,0 +1,78 @@
+import { DomainError } from "../domain/errors.ts";
+
+export type BatcherOptions<Item, Result> = {
+  /** How many batches may be on their way at once; items of one lane always travel on the same pipeline. */
+  readonly pipelines: number;
+  readonly maxBatch: number;
+  /** How many items may wait; one more is refused as overloaded. */
+  readonly maxWaiting: number;
+  /** Decides a batch: one result per item, in the same order. */
+  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly onBatch?: (size: number) => void;
+};
+
+type Waiting<Item, Result> = {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/**
+ * While one batch is on its way, all items that arrive wait together and travel in the next one. There is no
+ * timer: an item that finds its pipeline idle leaves at once, together with what arrives in the same turn of the
+ * event loop.
+ */
+export class Batcher<Item, Result> {
+  readonly #options: BatcherOptions<Item, Result>;
+  readonly #waiting: Waiting<Item, Result>[][];
+  readonly #busy: boolean[];
+  #depth = 0;
+
+  constructor(options: BatcherOptions<Item, Result>) {
+    this.#options = options;
+    this.#waiting = Array.from({ length: options.pipelines }, () => []);
+    this.#busy = Array.from({ length: options.pipelines }, () => false);
+  }
+
+  /** How many items wait. */
+  get depth(): number {
+    return this.#depth;
+  }
+
+  add(lane: number, item: Item): Promise<Result> {
+    if (this.#depth >= this.#options.maxWaiting) return Promise.reject(new DomainError("overloaded"));
+    const pipeline = lane % this.#options.pipelines;
+    return new Promise((resolve, reject) => {
+      this.#depth++;
+      this.#waiting[pipeline]?.push({ item, resolve, reject });
+      if (!this.#busy[pipeline]) {
+        this.#busy[pipeline] = true;
+        setImmediate(() => void this.#drain(pipeline));
+      }
+    });
+  }
+
+  async #drain(pipeline: number): Promise<void> {
+    for (;;) {
+      const batch = this.#take(pipeline);
+      if (batch.length === 0) break;
+      this.#depth -= batch.length;
+      this.#options.onBatch?.(batch.length);
+      try {
+        const results = await this.#options.run(batch.map((waiting) => waiting.item));
+        batch.forEach((waiting, i) => {
+          waiting.resolve(results[i] as Result);
+        });
+      } catch (error) {
+        for (const waiting of batch) waiting.reject(error);
+      }
+    }
+    this.#busy[pipeline] = false;
+  }
+
+  #take(pipeline: number): Waiting<Item, Result>[] {
+    const waiting = this.#waiting[pipeline] ?? [];
+    const batch = waiting.splice(0, this.#options.maxBatch);
+    return batch;
+  }
+}

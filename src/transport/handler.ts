@@ -1,0 +1,107 @@
+import { Code } from "@connectrpc/connect";
+import { KEY_PREFIX } from "../domain/api-key.ts";
+import { DomainError } from "../domain/errors.ts";
+import { asDomainError } from "../interceptors/connect-error.ts";
+import type { Log } from "../log.ts";
+import { errorBody, errorStatus } from "../rest/error-body.ts";
+import { type HttpHandler, type HttpRequest, type HttpResponse, pathOf, sendJson } from "./http.ts";
+import type { Observe } from "./observe.ts";
+import { requestIdFrom } from "./request-id.ts";
+import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
+
+/** A page or probe outside the API, at its exact path, for GET and HEAD. */
+export type Page = (request: HttpRequest, response: HttpResponse, requestId: string) => void | Promise<void>;
+
+export type HandlerOptions = {
+  readonly routes: ReadonlyMap<string, RpcRoute>;
+  readonly pages: ReadonlyMap<string, Page>;
+  readonly observe: Observe;
+  readonly drawRequestId: () => string;
+  readonly log: Log;
+};
+
+/** Where every request of a listener enters. Nothing that comes from outside gets past it as an exception. */
+export function createHandler(options: HandlerOptions): HttpHandler {
+  return (request, response) => {
+    const requestId = requestIdFrom(request.headers["x-request-id"], options.drawRequestId);
+    response.setHeader("x-request-id", requestId);
+    serve(options, request, response, requestId).catch((error: unknown) => {
+      if (!response.destroyed) options.log.error({ err: error, request_id: requestId }, "request failed");
+      refuse(response, asDomainError(error), requestId);
+    });
+  };
+}
+
+async function serve(
+  options: HandlerOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Promise<void> {
+  const path = pathOf(request);
+  const route = path === undefined ? undefined : options.routes.get(path);
+  if (route) {
+    await serveRoute(options, route, request, response, requestId);
+    return;
+  }
+  const page = path === undefined ? undefined : options.pages.get(path);
+  if (!page) {
+    refuseUnknown(request, response, requestId);
+  } else if (request.method === "GET" || request.method === "HEAD") {
+    await page(request, response, requestId);
+  } else {
+    response.setHeader("allow", "GET, HEAD");
+    refuse(response, new DomainError("method_not_allowed"), requestId);
+  }
+}
+
+async function serveRoute(
+  options: HandlerOptions,
+  route: RpcRoute,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Promise<void> {
+  const problem = checkRpcRequest(route, request);
+  if (problem) {
+    if (problem.reason === "method_not_allowed")
+      response.setHeader("allow", route.handler.allowedMethods.join(", "));
+    refuse(response, problem, requestId);
+    return;
+  }
+  if (!route.policy) {
+    await serveRpc(route, undefined, request, response);
+    return;
+  }
+  const startedAt = performance.now();
+  const call = createCall(route, route.policy, request, response, requestId);
+  let code: Code | 0 = Code.Canceled;
+  try {
+    code = await serveRpc(route, call, request, response);
+  } finally {
+    options.observe(call, code, startedAt);
+  }
+}
+
+/** Answers in the protocol of the caller where it can be told. */
+function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: string): void {
+  const path = pathOf(request) ?? "";
+  if (request.headers["content-type"]?.startsWith("application/grpc")) {
+    response.setHeader("content-type", request.headers["content-type"]);
+    response.setHeader("grpc-status", String(Code.Unimplemented));
+    response.setHeader("grpc-message", "there is no such method here");
+    response.end();
+    return;
+  }
+  // The path is the caller's: it goes back only when it is plain, and never with a key in it.
+  const shown = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX) ? ` ${path}` : "";
+  refuse(
+    response,
+    new DomainError("not_found", { message: `There is nothing at${shown || " this address"}.` }),
+    requestId,
+  );
+}
+
+function refuse(response: HttpResponse, error: DomainError, requestId: string): void {
+  sendJson(response, errorStatus(error), errorBody(error, requestId));
+}

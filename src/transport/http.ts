@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+
+/** A request and its answer over HTTP/1.1 or HTTP/2, which Node offers in nearly the same form. */
+export type HttpRequest = IncomingMessage | Http2ServerRequest;
+export type HttpResponse = ServerResponse | Http2ServerResponse;
+export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
+
+/** All values of a header; Node itself drops the second of some. The name is in lower case. */
+export function headerValues(request: HttpRequest, name: string): string[] {
+  const raw = request.rawHeaders;
+  const values: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const key = raw[i] as string;
+    if (key.length === name.length && key.toLowerCase() === name) values.push(raw[i + 1] as string);
+  }
+  return values;
+}
+
+/** The path of the request without its query, or undefined where the target is no path. */
+export function pathOf(request: HttpRequest): string | undefined {
+  const target = request.url ?? "";
+  if (!target.startsWith("/")) return undefined;
+  const end = target.indexOf("?");
+  return end < 0 ? target : target.slice(0, end);
+}
+
+export function contentLengthOf(request: HttpRequest): number | undefined {
+  const text = request.headers["content-length"];
+  return text === undefined ? undefined : Number(text);
+}
+
+export function sendJson(response: HttpResponse, status: number, body: string): void {
+  send(response, status, "application/json", body);
+}
+
+export function send(response: HttpResponse, status: number, contentType: string, body: string): void {
+  if (response.headersSent || response.destroyed) return;
+  const headers = {
+    "content-type": contentType,
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+  };
+  // The two kinds of response declare writeHead in ways that TypeScript cannot call through their union.
+  (response as ServerResponse).writeHead(status, headers);
+  response.end(body);
+}

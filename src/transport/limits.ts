@@ -1,0 +1,22 @@
+/** What a connection may cost before it has shown a key. Units last in the name. */
+export const limits = {
+  connections: 10_000,
+  /** From connecting to the first bytes that tell HTTP/1.1 from HTTP/2. */
+  prefaceMs: 10_000,
+  tlsHandshakeMs: 10_000,
+  /** From the first byte of an HTTP/1.1 request to the end of its headers. */
+  headersMs: 15_000,
+  /** From the first byte of an HTTP/1.1 request to the end of its body. */
+  requestMs: 120_000,
+  /** How often the two above are looked at. */
+  timeoutCheckMs: 1_000,
+  /** An idle HTTP/1.1 connection; longer than the 60 s after which common load balancers let go. */
+  keepAliveMs: 75_000,
+  /** A stream or session of HTTP/2 on which nothing moves. */
+  http2StreamIdleMs: 120_000,
+  http2SessionIdleMs: 600_000,
+  http2ConcurrentStreams: 1_000,
+  http2SessionMemoryMb: 64,
+  headerBytes: 16_384,
+  headerCount: 100,
+} as const;

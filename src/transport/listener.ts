@@ -1,0 +1,191 @@
+import {
+  createServer as createHttp1Server,
+  type Server as Http1Server,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from "node:net";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import type { HttpHandler, HttpRequest, HttpResponse } from "./http.ts";
+import { limits } from "./limits.ts";
+import { sniff } from "./sniff.ts";
+
+export type ListenerOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly handler: HttpHandler;
+  /** Answers bytes that are no HTTP: status and body, as text ready for the wire. */
+  readonly onBadRequest: (status: 400 | 408 | 431) => string;
+};
+
+/** One port for HTTP/1.1 and HTTP/2, in clear text by sniffing the first bytes, over TLS by ALPN. */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #server: NetServer | TlsServer;
+  readonly #http1: Http1Server;
+  readonly #http2: Http2Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #running = 0;
+  #draining = false;
+  #idle: () => void = () => undefined;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.#http1 = this.#createHttp1();
+    this.#http2 = this.#createHttp2();
+    const accept = (socket: Socket) => this.#accept(socket);
+    if (options.tls) {
+      const tls = {
+        ...options.tls,
+        ALPNProtocols: ["h2", "http/1.1"],
+        handshakeTimeout: limits.tlsHandshakeMs,
+      };
+      this.#server = createTlsServer(tls, accept);
+      this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
+      // Counted before the handshake, so that a drain ends those that never finish it.
+      this.#server.on("connection", (socket: Socket) => this.#track(socket));
+    } else {
+      this.#server = createNetServer({ noDelay: true }, accept);
+    }
+    this.#server.maxConnections = limits.connections;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  async open(): Promise<AddressInfo> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ host, port, backlog: 1024 }, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+    this.#server.on("error", () => undefined);
+    return this.#server.address() as AddressInfo;
+  }
+
+  /** Takes no new calls, lets running ones finish for at most graceMs, then ends every connection. */
+  async close(graceMs: number): Promise<void> {
+    this.#draining = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#http1.closeIdleConnections();
+    for (const session of this.#sessions) session.close();
+    if (this.#running > 0) {
+      const timer = setTimeout(() => this.#idle(), graceMs);
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+      clearTimeout(timer);
+    }
+    await this.#endConnections();
+    await closed;
+    this.#http1.close();
+  }
+
+  /** Answers that are done get a moment to leave; a connection that does not empty is cut. */
+  async #endConnections(): Promise<void> {
+    this.#http1.closeIdleConnections();
+    const emptied = [...this.#sockets].map(
+      (socket) =>
+        new Promise<void>((resolve) =>
+          socket.destroyed ? resolve() : socket.once("close", () => resolve()),
+        ),
+    );
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, 200);
+    await Promise.all(emptied);
+    clearTimeout(timer);
+  }
+
+  #accept(socket: Socket): void {
+    this.#track(socket);
+    sniff(socket, limits.prefaceMs, (version) => {
+      (version === "http2" ? this.#http2 : this.#http1).emit("connection", socket);
+    });
+  }
+
+  #track(socket: Socket): void {
+    if (this.#sockets.has(socket)) return;
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  #handle = (request: HttpRequest, response: HttpResponse): void => {
+    this.#running++;
+    response.once("close", () => {
+      this.#running--;
+      if (this.#draining && this.#running === 0) this.#idle();
+    });
+    // A peer that resets a request is no news; whoever waits for it sees "close".
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    if (this.#draining && request.httpVersionMajor === 1) response.setHeader("connection", "close");
+    this.#options.handler(request, response);
+  };
+
+  #createHttp1(): Http1Server {
+    const server = createHttp1Server(
+      {
+        maxHeaderSize: limits.headerBytes,
+        headersTimeout: limits.headersMs,
+        requestTimeout: limits.requestMs,
+        connectionsCheckingInterval: limits.timeoutCheckMs,
+        keepAliveTimeout: limits.keepAliveMs,
+      },
+      (request: IncomingMessage, response: ServerResponse) => this.#handle(request, response),
+    );
+    server.maxHeadersCount = limits.headerCount;
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+      if (!socket.writable || (socket as Socket).bytesWritten > 0) {
+        socket.destroy();
+        return;
+      }
+      const status =
+        error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+      socket.end(this.#options.onBadRequest(status));
+    });
+    // Node starts looking at the two timeouts when a server listens; this one is handed its connections.
+    server.emit("listening");
+    return server;
+  }
+
+  #createHttp2(): Http2Server {
+    const server = createHttp2Server({
+      settings: {
+        maxConcurrentStreams: limits.http2ConcurrentStreams,
+        maxHeaderListSize: limits.headerBytes,
+        initialWindowSize: 1_048_576,
+        enablePush: false,
+      },
+      maxSessionMemory: limits.http2SessionMemoryMb,
+      maxHeaderListPairs: limits.headerCount,
+    });
+    server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.once("close", () => this.#sessions.delete(session));
+      session.on("error", () => undefined);
+      session.setTimeout(limits.http2SessionIdleMs, () => session.close());
+      session.setLocalWindowSize(4_194_304);
+    });
+    server.on("sessionError", () => undefined);
+    server.on("stream", (stream) => stream.setTimeout(limits.http2StreamIdleMs, () => stream.close()));
+    server.on("request", this.#handle);
+    return server;
+  }
+}

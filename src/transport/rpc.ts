@@ -1,0 +1,157 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
+import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import { DomainError } from "../domain/errors.ts";
+import type { Call, Protocol } from "../gate/call.ts";
+import type { Gate } from "../gate/gate.ts";
+import { callKey, callOf } from "../interceptors/call-context.ts";
+import { toConnectError } from "../interceptors/connect-error.ts";
+import { type Policy, PolicyError } from "../policy/policy.ts";
+import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
+import { writeUniversalResponse } from "./rpc-response.ts";
+
+/** An RPC at its path, for gRPC, gRPC-Web and Connect. */
+export type RpcRoute = {
+  readonly handler: UniversalHandler;
+  /** None for the standard services that everyone may call: health and reflection. */
+  readonly policy: Policy | undefined;
+};
+
+export type RpcOptions = {
+  /** Services of ours: every method has a policy and passes the gate. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** Standard services that everyone may call. */
+  readonly openRoutes: (router: ConnectRouter) => void;
+  readonly policies: ReadonlyMap<DescMethod, Policy>;
+  readonly gate: Gate;
+  readonly interceptors: Interceptor[];
+  readonly maxBodyBytes: number;
+  readonly shutdownSignal: AbortSignal;
+};
+
+/** A probe or a look at the services needs few bytes. */
+const OPEN_BODY_BYTES = 65_536;
+
+export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
+  const { gate, policies, maxBodyBytes, shutdownSignal } = options;
+  const acceptCompression = [compressionGzip, compressionBrotli];
+  const gated = createConnectRouter({
+    acceptCompression,
+    readMaxBytes: maxBodyBytes,
+    interceptors: options.interceptors,
+    shutdownSignal,
+    requestGate: (context) => passGate(gate, callOf(context.values)),
+  });
+  options.routes(gated);
+  const open = createConnectRouter({ acceptCompression, readMaxBytes: OPEN_BODY_BYTES, shutdownSignal });
+  options.openRoutes(open);
+  const routes = new Map<string, RpcRoute>();
+  for (const handler of gated.handlers) {
+    const policy = policies.get(handler.method);
+    if (!policy) throw new PolicyError(`${handler.requestPath} is served but has no policy`);
+    routes.set(handler.requestPath, { handler, policy });
+  }
+  for (const handler of open.handlers) routes.set(handler.requestPath, { handler, policy: undefined });
+  return routes;
+}
+
+async function passGate(gate: Gate, call: Call): Promise<void> {
+  try {
+    await gate(call);
+  } catch (error) {
+    call.failure = error;
+    throw toConnectError(error);
+  }
+}
+
+/** Whether the route understands the request at all; a reason for a plain HTTP answer if not. */
+export function checkRpcRequest(route: RpcRoute, request: HttpRequest): DomainError | undefined {
+  const { handler } = route;
+  const method = request.method ?? "";
+  if (!handler.allowedMethods.includes(method)) {
+    return new DomainError("method_not_allowed", {
+      message: `${handler.requestPath} takes ${handler.allowedMethods.join(" and ")}.`,
+    });
+  }
+  const type = request.headers["content-type"];
+  if (method === "POST" && (type === undefined || !handler.supportedContentType(type))) {
+    return new DomainError("unsupported_media_type", {
+      message:
+        "Send application/json or application/proto for Connect, application/grpc for gRPC, application/grpc-web for gRPC-Web.",
+    });
+  }
+  return undefined;
+}
+
+export function protocolOf(request: HttpRequest): Protocol {
+  const type = request.headers["content-type"] ?? "";
+  if (type.startsWith("application/grpc-web")) return "grpc-web";
+  return type.startsWith("application/grpc") ? "grpc" : "connect";
+}
+
+export function createCall(
+  route: RpcRoute,
+  policy: Policy,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Call {
+  return {
+    method: route.handler.method,
+    policy,
+    protocol: protocolOf(request),
+    requestId,
+    remoteAddress: request.socket.remoteAddress ?? "",
+    target: request.url ?? "",
+    contentLength: contentLengthOf(request),
+    headers: (name) => headerValues(request, name),
+    setResponseHeader: (name, value) => {
+      if (!response.headersSent) response.setHeader(name, value);
+    },
+    key: undefined,
+    failure: undefined,
+  };
+}
+
+/** Runs the RPC and sends its answer. Resolves to the gRPC code it ended with. */
+export async function serveRpc(
+  route: RpcRoute,
+  call: Call | undefined,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<Code | 0> {
+  const aborted = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
+  });
+  const universal: UniversalServerRequest = {
+    httpVersion: request.httpVersion,
+    method: request.method ?? "",
+    // Only the query is ever read of it. The Host header is the caller's and may be anything.
+    url: `http://vx${request.url}`,
+    header: toWebHeaders(request),
+    body: request as AsyncIterable<Uint8Array>,
+    signal: aborted.signal,
+    contextValues: createContextValues().set(callKey, call),
+  };
+  const answer = await route.handler(universal);
+  return await writeUniversalResponse(answer, response);
+}
+
+function toWebHeaders(request: HttpRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value === undefined || name.startsWith(":")) continue;
+    if (typeof value === "string") headers.append(name, value);
+    else for (const item of value) headers.append(name, item);
+  }
+  return headers;
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+// Plain JavaScript, so that any Node can say what is missing. A Node that cannot run TypeScript as it is hands over
+// to the one that npm installed beside the dependencies.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major > 22 || (major === 22 && minor >= 18)) {
+  // Later starts read the code compiled: 0.2 s and 25 MiB less.
+  nodeModule.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/vx", import.meta.url)));
+  // What loading the code leaves behind would make the heap 25 MiB larger for good; serve takes this back.
+  setFlagsFromString("--semi-space-growth-factor=1");
+  await import("./main.ts");
+} else {
+  const node = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
+  if (!existsSync(node)) {
+    console.error(`vx needs Node 22.18 or newer, this is ${process.versions.node}`);
+    process.exit(1);
+  }
+  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
+  // A signal from the terminal reaches the child as well; this process waits for it to finish.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => undefined);
+  const { status } = spawnSync(node, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+  process.exit(status ?? 1);
+}

@@ -1,0 +1,160 @@
+import { randomBytes } from "node:crypto";
+import { type DescMethod, fromBinary } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { drawKey } from "../../src/domain/api-key.ts";
+import { developerMethods, pathOf } from "../support/any-method.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const ways = [
+  { name: "Connect over HTTP/1.1", send: sendHttp1, type: connectType, details: connectDetails },
+  { name: "Connect over HTTP/2", send: sendHttp2, type: connectType, details: connectDetails },
+  { name: "gRPC", send: sendHttp2, type: () => "application/grpc+proto", details: grpcDetails },
+  {
+    name: "gRPC-Web over HTTP/1.1",
+    send: sendHttp1,
+    type: () => "application/grpc-web+proto",
+    details: grpcDetails,
+  },
+];
+
+describe.each(ways)("$name", ({ send, type, details }) => {
+  const everyMethod = async (reason: string, raw: (method: DescMethod) => Partial<RawRequest>) => {
+    for (const method of developerMethods) {
+      const { headers, ...rest } = raw(method);
+      const answer = await send(app.url, {
+        path: pathOf(method),
+        headers: { "content-type": type(method), ...headers },
+        body: "",
+        ...rest,
+      });
+      const info = details(answer);
+      expect(info, method.name).toMatchObject({ domain: "vx", reason: reason.toUpperCase() });
+      expect(answer.headers, method.name).toMatchObject({ "www-authenticate": "Bearer" });
+      expect(answer.body.includes(key.secret.slice(12, -4))).toBe(false);
+    }
+  };
+
+  test("two Authorization headers are refused, even with a valid key in both", async () => {
+    const authorization = [`Bearer ${key.secret}`, `Bearer ${key.secret}`];
+    await everyMethod("invalid_api_key", () => ({ headers: { authorization } }));
+  });
+
+  test("two credentials in one header are refused", async () => {
+    const authorization = `Bearer ${key.secret}, Bearer ${key.secret}`;
+    await everyMethod("invalid_api_key", () => ({ headers: { authorization } }));
+  });
+
+  test("a key in the address is refused, with and without the header", async () => {
+    await everyMethod("invalid_api_key", (method) => ({ path: `${pathOf(method)}?api_key=${key.secret}` }));
+    await everyMethod("invalid_api_key", (method) => ({
+      path: `${pathOf(method)}?key=${key.secret}`,
+      headers: { authorization: `Bearer ${key.secret}` },
+    }));
+  });
+
+  test("a key in the body alone is no key", async () => {
+    await everyMethod("missing_api_key", () => ({ body: JSON.stringify({ authorization: key.secret }) }));
+  });
+
+  test("401 is answered before the body is read", async () => {
+    await everyMethod("missing_api_key", () => ({
+      withoutBody: true,
+      headers: { "content-length": "1000000" },
+    }));
+  });
+});
+
+const readOnly = developerMethods.filter(
+  ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+);
+
+test.each(readOnly)("Connect GET of $name with a key in the address is refused", async (method) => {
+  const answer = await sendHttp1(app.url, {
+    method: "GET",
+    path: `${pathOf(method)}?connect=v1&encoding=json&message=%7B%7D&api_key=${key.secret}`,
+  });
+  expect(answer.status).toBe(401);
+  expect(connectDetails(answer).reason).toBe("INVALID_API_KEY");
+  expect(answer.headers["www-authenticate"]).toBe("Bearer");
+  expect(app.logText()).not.toContain(key.secret);
+});
+
+test.each(developerMethods)("a browser's preflight for $name gets no CORS header", async (method) => {
+  const headers = {
+    origin: "https://example.com",
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "authorization",
+  };
+  const preflight = await sendHttp1(app.url, { method: "OPTIONS", path: pathOf(method), headers });
+  const answer = await sendHttp1(app.url, {
+    path: pathOf(method),
+    headers: { ...headers, "content-type": "application/json", authorization: `Bearer ${key.secret}` },
+    body: "{}",
+  });
+  expect(preflight.status).toBe(405);
+  for (const { headers } of [preflight, answer]) {
+    expect(Object.keys(headers).join(" ")).not.toMatch(/access-control|set-cookie/);
+  }
+});
+
+test("a key whose checksum is wrong costs no database call", async () => {
+  const call = (secret: string) =>
+    sendHttp1(app.url, {
+      path: "/vx.v1.MeService/GetMe",
+      headers: { "content-type": "application/json", authorization: `Bearer ${secret}` },
+      body: "{}",
+    });
+  const before = await admissionBatches();
+  const { secret } = drawKey(0, randomBytes);
+  const others = [..."abcdefghij"].filter((character) => !secret.endsWith(character));
+  for (const character of others) await call(secret.slice(0, -1) + character);
+  expect(await admissionBatches()).toBe(before);
+  expect((await call(secret)).status).toBe(401);
+  expect(await admissionBatches()).toBe(before + 1);
+});
+
+async function admissionBatches(): Promise<number> {
+  const page = await fetch(`${app.adminUrl}/metrics`, {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+  });
+  const match = /^vx_lane_batch_size_count\{lane="admission"\} (\d+)$/m.exec(await page.text());
+  return Number(match?.[1] ?? 0);
+}
+
+function connectType(method: DescMethod): string {
+  return method.methodKind === "unary" ? "application/json" : "application/connect+json";
+}
+
+type Info = { domain: string; reason: string };
+
+/** The error is the body of a unary call, and in the last envelope of a stream. */
+function connectDetails(answer: RawAnswer): Info {
+  const text = answer.body.toString();
+  const error =
+    answer.body[0] === 2 ? JSON.parse(answer.body.subarray(5).toString()).error : JSON.parse(text);
+  const info = error.details.find(({ type }: { type: string }) => type === "google.rpc.ErrorInfo");
+  return fromBinary(ErrorInfoSchema, Buffer.from(info.value, "base64"));
+}
+
+/** In the headers or trailers, or for gRPC-Web in the body. */
+function grpcDetails(answer: RawAnswer): Info {
+  const inBody = /grpc-status-details-bin: *(\S+)/i.exec(answer.body.toString("latin1"))?.[1];
+  const encoded = answer.headers["grpc-status-details-bin"] ?? inBody ?? "";
+  const status = fromBinary(StatusSchema, Buffer.from(encoded, "base64"));
+  const info = status.details.find(({ typeUrl }) => typeUrl.endsWith("google.rpc.ErrorInfo"));
+  return fromBinary(ErrorInfoSchema, info?.value ?? new Uint8Array());
+}

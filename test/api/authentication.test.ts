@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { drawKey } from "../../src/domain/api-key.ts";
+import { developerMethods, openAny } from "../support/any-method.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+
+let app: TestApp;
+const secrets = { unknown: unknownKey(), mistyped: "", revoked: "", expired: "", valid: "" };
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const operator = operatorOf(app);
+  const valid = await createTestKey(operator);
+  secrets.valid = valid.secret;
+  secrets.mistyped = mistyped(valid.secret);
+  const revoked = await createTestKey(operator, { accountId: valid.accountId });
+  await operator.revokeKey({ keyId: revoked.id });
+  secrets.revoked = revoked.secret;
+  const expired = await createTestKey(operator, { accountId: valid.accountId });
+  await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${expired.id}`;
+  secrets.expired = expired.secret;
+});
+afterAll(() => app.stop());
+
+/** Every way to come without a valid key that a header can express, and the reason it is told. */
+const refused: readonly { what: string; reason: string; headers: () => Record<string, string> }[] = [
+  { what: "no header", reason: "missing_api_key", headers: () => ({}) },
+  {
+    what: "only a cookie",
+    reason: "missing_api_key",
+    headers: () => ({ cookie: `session=1; authorization=Bearer ${secrets.valid}; key=${secrets.valid}` }),
+  },
+  {
+    what: "the key in a header of another name",
+    reason: "missing_api_key",
+    headers: () => ({ "x-api-key": secrets.valid }),
+  },
+  { what: "garbage", reason: "invalid_api_key", headers: () => ({ authorization: "%%% garbage" }) },
+  { what: "an empty header", reason: "invalid_api_key", headers: () => ({ authorization: "Bearer" }) },
+  {
+    what: "the key without a scheme",
+    reason: "invalid_api_key",
+    headers: () => ({ authorization: secrets.valid }),
+  },
+  {
+    what: "another scheme",
+    reason: "invalid_api_key",
+    headers: () => ({ authorization: `Basic ${Buffer.from(`${secrets.valid}:`).toString("base64")}` }),
+  },
+  { what: "a mistyped key", reason: "invalid_api_key", headers: () => bearer(secrets.mistyped) },
+  { what: "text after the key", reason: "invalid_api_key", headers: () => bearer(`${secrets.valid} x`) },
+  { what: "an unknown key", reason: "invalid_api_key", headers: () => bearer(secrets.unknown) },
+  { what: "a revoked key", reason: "revoked_api_key", headers: () => bearer(secrets.revoked) },
+  { what: "an expired key", reason: "expired_api_key", headers: () => bearer(secrets.expired) },
+];
+
+describe.each(protocols)("$name", (protocol) => {
+  test.each(refused)("$what: every method answers 401 $reason", async ({ reason, headers }) => {
+    const caller = openAny(protocol, app.url);
+    for (const method of developerMethods) {
+      const ending = await caller.end(method, headers());
+      expect(ending, method.name).toMatchObject({
+        code: "unauthenticated",
+        reason,
+        headers: { "www-authenticate": "Bearer" },
+      });
+      const names = Object.keys(ending.headers).join(" ");
+      expect(names, method.name).not.toMatch(/set-cookie|access-control|ratelimit/);
+    }
+    caller.close();
+  });
+
+  test.each(["bearer", "BEARER", "Bearer  "])("the scheme may be written %j", async (scheme) => {
+    const caller = openAny(protocol, app.url);
+    for (const method of developerMethods) {
+      const ending = await caller.end(method, { authorization: `${scheme} ${secrets.valid}` });
+      expect(ending.code, method.name).not.toBe("unauthenticated");
+    }
+    caller.close();
+  });
+});
+
+function unknownKey(): string {
+  return drawKey(7, randomBytes).secret;
+}
+
+/** The same key with its last character changed, as a slip of the finger would. */
+function mistyped(secret: string): string {
+  return secret.slice(0, -1) + (secret.endsWith("0") ? "1" : "0");
+}

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  key = await createTestKey(operator, { plan: "pro" });
+  await operator.creditAccount({
+    accountId: key.accountId,
+    amountMicros: 9_999_986n,
+    reason: "test",
+    idempotencyKey: "1",
+  });
+});
+afterAll(() => app.stop());
+
+describe.each(protocols)("$name", ({ open }) => {
+  test("GetMe tells the masked key, its name, plan, limit and the exact balance", async () => {
+    const caller = open(app.url);
+    const outcome = await caller.call(MeService.method.getMe, {}, bearer(key.secret));
+    caller.close();
+    expect(outcome).toMatchObject({
+      ok: true,
+      message: {
+        key: `${key.secret.slice(0, 12)}…${key.secret.slice(-4)}`,
+        keyName: "test",
+        plan: "pro",
+        rateLimitRpm: 600,
+        balance: "$9.999986",
+        balanceMicros: 9_999_986n,
+      },
+    });
+  });
+
+  test("GetMe takes no slot of the minute", async () => {
+    const limited = await createTestKey(operator, { rateLimitRpm: 1 });
+    const caller = open(app.url);
+    for (let i = 0; i < 5; i++) {
+      const outcome = await caller.call(MeService.method.getMe, {}, bearer(limited.secret));
+      expect(outcome.ok).toBe(true);
+      expect(outcome.headers.ratelimit).toBeUndefined();
+    }
+    caller.close();
+  });
+});

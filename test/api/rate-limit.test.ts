@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import {
+  createTestAccount,
+  createTestKey,
+  type Operator,
+  operatorOf,
+  type TestKeyOptions,
+} from "../support/fixtures.ts";
+import { withinOneMinute } from "../support/minute.ts";
+import { bearer, type Caller, protocols } from "../support/protocols.ts";
+
+const listEntries = LedgerService.method.listEntries;
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  await operator.putPlan({ name: "small", rpm: 3, maxActiveKeys: 1_000 });
+});
+afterAll(() => app.stop());
+
+describe.each(protocols)("$name", ({ open }) => {
+  /** In one minute, with a key and a connection of its own. */
+  const withKey = async (
+    options: TestKeyOptions,
+    attempt: (take: () => ReturnType<Caller["call"]>, key: { id: string }) => Promise<void>,
+  ) => {
+    await withinOneMinute(async () => {
+      const key = await createTestKey(operator, options);
+      const caller = open(app.url);
+      try {
+        await attempt(() => caller.call(listEntries, {}, bearer(key.secret)), key);
+      } finally {
+        caller.close();
+      }
+    });
+  };
+
+  test("every answer tells limit, remaining calls and seconds to the next minute", async () => {
+    await withKey({ plan: "small" }, async (take) => {
+      for (const remaining of [2, 1, 0]) {
+        const { ok, headers } = await take();
+        const seconds = secondsLeft(headers);
+        expect(ok).toBe(true);
+        expect(headers).toMatchObject({
+          "ratelimit-policy": '"rpm";q=3;w=60',
+          ratelimit: `"rpm";r=${remaining};t=${seconds}`,
+          "x-ratelimit-limit-requests": "3",
+          "x-ratelimit-remaining-requests": String(remaining),
+        });
+        expect(seconds).toBeGreaterThanOrEqual(1);
+        expect(seconds).toBeLessThanOrEqual(60);
+        expect(headers["retry-after"]).toBeUndefined();
+      }
+    });
+  });
+
+  test("the call after the last one is 429, with the wait in header and details", async () => {
+    await withKey({ plan: "small" }, async (take) => {
+      for (let i = 0; i < 3; i++) await take();
+      const refused = await take();
+      expect(refused).toMatchObject({
+        ok: false,
+        code: "resource_exhausted",
+        reason: "rate_limit_exceeded",
+        metadata: { rate_limit_rpm: "3" },
+      });
+      expect(refused.ok || refused.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
+      const seconds = secondsLeft(refused.headers);
+      expect(refused.headers).toMatchObject({
+        "retry-after": String(seconds),
+        ratelimit: `"rpm";r=0;t=${seconds}`,
+        "ratelimit-policy": '"rpm";q=3;w=60',
+        "x-ratelimit-limit-requests": "3",
+        "x-ratelimit-remaining-requests": "0",
+      });
+      const untilNextMinute = 60 - (Math.floor(Date.now() / 1000) % 60);
+      expect(Math.abs(seconds - untilNextMinute)).toBeLessThanOrEqual(1);
+    });
+  });
+
+  test.each([1, 5])("a key's own limit of %i comes before the plan's 3", async (limit) => {
+    await withKey({ plan: "small", rateLimitRpm: limit }, async (take) => {
+      const endings = [];
+      for (let i = 0; i < limit + 2; i++) endings.push((await take()).ok);
+      expect(endings).toEqual([...Array<boolean>(limit).fill(true), false, false]);
+    });
+  });
+
+  test("a new limit of the key applies to the next call, up and down and back to the plan's", async () => {
+    await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
+      expect((await take()).ok).toBe(true);
+      expect((await take()).ok).toBe(false);
+      await operator.setKeyLimit({ keyId: id, rateLimitRpm: 2 });
+      expect((await take()).headers["x-ratelimit-remaining-requests"]).toBe("0");
+      await operator.setKeyLimit({ keyId: id, rateLimitRpm: 1 });
+      expect((await take()).headers["x-ratelimit-limit-requests"]).toBe("1");
+      await operator.setKeyLimit({ keyId: id });
+      const outcome = await take();
+      expect(outcome.ok).toBe(true);
+      expect(outcome.headers["ratelimit-policy"]).toBe('"rpm";q=3;w=60');
+    });
+  });
+
+  test("a rejected call takes nothing: a raised limit leaves room for just the difference", async () => {
+    await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
+      await take();
+      for (let i = 0; i < 10; i++) expect((await take()).ok).toBe(false);
+      await operator.setKeyLimit({ keyId: id, rateLimitRpm: 3 });
+      expect([(await take()).ok, (await take()).ok, (await take()).ok]).toEqual([true, true, false]);
+    });
+  });
+
+  test("a call that is refused after the gate has taken its slot", async () => {
+    await withinOneMinute(async () => {
+      const key = await createTestKey(operator, { plan: "small" });
+      const caller = open(app.url);
+      const refused = await caller.call(listEntries, { pageSize: -1 }, bearer(key.secret));
+      const next = await caller.call(listEntries, {}, bearer(key.secret));
+      caller.close();
+      expect(refused).toMatchObject({ reason: "invalid_argument" });
+      expect(refused.headers["x-ratelimit-remaining-requests"]).toBe("2");
+      expect(next.headers["x-ratelimit-remaining-requests"]).toBe("1");
+    });
+  });
+});
+
+test("a new limit of the plan applies to the next call of its keys", async () => {
+  await withinOneMinute(async () => {
+    await operator.putPlan({ name: "growing", rpm: 1, maxActiveKeys: 1_000 });
+    const { secret } = await createTestKey(operator, { plan: "growing" });
+    const caller = protocols[0]?.open(app.url) as Caller;
+    const take = async () => (await caller.call(listEntries, {}, bearer(secret))).ok;
+    expect([await take(), await take()]).toEqual([true, false]);
+    await operator.putPlan({ name: "growing", rpm: 2, maxActiveKeys: 1_000 });
+    expect([await take(), await take()]).toEqual([true, false]);
+    caller.close();
+  });
+});
+
+test("keys of one account have windows of their own", async () => {
+  await withinOneMinute(async () => {
+    const accountId = await createTestAccount(operator, "small");
+    const caller = protocols[0]?.open(app.url) as Caller;
+    for (let i = 0; i < 2; i++) {
+      const { secret } = await createTestKey(operator, { accountId, plan: "small" });
+      const outcome = await caller.call(listEntries, {}, bearer(secret));
+      expect(outcome.headers["x-ratelimit-remaining-requests"]).toBe("2");
+    }
+    caller.close();
+  });
+});
+
+test("of ten times the limit at once, over two servers and all protocols, exactly the limit is let in", async () => {
+  const second = await startTestApp({ database: app.database });
+  const callers = [app, second].flatMap(({ url }) => protocols.map(({ open }) => open(url)));
+  try {
+    await withinOneMinute(async () => {
+      const limit = 60;
+      const { secret } = await createTestKey(operator, { rateLimitRpm: limit });
+      const outcomes = await Promise.all(
+        Array.from({ length: 10 * limit }, (_, i) =>
+          (callers[i % callers.length] as Caller).call(listEntries, {}, bearer(secret)),
+        ),
+      );
+      const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
+      expect(reasons.filter((reason) => reason === "ok")).toHaveLength(limit);
+      expect(reasons.filter((reason) => reason === "rate_limit_exceeded")).toHaveLength(9 * limit);
+      const left = outcomes
+        .filter(({ ok }) => ok)
+        .map(({ headers }) => Number(headers["x-ratelimit-remaining-requests"]));
+      // Each admitted call saw a number of its own.
+      expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: limit }, (_, i) => i));
+    });
+  } finally {
+    for (const caller of callers) caller.close();
+    await second.stop();
+  }
+});
+
+/** As the header for OpenAI clients tells it: "34s". */
+function secondsLeft(headers: Record<string, string>): number {
+  return Number(/^(\d+)s$/.exec(headers["x-ratelimit-reset-requests"] ?? "")?.[1]);
+}

@@ -1,0 +1,89 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { SCOPES, type Scope } from "../../src/domain/scope.ts";
+import { policyOf } from "../../src/policy/policy.ts";
+import { developerMethods, openAny } from "../support/any-method.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
+import { withinOneMinute } from "../support/minute.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+const secrets = new Map<Scope, string>();
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  const accountId = await createTestAccount(operator);
+  for (const scope of SCOPES) {
+    secrets.set(scope, (await createTestKey(operator, { accountId, scopes: [scope] })).secret);
+  }
+});
+afterAll(() => app.stop());
+
+const others = (method: DescMethod) => SCOPES.filter((scope) => scope !== policyOf(method).scope);
+
+describe.each(protocols)("$name", (protocol) => {
+  const methods = developerMethods.map((method) => ({
+    name: method.name,
+    method,
+    needs: policyOf(method).scope,
+  }));
+
+  test.each(methods.filter(({ needs }) => needs !== undefined))(
+    "$name needs the scope $needs: keys with another one get 403",
+    async ({ method, needs }) => {
+      const caller = openAny(protocol, app.url);
+      for (const scope of others(method)) {
+        const ending = await caller.end(method, bearer(secrets.get(scope) ?? ""));
+        expect(ending, scope).toMatchObject({ code: "permission_denied", reason: "insufficient_scope" });
+        expect(ending.headers).not.toHaveProperty("ratelimit");
+      }
+      const ending = await caller.end(method, bearer(secrets.get(needs as Scope) ?? ""));
+      expect(ending.code).not.toBe("permission_denied");
+      expect(ending.code).not.toBe("unauthenticated");
+      caller.close();
+    },
+  );
+
+  test.each(methods.filter(({ needs }) => needs === undefined))(
+    "$name takes a key with any scope",
+    async ({ method }) => {
+      const caller = openAny(protocol, app.url);
+      for (const scope of SCOPES) {
+        expect(await caller.end(method, bearer(secrets.get(scope) ?? "")), scope).toMatchObject({
+          code: "ok",
+        });
+      }
+      caller.close();
+    },
+  );
+
+  test("a 403 names the scope, and takes no slot of the minute", async () => {
+    await withinOneMinute(async () => {
+      const { secret } = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
+      const caller = openAny(protocol, app.url);
+      for (const method of developerMethods) {
+        if (policyOf(method).scope === "read" || policyOf(method).scope === undefined) continue;
+        expect(await caller.end(method, bearer(secret)), method.name).toMatchObject({
+          reason: "insufficient_scope",
+        });
+      }
+      caller.close();
+      const unary = protocol.open(app.url);
+      const outcome = await unary.call(LedgerService.method.listEntries, {}, bearer(secret));
+      expect(outcome.headers["x-ratelimit-remaining-requests"]).toBe("2");
+      unary.close();
+    });
+  });
+});
+
+test("the scope that lacks is told in the metadata of the error", async () => {
+  const caller = protocols[0]?.open(app.url);
+  const secret = secrets.get("generate") ?? "";
+  const outcome = await caller?.call(LedgerService.method.listEntries, {}, bearer(secret));
+  expect(outcome).toMatchObject({ reason: "insufficient_scope", metadata: { scope: "read" } });
+  caller?.close();
+});

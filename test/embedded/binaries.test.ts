@@ -1,0 +1,80 @@
+import { chmod, lstat, mkdir, readdir, rm, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { copyBinaries } from "../../src/embedded/binary-copy.ts";
+import { findBinaryPackage, makeLibraryLinks } from "../../src/embedded/binary-package.ts";
+import { runProgram } from "../../src/embedded/run-program.ts";
+import { serverUser } from "../../src/embedded/server-user.ts";
+import { cleanUp, makeFolder, patient } from "./support.ts";
+
+afterEach(cleanUp);
+
+async function copyInto(folder: string): Promise<{ root: string; copied: boolean }> {
+  let copied = false;
+  const root = await copyBinaries(await findBinaryPackage(), folder, () => {
+    copied = true;
+  });
+  return { root, copied };
+}
+
+async function runs(root: string): Promise<boolean> {
+  return (await runProgram(serverUser(undefined), join(root, "native", "bin", "postgres"), ["-V"])).ok;
+}
+
+describe("the binaries", patient, () => {
+  test("links that npm has not made are made", async () => {
+    const { root } = await copyInto(await makeFolder());
+    const folder = join(root, "native", "lib");
+    const links: string[] = [];
+    for (const name of await readdir(folder)) {
+      if ((await lstat(join(folder, name))).isSymbolicLink()) links.push(name);
+    }
+    expect(links.length).toBeGreaterThan(0);
+    for (const name of links) await rm(join(folder, name));
+    await makeLibraryLinks(root);
+    for (const name of links) expect((await stat(join(folder, name))).isFile()).toBe(true);
+    expect(await runs(root)).toBe(true);
+  });
+
+  test("a copy is made once and runs", async () => {
+    const folder = await makeFolder();
+    const first = await copyInto(folder);
+    expect(first.copied).toBe(true);
+    expect(await runs(first.root)).toBe(true);
+    expect(await copyInto(folder)).toEqual({ root: first.root, copied: false });
+  });
+
+  test("a broken copy is replaced by a whole one", async () => {
+    const folder = await makeFolder();
+    const { root } = await copyInto(folder);
+    await truncate(join(root, "native", "bin", "postgres"), 1_000);
+    await rm(join(root, "native", "share"), { recursive: true });
+    expect(await copyInto(folder)).toEqual({ root, copied: true });
+    expect(await runs(root)).toBe(true);
+    expect(await readdir(folder)).toHaveLength(1);
+  });
+
+  test("copies made at once end as one, and a killed one is cleared away", async () => {
+    const folder = await makeFolder();
+    const { version } = await findBinaryPackage();
+    await mkdir(join(folder, `binaries-${version}.new-${process.pid}-abcdef`, "native"), { recursive: true });
+    const copies = await Promise.all([copyInto(folder), copyInto(folder)]);
+    expect(copies.filter((copy) => copy.copied)).toHaveLength(1);
+    expect(await readdir(folder)).toEqual([`binaries-${version}`]);
+    expect(await runs(copies[0].root)).toBe(true);
+  });
+
+  test.skipIf(process.getuid?.() === 0)(
+    "a package that is not writable gives EACCES (ordinary users)",
+    async () => {
+      const { root } = await copyInto(await makeFolder());
+      const folder = join(root, "native", "lib");
+      for (const name of await readdir(folder)) {
+        if ((await lstat(join(folder, name))).isSymbolicLink()) await rm(join(folder, name));
+      }
+      await chmod(folder, 0o555);
+      await expect(makeLibraryLinks(root)).rejects.toMatchObject({ code: "EACCES" });
+      await chmod(folder, 0o755);
+    },
+  );
+});

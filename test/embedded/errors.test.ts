@@ -1,0 +1,81 @@
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { findBinaryPackage } from "../../src/embedded/binary-package.ts";
+import { EmbeddedPostgresError } from "../../src/embedded/embedded-postgres.ts";
+import { cleanUp, makeFolder, patient, processesIn, start } from "./support.ts";
+
+afterEach(cleanUp);
+
+async function failure(work: Promise<unknown>): Promise<EmbeddedPostgresError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof EmbeddedPostgresError))
+    throw new Error(`not an EmbeddedPostgresError: ${String(error)}`);
+  expect(error.message).not.toContain("\n");
+  return error;
+}
+
+describe("errors a person can act on, in one line", patient, () => {
+  test.each([
+    ["win32", "x64"],
+    ["linux", "ia32"],
+    ["freebsd", "x64"],
+  ])("no binaries for %s-%s: names DATABASE_URL", async (platform, arch) => {
+    expect((await failure(findBinaryPackage(platform, arch))).message).toContain("set DATABASE_URL");
+  });
+
+  test("binaries not installed: names the package and DATABASE_URL", async () => {
+    const platform = process.platform === "darwin" ? "linux" : "darwin";
+    const { message } = await failure(findBinaryPackage(platform, "arm64"));
+    expect(message).toContain(`@embedded-postgres/${platform}-arm64`);
+    expect(message).toContain("set DATABASE_URL");
+  });
+
+  test("a database of another major version", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    await server.stop();
+    await writeFile(join(server.clusterDir, "PG_VERSION"), "16\n");
+    expect((await failure(start(dataDir))).message).toContain("was made by PostgreSQL 16, but this is 18");
+  });
+
+  test("a folder that is no database", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    await server.stop();
+    const other = await makeFolder();
+    await mkdir(join(other, "postgres"), { mode: 0o755 });
+    await writeFile(join(other, "postgres", "holiday.txt"), "");
+    const { message } = await failure(start(other));
+    // For root the first thing in the way is that it is root's.
+    expect(message).toMatch(/is not a PostgreSQL data folder|belongs to root/);
+  });
+
+  test("a setting that PostgreSQL refuses: its own words, and nothing is left running", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    await server.stop();
+    await appendFile(join(server.clusterDir, "postgresql.auto.conf"), "shared_buffers = 'a lot'\n");
+    const { message } = await failure(start(dataDir));
+    expect(message).toContain('invalid value for parameter "shared_buffers": "a lot"');
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+
+  test("a damaged database: the end of its log", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    await server.stop();
+    await writeFile(join(server.clusterDir, "global", "pg_control"), "x".repeat(8192));
+    expect((await failure(start(dataDir))).message).toMatch(/PostgreSQL did not start .*pg_control/i);
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+
+  test("a data folder that cannot be made", async () => {
+    const file = join(await makeFolder(), "file");
+    await writeFile(file, "");
+    expect((await failure(start(join(file, "data")))).message).toContain("set VX_DATA_DIR");
+  });
+});

@@ -1,0 +1,145 @@
+import { chmod, chown, cp, lstat, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { findBinaryPackage } from "../../src/embedded/binary-package.ts";
+import {
+  cleanUp,
+  isRoot,
+  launchOwner,
+  makeFolder,
+  patient,
+  postmasterPid,
+  processesIn,
+  query,
+  removeAtEnd,
+  start,
+} from "./support.ts";
+
+const unprivilegedUid = 65534;
+const repository = join(import.meta.dirname, "..", "..");
+
+afterEach(cleanUp);
+
+/** A second clone, as far as the database needs one. */
+async function cloneInto(folder: string): Promise<string> {
+  const { root } = await findBinaryPackage();
+  const parts = [
+    "package.json",
+    "src/embedded",
+    "test/embedded/start-and-wait.ts",
+    root.slice(repository.length + 1),
+  ];
+  for (const part of parts) {
+    await mkdir(dirname(join(folder, part)), { recursive: true });
+    await cp(join(repository, part), join(folder, part), { recursive: true, verbatimSymlinks: true });
+  }
+  return join(folder, "test", "embedded", "start-and-wait.ts");
+}
+
+describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient, () => {
+  test("PostgreSQL runs as an unprivileged user and the data folder stays root's", async () => {
+    const dataDir = await makeFolder();
+    await writeFile(join(dataDir, "admin-token"), "secret", { mode: 0o600 });
+    const server = await start(dataDir);
+    expect((await stat(`/proc/${await postmasterPid(server)}`)).uid).toBe(unprivilegedUid);
+    expect((await stat(server.clusterDir)).uid).toBe(unprivilegedUid);
+    expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40755 });
+    expect(await stat(join(dataDir, "admin-token"))).toMatchObject({ uid: 0, mode: 0o100600 });
+  });
+
+  test("a data folder below one that only root may enter: the database lies elsewhere, and is found again", async () => {
+    const dataDir = join(await makeFolder(0o700), ".vx");
+    const server = await start(dataDir);
+    const home = dirname(server.clusterDir);
+    removeAtEnd(home);
+    expect(home).toMatch(/^\/var\/lib\/vx\/vx-embedded-\w+-[0-9a-f]{12}$/);
+    expect(server.said[0]).toContain(`the database is in ${home}`);
+    await query(server, "create table kept as select 42 as answer");
+    await server.stop();
+
+    // Also when the folder has been opened since.
+    await chmod(dirname(dataDir), 0o755);
+    const again = await start(dataDir);
+    expect(again.clusterDir).toBe(server.clusterDir);
+    expect(await query(again, "select answer from kept")).toEqual([{ answer: 42 }]);
+    await again.stop();
+    expect(await processesIn(home)).toEqual([]);
+  });
+
+  test("a whole clone below such a folder: the binaries are copied, and a broken copy is made anew", async () => {
+    const folder = await makeFolder(0o700);
+    const script = await cloneInto(folder);
+    const owner = await launchOwner(join(folder, ".vx"), { script }).ready;
+    const home = dirname(owner.report.clusterDir);
+    removeAtEnd(home);
+    expect(owner.report.error).toBeUndefined();
+    expect(owner.report.said.join("\n")).toContain(`binaries were copied to ${home}/binaries-`);
+    await owner.kill();
+    const server = await start(join(folder, ".vx"));
+    expect(server.adopted).toBe(true);
+    await server.stop();
+
+    const [copy] = (await readdir(home)).filter((name) => name.startsWith("binaries-"));
+    await rm(join(home, copy ?? "", "native", "lib"), { recursive: true });
+    const again = await launchOwner(join(folder, ".vx"), { script }).ready;
+    expect(again.report).toMatchObject({ adopted: false });
+    await again.kill();
+    expect(await start(join(folder, ".vx"))).toMatchObject({ adopted: true });
+  });
+
+  test("under umask 077 a data folder that root makes can still be passed through", async () => {
+    const dataDir = join(await makeFolder(), "a", "b");
+    const { report } = await launchOwner(dataDir, { umask: "077" }).ready;
+    expect(report).toMatchObject({ adopted: false, clusterDir: join(dataDir, "postgres") });
+    expect(await start(dataDir)).toMatchObject({ adopted: true });
+  });
+
+  test("a database that became unreachable is never replaced by an empty one", async () => {
+    const parent = await makeFolder();
+    const dataDir = join(parent, "data");
+    await (await start(dataDir)).stop();
+    await chmod(parent, 0o700);
+    await expect(start(dataDir)).rejects.toThrow(/cannot reach the database in .*chmod o\+x/);
+  });
+
+  test("an ordinary user is told whose database it is", async () => {
+    const dataDir = await makeFolder();
+    await (await start(dataDir)).stop();
+    const { report } = await launchOwner(dataDir, { uid: 65533 }).ready;
+    expect(report.error).toMatch(
+      /^EmbeddedPostgresError: the database in .* belongs to uid 65534, but this is uid 65533/,
+    );
+    expect(report.error).toContain(`chown -R 65533:65533 ${dataDir}`);
+  });
+
+  test("the database of an ordinary user is served as that user, and stays that user's", async () => {
+    const dataDir = await makeFolder();
+    await (await start(dataDir)).stop();
+    for (const name of ["", ...(await readdir(dataDir, { recursive: true }))]) {
+      await chown(join(dataDir, name), 65533, 65533);
+    }
+    const server = await start(dataDir);
+    expect((await stat(`/proc/${await postmasterPid(server)}`)).uid).toBe(65533);
+    await server.stop();
+    const owners = await Promise.all(
+      (await readdir(dataDir, { recursive: true })).map(
+        async (name) => (await lstat(join(dataDir, name))).uid,
+      ),
+    );
+    expect(new Set(owners)).toEqual(new Set([65533]));
+
+    const { report } = await launchOwner(dataDir, { uid: 65533 }).ready;
+    expect(report).toMatchObject({ adopted: false });
+    expect(await start(dataDir)).toMatchObject({ adopted: true });
+  });
+
+  test("a socket folder in the temporary folder that somebody else made is refused", async () => {
+    const dataDir = join(await makeFolder(), "d".repeat(120));
+    const server = await start(dataDir);
+    await server.stop();
+    await mkdir(server.socketDir, { mode: 0o700 });
+    removeAtEnd(server.socketDir);
+    await chown(server.socketDir, 65533, 65533);
+    await expect(start(dataDir)).rejects.toThrow("belongs to uid 65533");
+  });
+});

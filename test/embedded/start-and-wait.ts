@@ -1,0 +1,20 @@
+// A server of its own for the tests: starts the database of a data folder, says so on stdout, and stays.
+import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+
+const said: string[] = [];
+try {
+  const dataDir = process.argv[2] ?? "";
+  const { clusterDir, socketDir, adopted } = await startEmbeddedPostgres({
+    dataDir,
+    say: (line) => said.push(line),
+  });
+  console.log(JSON.stringify({ clusterDir, socketDir, adopted, said }));
+  setInterval(() => undefined, 60_000);
+} catch (error) {
+  console.log(
+    JSON.stringify({
+      said,
+      error: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
+    }),
+  );
+}

@@ -1,0 +1,81 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { cleanUp, makeFolder, patient, query, start } from "./support.ts";
+
+afterEach(cleanUp);
+
+describe("starting the embedded database", patient, () => {
+  test("the first start creates it and says so; the second finds what was written", async () => {
+    const dataDir = join(await makeFolder(), "data");
+    const cold = await start(dataDir);
+    expect(cold).toMatchObject({
+      adopted: false,
+      clusterDir: join(dataDir, "postgres"),
+      socketDir: join(dataDir, "run"),
+    });
+    expect(cold.said).toEqual([`creating the database in ${dataDir}/postgres (first start only) …`]);
+    await query(cold, "create table kept as select 42 as answer");
+    await cold.stop();
+
+    const warm = await start(dataDir);
+    expect(warm).toMatchObject({ adopted: false, said: [] });
+    expect(await query(warm, "select answer from kept")).toEqual([{ answer: 42 }]);
+    expect(await readdir(dataDir)).toEqual(["log", "postgres", "run"]);
+  });
+
+  test("it is durable, in UTF-8, and there is no way in but the socket", async () => {
+    const server = await start(await makeFolder());
+    const settings = await query(server, "select name, setting from pg_settings");
+    const setting = Object.fromEntries(settings.map((row) => [row.name, row.setting]));
+    expect(setting).toMatchObject({
+      fsync: "on",
+      full_page_writes: "on",
+      synchronous_commit: "on",
+      listen_addresses: "",
+      max_connections: "100",
+      server_encoding: "UTF8",
+      lc_messages: "C",
+      TimeZone: "UTC",
+      log_directory: server.logDir,
+      log_filename: "postgresql-%a.log",
+      log_truncate_on_rotation: "on",
+      log_parameter_max_length_on_error: "0",
+    });
+    expect(await query(server, "select type, auth_method from pg_hba_file_rules")).toEqual([
+      { type: "local", auth_method: "trust" },
+    ]);
+    expect(await query(server, "select datcollate from pg_database where datname = 'postgres'")).toEqual([
+      { datcollate: "C" },
+    ]);
+    expect((await stat(server.socketDir)).mode & 0o777).toBe(0o700);
+    expect((await stat(server.clusterDir)).mode & 0o777).toBe(0o700);
+  });
+
+  test("a path too long for a socket gets one in the temporary folder, which goes when it is stopped", async () => {
+    const dataDir = join(await makeFolder(), "d".repeat(120));
+    const server = await start(dataDir);
+    expect(server.socketDir.startsWith(dataDir)).toBe(false);
+    expect((await stat(server.socketDir)).mode & 0o777).toBe(0o700);
+    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+    await server.stop();
+    await expect(stat(server.socketDir)).rejects.toThrow("ENOENT");
+  });
+
+  test("a path may hold spaces, commas, quotes and letters of any script", async () => {
+    const dataDir = join(await makeFolder(), `it's a "folder", дом`);
+    const server = await start(dataDir);
+    expect(server.socketDir).toBe(join(dataDir, "run"));
+    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+    await server.stop();
+    expect(await start(dataDir)).toMatchObject({ adopted: false, said: [] });
+  });
+
+  test("the log collector writes into the log folder", async () => {
+    const server = await start(await makeFolder());
+    await expect(query(server, "select no_such_column")).rejects.toThrow("no_such_column");
+    const names = await readdir(server.logDir);
+    const logs = await Promise.all(names.map((name) => readFile(join(server.logDir, name), "utf8")));
+    expect(logs.join("")).toContain("no_such_column");
+  });
+});

@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { beginEndless, cleanUp, makeFolder, patient, processesIn, start } from "./support.ts";
+
+afterEach(cleanUp);
+
+describe("stopping the embedded database", patient, () => {
+  test("leaves no process, the log collector included", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    expect((await processesIn(dataDir)).length).toBeGreaterThan(3);
+    await server.stop();
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+
+  test("does not wait for callers that are in the middle of something", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    const sleeper = await beginEndless(server, "select pg_sleep(600)");
+    await server.stop();
+    expect(await sleeper.outcome).toBe("cut");
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+
+  test("may be called twice, and when the postmaster has gone already", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    for (const pid of await processesIn(dataDir)) process.kill(pid, "SIGKILL");
+    await Promise.all([server.stop(), server.stop()]);
+    await server.stop();
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+
+  test("is final: ensureRunning does not start it again", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    const restart = server.ensureRunning();
+    const stop = server.stop();
+    await expect(server.ensureRunning()).rejects.toThrow("was stopped");
+    await Promise.all([restart, stop]);
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+});

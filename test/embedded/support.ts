@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, mkdtemp, readFile, readlink, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres from "postgres";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { listProcesses } from "../../src/embedded/processes.ts";
+
+export const isRoot = process.getuid?.() === 0;
+/** For `describe`: these start real servers. */
+export const patient = { timeout: 90_000 };
+
+const folders: string[] = [];
+const servers: EmbeddedPostgres[] = [];
+const owners: ChildProcess[] = [];
+
+export async function makeFolder(mode = 0o755): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "vx-embedded-")));
+  await chmod(folder, mode);
+  folders.push(folder);
+  return folder;
+}
+
+export function removeAtEnd(folder: string): void {
+  folders.push(folder);
+}
+
+export type Started = EmbeddedPostgres & { readonly said: readonly string[] };
+
+export async function start(dataDir: string): Promise<Started> {
+  const said: string[] = [];
+  const server = await startEmbeddedPostgres({ dataDir, say: (line) => said.push(line) });
+  servers.push(server);
+  return Object.assign(server, { said });
+}
+
+type Report = { clusterDir: string; socketDir: string; adopted: boolean; said: string[]; error?: string };
+export type Owner = { readonly report: Report; kill(): Promise<void> };
+type OwnerOptions = { uid?: number; umask?: string; script?: string };
+
+/** Another program that starts the database; `kill` is SIGKILL for it and its whole process group. */
+export function launchOwner(
+  dataDir: string,
+  options: OwnerOptions = {},
+): { process: ChildProcess; ready: Promise<Owner> } {
+  const script = options.script ?? join(import.meta.dirname, "start-and-wait.ts");
+  const identity = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid };
+  const shell = `umask ${options.umask ?? "022"}; exec "$0" "$@"`;
+  const child = spawn("/bin/sh", ["-c", shell, process.execPath, script, dataDir], {
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+    cwd: "/",
+    ...identity,
+  });
+  owners.push(child);
+  return { process: child, ready: reportOf(child) };
+}
+
+async function reportOf(child: ChildProcess): Promise<Owner> {
+  let text = "";
+  for await (const chunk of child.stdout ?? []) {
+    text += String(chunk);
+    if (text.endsWith("\n")) break;
+  }
+  return { report: JSON.parse(text) as Report, kill: () => killOwner(child) };
+}
+
+export async function killOwner(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once("exit", () => resolve());
+  process.kill(-child.pid, "SIGKILL");
+  await promise;
+}
+
+/** Stops everything that a test has started and removes its folders. */
+export async function cleanUp(): Promise<void> {
+  for (const owner of owners.splice(0)) await killOwner(owner);
+  for (const server of servers.splice(0)) await server.stop();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+}
+
+export function connect(server: { socketDir: string }): postgres.Sql {
+  const onnotice = () => undefined;
+  const login = { username: "postgres", database: "postgres" };
+  return postgres({ host: server.socketDir, port: 5432, ...login, max: 1, onnotice });
+}
+
+export async function query(server: { socketDir: string }, text: string): Promise<Record<string, unknown>[]> {
+  const sql = connect(server);
+  try {
+    return [...(await sql.unsafe(text))];
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** Begins a query that never ends by itself, and comes back when it is under way. */
+export async function beginEndless(
+  server: { socketDir: string },
+  text: string,
+): Promise<{ outcome: Promise<string> }> {
+  const sql = connect(server);
+  const outcome = sql.unsafe(text).then(
+    () => "ended",
+    () => "cut",
+  );
+  const active = `select 1 from pg_stat_activity where state = 'active' and query = '${text}'`;
+  await eventually(async () => (await query(server, active)).length > 0);
+  return { outcome: outcome.finally(() => sql.end({ timeout: 0 })) };
+}
+
+export async function postmasterPid(server: { clusterDir: string }): Promise<number> {
+  return Number.parseInt(await readFile(join(server.clusterDir, "postmaster.pid"), "utf8"), 10);
+}
+
+/** Every process that was told of this folder or works in it. */
+export async function processesIn(folder: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const { pid, command } of await listProcesses()) {
+    const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => "");
+    if (pid !== process.pid && (command.includes(folder) || cwd.startsWith(folder))) found.push(pid);
+  }
+  return found;
+}
+
+export async function eventually(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error("it did not happen within 30 s");
+    await sleep(5);
+  }
+}

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  cleanUp,
+  eventually,
+  launchOwner,
+  makeFolder,
+  patient,
+  postmasterPid,
+  processesIn,
+  query,
+  start,
+} from "./support.ts";
+
+const bystanders: ChildProcess[] = [];
+
+afterEach(async () => {
+  for (const bystander of bystanders.splice(0)) bystander.kill();
+  await cleanUp();
+});
+
+async function spawnBystander(): Promise<number> {
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 60000)"], { stdio: "ignore" });
+  bystanders.push(child);
+  await once(child, "spawn");
+  return child.pid ?? 0;
+}
+
+describe("what an earlier server has left", patient, () => {
+  test("a postmaster whose server was killed, with its whole process group, is taken over", async () => {
+    const dataDir = await makeFolder();
+    const owner = await launchOwner(dataDir).ready;
+    expect(owner.report).toMatchObject({ adopted: false });
+    const pid = await postmasterPid(owner.report);
+    await owner.kill();
+
+    const server = await start(dataDir);
+    expect(server.adopted).toBe(true);
+    expect(await postmasterPid(server)).toBe(pid);
+    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+    await server.stop();
+    expect(await processesIn(dataDir)).toEqual([]);
+  });
+
+  test.each(["postmaster.pid", "socket lock", "both"])(
+    "a stale file whose pid now belongs to another program is cleared away (%s)",
+    async (which) => {
+      const dataDir = await makeFolder();
+      const server = await start(dataDir);
+      const pidFile = join(server.clusterDir, "postmaster.pid");
+      const socketLock = join(server.socketDir, ".s.PGSQL.5432.lock");
+      const texts = new Map([
+        [pidFile, await readFile(pidFile, "utf8")],
+        [socketLock, await readFile(socketLock, "utf8")],
+      ]);
+      await server.stop();
+      if (which === "postmaster.pid") texts.delete(socketLock);
+      if (which === "socket lock") texts.delete(pidFile);
+      const bystander = await spawnBystander();
+      for (const [path, text] of texts) await writeFile(path, text.replace(/^\d+/, String(bystander)));
+
+      const again = await start(dataDir);
+      expect(again.adopted).toBe(false);
+      expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
+      await again.stop();
+      expect(() => process.kill(bystander, 0)).not.toThrow();
+    },
+  );
+
+  test("a pid file that a power failure has emptied is cleared away", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    await server.stop();
+    await writeFile(join(server.clusterDir, "postmaster.pid"), "");
+    expect(await start(dataDir)).toMatchObject({ adopted: false });
+  });
+
+  test("a postmaster that is shutting down is waited for, then started anew", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    const pid = await postmasterPid(server);
+    process.kill(pid, "SIGINT");
+    const again = await start(dataDir);
+    expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
+    expect(await postmasterPid(again)).not.toBe(pid);
+  });
+
+  test("a postmaster that has lost its socket is started anew", async () => {
+    const dataDir = await makeFolder();
+    const server = await start(dataDir);
+    await rm(server.socketDir, { recursive: true });
+    const again = await start(dataDir);
+    expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
+  });
+
+  test("a database whose folder was deleted under it is replaced by a new one", async () => {
+    const dataDir = join(await makeFolder(), "data");
+    const server = await start(dataDir);
+    const pid = await postmasterPid(server);
+    await query(server, "create table old ()");
+    await rm(dataDir, { recursive: true });
+    const again = await start(dataDir);
+    expect(await query(again, "select to_regclass('old') as old")).toEqual([{ old: null }]);
+    process.kill(pid, "SIGQUIT");
+    await eventually(async () => (await processesIn(dataDir)).every((other) => other !== pid));
+  });
+});

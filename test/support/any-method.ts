@@ -1,0 +1,93 @@
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { developerServices } from "../../src/public-server.ts";
+import type { Caller, ProtocolCase } from "./protocols.ts";
+
+/** Every method of the developer API, as the descriptors list them. */
+export const developerMethods: readonly DescMethod[] = developerServices.flatMap(({ methods }) => methods);
+
+export function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+export type Ending = {
+  readonly code: string;
+  readonly reason: string;
+  readonly headers: Record<string, string>;
+};
+
+export type AnyCaller = {
+  /** Calls the method with an empty request and tells how that ended. */
+  end(method: DescMethod, headers?: Record<string, string>): Promise<Ending>;
+  close(): void;
+};
+
+/** Calls unary and streaming methods alike. */
+export function openAny(protocol: ProtocolCase, url: string): AnyCaller {
+  const caller = protocol.open(url);
+  const transport = STREAMS[protocol.name]?.(url);
+  return {
+    end: (method, headers = {}) =>
+      method.methodKind === "server_streaming" && transport
+        ? endStream(transport, method as DescMethodServerStreaming, headers)
+        : endUnary(caller, method as DescMethodUnary, headers),
+    close: () => caller.close(),
+  };
+}
+
+/** Protocols whose streams differ from unary calls on the wire from the first byte on. */
+const STREAMS: Record<string, (baseUrl: string) => Transport> = {
+  gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
+  "gRPC-Web over HTTP/1.1": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+  "gRPC-Web over HTTP/2": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }),
+  "Connect JSON over HTTP/1.1": (baseUrl) =>
+    createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  "Connect binary over HTTP/2": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }),
+};
+
+async function endUnary(
+  caller: Caller,
+  method: DescMethodUnary,
+  headers: Record<string, string>,
+): Promise<Ending> {
+  const outcome = await caller.call(method, create(method.input), headers);
+  return outcome.ok
+    ? { code: "ok", reason: "", headers: outcome.headers }
+    : { code: outcome.code, reason: outcome.reason, headers: outcome.headers };
+}
+
+async function endStream(
+  transport: Transport,
+  method: DescMethodServerStreaming,
+  headers: Record<string, string>,
+): Promise<Ending> {
+  let answered = new Headers();
+  try {
+    const input = (async function* () {
+      yield create(method.input);
+    })();
+    const response = await transport.stream(method, undefined, undefined, headers, input);
+    answered = response.header;
+    for await (const _ of response.message);
+    return { code: "ok", reason: "", headers: Object.fromEntries(answered) };
+  } catch (error) {
+    const failure = ConnectError.from(error);
+    const [info] = failure.findDetails(ErrorInfoSchema);
+    return {
+      code: Code[failure.code].replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase(),
+      reason: info?.reason.toLowerCase() ?? "",
+      headers: { ...Object.fromEntries(failure.metadata), ...Object.fromEntries(answered) },
+    };
+  }
+}

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+
+export const OPERATOR_TOKEN = "operator-token-of-the-tests";
+
+/** A whole server on free ports, with a database of its own unless it shares one. */
+export type TestApp = {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly database: TestDatabase;
+  /** Everything the server logged so far. */
+  readonly logText: () => string;
+  stop(): Promise<void>;
+};
+
+export async function startTestApp(
+  options: { env?: Record<string, string>; database?: TestDatabase } = {},
+): Promise<TestApp> {
+  const database = options.database ?? (await createTestDatabase());
+  const dataDir = mkdtempSync(join(tmpdir(), "vx-test-app-"));
+  const lines: string[] = [];
+  const config = readConfig({
+    DATABASE_URL: database.url,
+    PORT: "0",
+    VX_ADMIN_PORT: "0",
+    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+    VX_DATA_DIR: dataDir,
+    ...options.env,
+  });
+  const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
+  const app = await startApp({ config, log, say: () => undefined });
+  return {
+    url: app.url,
+    adminUrl: app.adminUrl,
+    database,
+    logText: () => lines.join(""),
+    stop: async () => {
+      await app.stop();
+      if (!options.database) await database.drop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { inject } from "vitest";
+import type { DatabaseAddress } from "../../src/store/connect.ts";
+
+/** A database of its own, cloned from the migrated template. */
+export type TestDatabase = {
+  /** As the server's role, which may execute functions and nothing else. */
+  readonly address: DatabaseAddress;
+  readonly url: string;
+  /** As the owner, to look behind the functions. */
+  readonly owner: postgres.Sql;
+  drop(): Promise<void>;
+};
+
+export async function createTestDatabase(options: { template?: string } = {}): Promise<TestDatabase> {
+  const folder = inject("socketDir");
+  const name = `t_${randomBytes(6).toString("hex")}`;
+  const admin = postgres({ host: folder, username: "postgres", database: "postgres", max: 1 });
+  await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${options.template ?? "vx_template"}`);
+  const owner = postgres({
+    host: folder,
+    username: "postgres",
+    database: name,
+    max: 4,
+    onnotice: () => undefined,
+  });
+  return {
+    address: { kind: "socket", folder, user: "vx_app", database: name },
+    url: `postgres:///${name}?host=${encodeURIComponent(folder)}&user=postgres`,
+    owner,
+    drop: async () => {
+      await owner.end();
+      await admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+    },
+  };
+}

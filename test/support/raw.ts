@@ -1,0 +1,81 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import { type ClientHttp2Session, connect } from "node:http2";
+
+/** For what no client library would send: repeated headers, keys in the address, bodies that never come. */
+export type RawRequest = {
+  readonly method?: string;
+  readonly path: string;
+  /** A list is sent as that many headers. */
+  readonly headers?: Record<string, string | string[]>;
+  readonly body?: string | Uint8Array;
+  /** The headers announce a body that is never sent. */
+  readonly withoutBody?: boolean;
+};
+
+export type RawAnswer = {
+  readonly status: number;
+  /** Trailers are among them. */
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+};
+
+export function sendHttp1(url: string, raw: RawRequest): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const call: ClientRequest = httpRequest(
+      new URL(raw.path, url),
+      { method: raw.method ?? "POST", headers: raw.headers ?? {}, agent: false },
+      (response: IncomingMessage) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => {
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: plain({ ...response.headers, ...response.trailers }),
+            body: Buffer.concat(chunks),
+          });
+          call.destroy();
+        });
+      },
+    );
+    call.on("error", reject);
+    if (raw.withoutBody) call.flushHeaders();
+    else call.end(raw.body);
+  });
+}
+
+export async function sendHttp2(url: string, raw: RawRequest): Promise<RawAnswer> {
+  // Without this option Node refuses to send a header twice that must be single.
+  const options = { strictSingleValueFields: false } as object;
+  const session: ClientHttp2Session = connect(url, options);
+  try {
+    return await new Promise((resolve, reject) => {
+      session.on("error", reject);
+      const stream = session.request({
+        ":method": raw.method ?? "POST",
+        ":path": raw.path,
+        ...raw.headers,
+      });
+      const chunks: Buffer[] = [];
+      let headers: Record<string, unknown> = {};
+      stream.on("response", (received) => {
+        headers = { ...headers, ...received };
+      });
+      stream.on("trailers", (received) => {
+        headers = { ...headers, ...received };
+      });
+      stream.on("error", reject);
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      stream.on("end", () => {
+        const { ":status": status, ...rest } = headers;
+        resolve({ status: Number(status), headers: plain(rest), body: Buffer.concat(chunks) });
+      });
+      if (!raw.withoutBody) stream.end(raw.body);
+    });
+  } finally {
+    session.destroy();
+  }
+}
+
+function plain(headers: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+}
