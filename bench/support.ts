@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/embedded-postgres.ts";
 import type { DatabaseAddress } from "../src/store/connect.ts";
 import { migrate } from "../src/store/migrate.ts";
+import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 
 export type BenchDatabase = {
   readonly address: DatabaseAddress;
@@ -18,8 +17,8 @@ export type BenchDatabase = {
 
 /** A PostgreSQL of the bench's own, as the server would run it: fsync on. */
 export async function startDatabase(): Promise<BenchDatabase> {
-  const dataDir = mkdtempSync(join(tmpdir(), "vx-bench-"));
-  const embedded = await startEmbeddedPostgres({ dataDir, say: () => undefined });
+  const folder = createTemporaryFolder("bench");
+  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
   const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
   await migrate({ ...socket, user: "postgres" });
   const owner = postgres({ host: embedded.socketDir, username: "postgres", database: "postgres", max: 2 });
@@ -30,7 +29,7 @@ export async function startDatabase(): Promise<BenchDatabase> {
     stop: async () => {
       await owner.end();
       await embedded.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      folder.remove();
     },
   };
 }

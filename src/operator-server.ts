@@ -12,7 +12,7 @@ import type { Metrics } from "./metrics.ts";
 import { policiesOf } from "./policy/policy.ts";
 import type { Deps } from "./services/deps.ts";
 import { adminService } from "./services/services.ts";
-import { badRequestResponse } from "./transport/bad-request.ts";
+import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
@@ -70,6 +70,6 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
       drawRequestId: deps.ids.request,
       log,
     }),
-    onBadRequest: (status) => badRequestResponse(status, deps.ids.request()),
+    ...badRequestAnswers(deps.ids.request),
   });
 }

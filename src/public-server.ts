@@ -19,7 +19,7 @@ import { policiesOf } from "./policy/policy.ts";
 import type { Deps } from "./services/deps.ts";
 import { keyService, ledgerService, meService } from "./services/services.ts";
 import type { Admitter } from "./store/admit.ts";
-import { badRequestResponse } from "./transport/bad-request.ts";
+import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
@@ -94,7 +94,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     port: config.port,
     tls: config.tls,
     handler,
-    onBadRequest: (status) => badRequestResponse(status, deps.ids.request()),
+    ...badRequestAnswers(deps.ids.request),
   });
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);

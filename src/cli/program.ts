@@ -1,6 +1,82 @@
-import { serve } from "./serve.ts";
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import type { Define } from "./command.ts";
+import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
+import { CommandFailure } from "./failure.ts";
+import { printError } from "./output.ts";
+import { visible } from "./visible.ts";
 
-export async function runCommandLine(_args: string[]): Promise<void> {
-  process.exitCode = await serve();
-  if (process.exitCode !== 0) process.exit();
+type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
+
+/** Only what the command line names is loaded: the server and the client are large. */
+const GROUPS: Readonly<Record<string, Group>> = {
+  serve: { description: "Run the server until a signal stops it.", load: () => import("./serve-command.ts") },
+  migrate: {
+    description: "Bring the schema of DATABASE_URL up to date.",
+    load: () => import("./migrate.ts"),
+  },
+  accounts: { description: "Customers and their prepaid balances.", load: () => import("./accounts.ts") },
+  keys: { description: "API keys.", load: () => import("./keys.ts") },
+  plans: { description: "What the keys on a plan may do.", load: () => import("./plans.ts") },
+  ledger: { description: "Every movement of a balance.", load: () => import("./ledger.ts") },
+  audit: {
+    description: "Recompute every balance from the ledger; exit 1 if one differs.",
+    load: () => import("./audit.ts"),
+  },
+};
+
+const NOTES = `
+Examples:
+  vx serve
+  vx accounts create --name acme --plan pro
+  vx accounts credit acct_… 25.00 --reason "invoice 1001"
+
+Settings of the commands that call a server:
+  VX_ADMIN_HOST, VX_ADMIN_PORT  where its operator listener is (default: 127.0.0.1, 8081)
+  VX_ADMIN_TOKEN                the operator token; if it is not set, the file admin-token in VX_DATA_DIR
+  VX_DATA_DIR                   the data folder of the server (default: .vx)
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+`;
+
+/** Runs a command and leaves the exit code for when all output is written. */
+export async function runCommandLine(args: string[]): Promise<void> {
+  try {
+    const program = await createProgram(args);
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    process.exitCode = await tell(error);
+  }
+}
+
+async function createProgram(args: readonly string[]): Promise<Command> {
+  const program = new Command("vx")
+    .description(
+      "A paid, metered generation API in front of your models: its server, and the tools of its operator.",
+    )
+    .version(version())
+    .exitOverride()
+    // What stands after a command is never taken for an option of vx itself.
+    .enablePositionalOptions()
+    .showHelpAfterError("(--help shows the usage and examples)")
+    .addHelpText("after", NOTES);
+  for (const [name, { description, load }] of Object.entries(GROUPS)) {
+    const command = program.command(name).description(description);
+    if (args.includes(name)) (await load()).define(command);
+  }
+  return program;
+}
+
+/** Says what went wrong, and returns the exit code. */
+async function tell(error: unknown): Promise<number> {
+  // Said already; help that was asked for is no error.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  const message = error instanceof Error ? error.message : String(error);
+  await printError(`vx: ${visible(message)}`);
+  return error instanceof CommandFailure ? error.exitCode : EXIT_FAILED;
+}
+
+function version(): string {
+  const file = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(file) as { version: string }).version;
 }

@@ -2,13 +2,13 @@ import { chmod, constants, copyFile, lstat, mkdir, readdir, rename } from "node:
 import { dirname, join } from "node:path";
 import { type BinaryPackage, makeLibraryLinks } from "./binary-package.ts";
 import { unless } from "./error.ts";
+import { makeOpenFolder } from "./server-folder.ts";
 import {
   dropTemporary,
-  makeOpenFolder,
   makeTemporarySibling,
   moveIntoPlace,
   removeAbandonedSiblings,
-} from "./folder.ts";
+} from "./temporary-folder.ts";
 
 /** A copy of the package below `folder`, made if it is missing, or not whole. Returns its root. */
 export async function copyBinaries(

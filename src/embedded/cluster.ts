@@ -2,17 +2,17 @@ import { chmod, chown, constants, lstat, open, readdir, readFile } from "node:fs
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError, unless } from "./error.ts";
+import type { Placement } from "./placement.ts";
+import { lastLines, runProgram } from "./run-program.ts";
+import { replaceServerFile } from "./server-folder.ts";
+import { ownUid } from "./server-user.ts";
+import { hostBasedAuthentication } from "./settings.ts";
 import {
   dropTemporary,
   makeTemporarySibling,
   moveIntoPlace,
   removeAbandonedSiblings,
-  replaceServerFile,
-} from "./folder.ts";
-import type { Placement } from "./placement.ts";
-import { lastLines, runProgram } from "./run-program.ts";
-import { ownUid } from "./server-user.ts";
-import { hostBasedAuthentication } from "./settings.ts";
+} from "./temporary-folder.ts";
 
 /** After this the cluster exists, is whole, is ours and fits the binaries. */
 export async function ensureCluster(place: Placement, binaries: Binaries, say: (line: string) => void) {

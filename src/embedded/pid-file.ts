@@ -1,9 +1,8 @@
 import { link, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { unless } from "./error.ts";
-import { isPidTaken } from "./folder.ts";
 import type { Placement } from "./placement.ts";
-import { isPostmasterOf, readProcess } from "./processes.ts";
+import { isPidTaken, isPostmasterOf, readProcess } from "./processes.ts";
 
 /** What the postmaster of a cluster says about itself, once it is known to be alive. */
 export type RunningPostmaster = { readonly pid: number; readonly status: string; readonly socketDir: string };

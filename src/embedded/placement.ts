@@ -3,9 +3,10 @@ import { chown, lstat, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
-import { dropTemporary, makeOpenFolder, makeTemporarySibling, removeAbandonedSiblings } from "./folder.ts";
 import { runProgram } from "./run-program.ts";
+import { makeOpenFolder } from "./server-folder.ts";
 import { ownUid, type ServerUser, serverUser } from "./server-user.ts";
+import { dropTemporary, makeTemporarySibling, removeAbandonedSiblings } from "./temporary-folder.ts";
 
 /** Where everything lies and whom it runs as. */
 export type Placement = {

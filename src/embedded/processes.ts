@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { promisify } from "node:util";
-import { unless } from "./error.ts";
+import { errnoOf, unless } from "./error.ts";
 
 /** `command` is the command line with single spaces between its arguments. */
 export type Process = { readonly pid: number; readonly parent: number; readonly command: string };
@@ -18,6 +18,16 @@ export async function readProcess(pid: number): Promise<Process | undefined> {
   const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (state === "Z" || state === "X") return undefined;
   return { pid, parent: Number(parent), command: commandLine.replace(/\0+$/, "").replaceAll("\0", " ") };
+}
+
+/** Also true for a zombie, and for a process that we may not touch. */
+export function isPidTaken(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errnoOf(error) === "EPERM";
+  }
 }
 
 export async function listProcesses(): Promise<Process[]> {

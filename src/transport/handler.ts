@@ -4,7 +4,14 @@ import { DomainError } from "../domain/errors.ts";
 import { asDomainError } from "../interceptors/connect-error.ts";
 import type { Log } from "../log.ts";
 import { errorBody, errorStatus } from "../rest/error-body.ts";
-import { type HttpHandler, type HttpRequest, type HttpResponse, pathOf, sendJson } from "./http.ts";
+import {
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  hasSaneHost,
+  pathOf,
+  sendJson,
+} from "./http.ts";
 import type { Observe } from "./observe.ts";
 import { requestIdFrom } from "./request-id.ts";
 import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
@@ -38,6 +45,14 @@ async function serve(
   response: HttpResponse,
   requestId: string,
 ): Promise<void> {
+  if (!hasSaneHost(request)) {
+    refuse(
+      response,
+      new DomainError("invalid_argument", { message: "The Host header is not valid." }),
+      requestId,
+    );
+    return;
+  }
   const path = pathOf(request);
   const route = path === undefined ? undefined : options.routes.get(path);
   if (route) {

@@ -17,12 +17,25 @@ export function headerValues(request: HttpRequest, name: string): string[] {
   return values;
 }
 
+/** What the headers weigh, names and values. */
+export function headerBytes(request: HttpRequest): number {
+  let bytes = 0;
+  for (const text of request.rawHeaders) bytes += text.length;
+  return bytes;
+}
+
 /** The path of the request without its query, or undefined where the target is no path. */
 export function pathOf(request: HttpRequest): string | undefined {
   const target = request.url ?? "";
   if (!target.startsWith("/")) return undefined;
   const end = target.indexOf("?");
   return end < 0 ? target : target.slice(0, end);
+}
+
+/** A Host header must be a host (RFC 9110, 7.2); none at all is fine, as HTTP/1.0 and HTTP/2 have it. */
+export function hasSaneHost(request: HttpRequest): boolean {
+  const host = request.headers.host;
+  return host === undefined || /^[\w.~!$&'()*+,;=%:[\]-]*$/.test(host);
 }
 
 export function contentLengthOf(request: HttpRequest): number | undefined {

@@ -1,5 +1,5 @@
 /** What a connection may cost before it has shown a key. Units last in the name. */
-export const limits = {
+export const defaultLimits = {
   connections: 10_000,
   /** From connecting to the first bytes that tell HTTP/1.1 from HTTP/2. */
   prefaceMs: 10_000,
@@ -20,3 +20,5 @@ export const limits = {
   headerBytes: 16_384,
   headerCount: 100,
 } as const;
+
+export type Limits = { readonly [Name in keyof typeof defaultLimits]: number };

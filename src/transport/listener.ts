@@ -12,8 +12,8 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
-import type { HttpHandler, HttpRequest, HttpResponse } from "./http.ts";
-import { limits } from "./limits.ts";
+import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes } from "./http.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
 import { sniff } from "./sniff.ts";
 
 export type ListenerOptions = {
@@ -21,13 +21,17 @@ export type ListenerOptions = {
   readonly port: number;
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly handler: HttpHandler;
-  /** Answers bytes that are no HTTP: status and body, as text ready for the wire. */
+  readonly limits?: Limits;
+  /** Answers what never becomes a request: status and body, as text ready for the wire. */
   readonly onBadRequest: (status: 400 | 408 | 431) => string;
+  /** The same for a request of HTTP/2 whose headers are too large. */
+  readonly onLargeHeaders: (response: HttpResponse) => void;
 };
 
 /** One port for HTTP/1.1 and HTTP/2, in clear text by sniffing the first bytes, over TLS by ALPN. */
 export class Listener {
   readonly #options: ListenerOptions;
+  readonly #limits: Limits;
   readonly #server: NetServer | TlsServer;
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
@@ -39,6 +43,7 @@ export class Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#limits = options.limits ?? defaultLimits;
     this.#http1 = this.#createHttp1();
     this.#http2 = this.#createHttp2();
     const accept = (socket: Socket) => this.#accept(socket);
@@ -46,7 +51,7 @@ export class Listener {
       const tls = {
         ...options.tls,
         ALPNProtocols: ["h2", "http/1.1"],
-        handshakeTimeout: limits.tlsHandshakeMs,
+        handshakeTimeout: this.#limits.tlsHandshakeMs,
       };
       this.#server = createTlsServer(tls, accept);
       this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
@@ -55,7 +60,7 @@ export class Listener {
     } else {
       this.#server = createNetServer({ noDelay: true }, accept);
     }
-    this.#server.maxConnections = limits.connections;
+    this.#server.maxConnections = this.#limits.connections;
   }
 
   get running(): number {
@@ -115,7 +120,7 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#track(socket);
-    sniff(socket, limits.prefaceMs, (version) => {
+    sniff(socket, this.#limits.prefaceMs, (version) => {
       (version === "http2" ? this.#http2 : this.#http1).emit("connection", socket);
     });
   }
@@ -135,22 +140,28 @@ export class Listener {
     // A peer that resets a request is no news; whoever waits for it sees "close".
     request.on("error", () => undefined);
     response.on("error", () => undefined);
-    if (this.#draining && request.httpVersionMajor === 1) response.setHeader("connection", "close");
+    if (request.httpVersionMajor === 1) {
+      if (this.#draining) response.setHeader("connection", "close");
+    } else if (headerBytes(request) > this.#limits.headerBytes) {
+      // Over HTTP/1.1 the parser stops there; over HTTP/2 Node only tells the limit, it does not hold it.
+      this.#options.onLargeHeaders(response);
+      return;
+    }
     this.#options.handler(request, response);
   };
 
   #createHttp1(): Http1Server {
     const server = createHttp1Server(
       {
-        maxHeaderSize: limits.headerBytes,
-        headersTimeout: limits.headersMs,
-        requestTimeout: limits.requestMs,
-        connectionsCheckingInterval: limits.timeoutCheckMs,
-        keepAliveTimeout: limits.keepAliveMs,
+        maxHeaderSize: this.#limits.headerBytes,
+        headersTimeout: this.#limits.headersMs,
+        requestTimeout: this.#limits.requestMs,
+        connectionsCheckingInterval: this.#limits.timeoutCheckMs,
+        keepAliveTimeout: this.#limits.keepAliveMs,
       },
       (request: IncomingMessage, response: ServerResponse) => this.#handle(request, response),
     );
-    server.maxHeadersCount = limits.headerCount;
+    server.maxHeadersCount = this.#limits.headerCount;
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable || (socket as Socket).bytesWritten > 0) {
         socket.destroy();
@@ -168,23 +179,23 @@ export class Listener {
   #createHttp2(): Http2Server {
     const server = createHttp2Server({
       settings: {
-        maxConcurrentStreams: limits.http2ConcurrentStreams,
-        maxHeaderListSize: limits.headerBytes,
+        maxConcurrentStreams: this.#limits.http2ConcurrentStreams,
+        maxHeaderListSize: this.#limits.headerBytes,
         initialWindowSize: 1_048_576,
         enablePush: false,
       },
-      maxSessionMemory: limits.http2SessionMemoryMb,
-      maxHeaderListPairs: limits.headerCount,
+      maxSessionMemory: this.#limits.http2SessionMemoryMb,
+      maxHeaderListPairs: this.#limits.headerCount,
     });
     server.on("session", (session) => {
       this.#sessions.add(session);
       session.once("close", () => this.#sessions.delete(session));
       session.on("error", () => undefined);
-      session.setTimeout(limits.http2SessionIdleMs, () => session.close());
+      session.setTimeout(this.#limits.http2SessionIdleMs, () => session.close());
       session.setLocalWindowSize(4_194_304);
     });
     server.on("sessionError", () => undefined);
-    server.on("stream", (stream) => stream.setTimeout(limits.http2StreamIdleMs, () => stream.close()));
+    server.on("stream", (stream) => stream.setTimeout(this.#limits.http2StreamIdleMs, () => stream.close()));
     server.on("request", this.#handle);
     return server;
   }

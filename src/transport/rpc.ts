@@ -138,12 +138,20 @@ export async function serveRpc(
     // Only the query is ever read of it. The Host header is the caller's and may be anything.
     url: `http://vx${request.url}`,
     header: toWebHeaders(request),
-    body: request as AsyncIterable<Uint8Array>,
+    body: bodyOf(request),
     signal: aborted.signal,
     contextValues: createContextValues().set(callKey, call),
   };
   const answer = await route.handler(universal);
   return await writeUniversalResponse(answer, response);
+}
+
+async function* bodyOf(request: HttpRequest): AsyncIterable<Uint8Array> {
+  try {
+    yield* request as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw new ConnectError("the caller went away", Code.Canceled, undefined, undefined, error);
+  }
 }
 
 function toWebHeaders(request: HttpRequest): Headers {

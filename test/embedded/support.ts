@@ -115,14 +115,16 @@ export async function postmasterPid(server: { clusterDir: string }): Promise<num
   return Number.parseInt(await readFile(join(server.clusterDir, "postmaster.pid"), "utf8"), 10);
 }
 
-/** Every process that was told of this folder or works in it. */
+/** Every process that was told of this folder or works in it, and the children of these. */
 export async function processesIn(folder: string): Promise<number[]> {
-  const found: number[] = [];
-  for (const { pid, command } of await listProcesses()) {
+  const found = new Set<number>();
+  for (const { pid, parent, command } of (await listProcesses()).sort((a, b) => a.pid - b.pid)) {
+    // In a container root may not look at the folder of another user's process.
     const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => "");
-    if (pid !== process.pid && (command.includes(folder) || cwd.startsWith(folder))) found.push(pid);
+    const isIn = command.includes(folder) || cwd.startsWith(folder) || found.has(parent);
+    if (isIn && pid !== process.pid) found.add(pid);
   }
-  return found;
+  return [...found];
 }
 
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { startApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { createTemporaryFolder } from "./temporary-folder.ts";
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
@@ -22,14 +20,14 @@ export async function startTestApp(
   options: { env?: Record<string, string>; database?: TestDatabase } = {},
 ): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase());
-  const dataDir = mkdtempSync(join(tmpdir(), "vx-test-app-"));
+  const folder = createTemporaryFolder("app");
   const lines: string[] = [];
   const config = readConfig({
     DATABASE_URL: database.url,
     PORT: "0",
     VX_ADMIN_PORT: "0",
     VX_ADMIN_TOKEN: OPERATOR_TOKEN,
-    VX_DATA_DIR: dataDir,
+    VX_DATA_DIR: folder.path,
     ...options.env,
   });
   const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
@@ -42,7 +40,7 @@ export async function startTestApp(
     stop: async () => {
       await app.stop();
       if (!options.database) await database.drop();
-      rmSync(dataDir, { recursive: true, force: true });
+      folder.remove();
     },
   };
 }

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { createTemporaryFolder } from "./temporary-folder.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -15,8 +13,8 @@ declare module "vitest" {
 
 /** One real PostgreSQL for all tests, with a migrated database that each test file clones. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = mkdtempSync(join(tmpdir(), "vx-test-"));
-  const embedded = await startEmbeddedPostgres({ dataDir, say: () => undefined });
+  const folder = createTemporaryFolder("test");
+  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
   const sql = postgres({ host: embedded.socketDir, username: "postgres", database: "postgres", max: 1 });
   await sql`CREATE DATABASE vx_template`;
   await migrate({ kind: "socket", folder: embedded.socketDir, user: "postgres", database: "vx_template" });
@@ -24,6 +22,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide("socketDir", embedded.socketDir);
   return async () => {
     await embedded.stop();
-    rmSync(dataDir, { recursive: true, force: true });
+    folder.remove();
   };
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { chmod, chown, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import { EmbeddedPostgresError, unless } from "./error.ts";
-import { ownUid, type ServerUser } from "./server-user.ts";
+import { chmod, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { unless } from "./error.ts";
+import { isPidTaken } from "./processes.ts";
 
 const abandonedAfterMs = 10 * 60_000;
 const ours = new Set<string>();
@@ -33,17 +33,6 @@ export async function dropTemporary(folder: string): Promise<void> {
   ours.delete(folder);
 }
 
-/**
- * A folder, with those above it. An existing one stays as it is, but what root makes the server user can pass
- * through, even under umask 077.
- */
-export async function makeOpenFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
-  if (first === undefined || ownUid() !== 0) return;
-  for (let folder = resolve(path); folder.length >= first.length; folder = dirname(folder))
-    await chmod(folder, 0o755);
-}
-
 /** Removes what killed starts have left. A file that a dying initdb is still writing waits for the next time. */
 export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promise<void> {
   const parent = dirname(path);
@@ -64,48 +53,6 @@ async function isAbandoned(folder: string, maker: number, minAgeMs: number): Pro
   // In a container every start may have the same pid; a folder of "ours" that we did not make is an old one.
   const isMakerGone = maker === process.pid || !isPidTaken(maker);
   return ageMs >= (isMakerGone ? minAgeMs : abandonedAfterMs);
-}
-
-export function isPidTaken(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-}
-
-/**
- * A 0700 folder that the server user owns. `shared` is for a parent that others write to as well:
- * there a folder of somebody else is refused, not taken over.
- */
-export async function makeServerFolder(path: string, user: ServerUser, shared = false): Promise<void> {
-  await unless(["EEXIST"], mkdir(path, { mode: 0o700 }));
-  const entry = await lstat(path);
-  if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${path} is not a folder: move it away`);
-  if (entry.uid !== user.uid) {
-    if (ownUid() !== 0 || (shared && entry.uid !== 0)) {
-      throw new EmbeddedPostgresError(
-        `${path} belongs to uid ${entry.uid}, but the database runs as uid ${user.uid}: remove that folder, or hand it over with chown`,
-      );
-    }
-    await chown(path, user.uid, user.gid);
-  }
-  if ((entry.mode & 0o777) !== 0o700) await chmod(path, 0o700);
-}
-
-/** Replaces a file of the server user as a whole. Root never writes through a link that user may have put there. */
-export async function replaceServerFile(path: string, text: string, user: ServerUser): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString("hex")}`;
-  const file = await open(temporary, "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    if (user.switched) await file.chown(user.uid, user.gid);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import type { Command } from "commander";
+import {
+  type AdjustAccountResponse,
+  AdjustAccountResponseSchema,
+  type CreditAccountResponse,
+  CreditAccountResponseSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import type { Micros } from "../domain/money.ts";
+import { adjustAmount, creditAmount } from "./arguments.ts";
+import { type Admin, withAdmin } from "./client.ts";
+import { callCommand, type JsonOption } from "./command.ts";
+import { CallFailure } from "./explain.ts";
+import { CommandFailure } from "./failure.ts";
+import { type Column, formatTable } from "./print.ts";
+import { show } from "./show.ts";
+
+type Options = JsonOption & { readonly reason: string; readonly idempotencyKey?: string };
+type Movement = { accountId: string; amountMicros: Micros; reason: string; idempotencyKey: string };
+type Response = CreditAccountResponse | AdjustAccountResponse;
+
+const columns: readonly Column<Response>[] = [
+  { title: "ENTRY", value: ({ entry }) => entry?.id ?? "" },
+  { title: "KIND", value: ({ entry }) => entry?.kind ?? "" },
+  { title: "AMOUNT", value: ({ entry }) => entry?.amount ?? "", align: "right" },
+  { title: "ACCOUNT", value: ({ account }) => account?.id ?? "" },
+  // What the account has now, also when a repeated call shows an entry of long ago.
+  { title: "BALANCE", value: ({ account }) => account?.balance ?? "", align: "right" },
+  { title: "REASON", value: ({ entry }) => entry?.reason ?? "" },
+];
+
+/** The commands that move money. */
+export function addMovements(group: Command): void {
+  movementCommand(group, "credit", "Add money to an account.", [
+    'vx accounts credit acct_… 25.00 --reason "invoice 1001"',
+  ])
+    .argument("<amount>", "more than 0, with at most 6 decimals", creditAmount)
+    .action(credit);
+  movementCommand(group, "adjust", "Correct a balance, up or down.", [
+    'vx accounts adjust acct_… -5.00 --reason "credited twice"',
+  ])
+    .argument("<amount>", "negative takes away; at most 6 decimals", adjustAmount)
+    .action(adjust);
+}
+
+function movementCommand(group: Command, name: string, description: string, examples: string[]): Command {
+  return callCommand(group, name, description, examples)
+    .argument("<account_id>", "the account")
+    .requiredOption("--reason <reason>", "why, in words the account holder can review")
+    .option(
+      "--idempotency-key <key>",
+      "moves the money once, however often the command is run (default: a random one)",
+    );
+}
+
+async function credit(accountId: string, amountMicros: Micros, options: Options): Promise<void> {
+  const response = await move(accountId, amountMicros, options, (admin, movement, signal) =>
+    admin.creditAccount(movement, { signal }),
+  );
+  await show(options, CreditAccountResponseSchema, response, () => formatTable(columns, [response]));
+}
+
+async function adjust(accountId: string, amountMicros: Micros, options: Options): Promise<void> {
+  const response = await move(accountId, amountMicros, options, (admin, movement, signal) =>
+    admin.adjustAccount(movement, { signal }),
+  );
+  await show(options, AdjustAccountResponseSchema, response, () => formatTable(columns, [response]));
+}
+
+/** Whatever keeps the answer away, the person learns the key with which the command is safe to repeat. */
+async function move<Answer>(
+  accountId: string,
+  amountMicros: Micros,
+  { reason, idempotencyKey = randomUUID() }: Options,
+  call: (admin: Admin, movement: Movement, signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const stop = new AbortController();
+  const onSignal = () => stop.abort();
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+  try {
+    return await withAdmin((admin) =>
+      call(admin, { accountId, amountMicros, reason, idempotencyKey }, stop.signal),
+    );
+  } catch (error) {
+    if (!(error instanceof CallFailure) || error.refused) throw error;
+    const advice = `to try again without moving the money twice, add --idempotency-key ${shellQuote(idempotencyKey)}`;
+    throw new CommandFailure(`${error.message}; ${advice}`);
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+}
+
+function shellQuote(text: string): string {
+  return /^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,41 @@
+import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { formatMicros } from "../domain/money.ts";
+import { withAdmin } from "./client.ts";
+import { findingColumns } from "./columns.ts";
+import { type Define, type JsonOption, withExamples } from "./command.ts";
+import { CommandFailure } from "./failure.ts";
+import { type Column, formatTable } from "./print.ts";
+import { show } from "./show.ts";
+
+/** It reads every row there is. */
+const TIMEOUT_MS = 60 * 60_000;
+
+const totalColumns: readonly Column<AuditResponse>[] = [
+  { title: "ACCOUNTS", value: (totals) => String(totals.accounts), align: "right" },
+  { title: "ENTRIES", value: (totals) => String(totals.entries), align: "right" },
+  { title: "KEYS", value: (totals) => String(totals.keys), align: "right" },
+  { title: "BALANCE", value: (totals) => formatMicros(totals.balanceMicros), align: "right" },
+  { title: "CONSISTENT", value: (totals) => (totals.consistent ? "yes" : "NO") },
+];
+
+export const define: Define = (command) => {
+  withExamples(command, ["vx audit", "vx audit --json"])
+    .option("--json", "print the response message as JSON")
+    .action(audit);
+};
+
+async function audit(options: JsonOption): Promise<void> {
+  const response = await withAdmin((admin) => admin.audit({}, { timeoutMs: TIMEOUT_MS }));
+  await show(options, AuditResponseSchema, response, () => report(response));
+  if (!response.consistent) {
+    throw new CommandFailure(
+      "what is stored does not follow from the rows: the findings name each difference",
+    );
+  }
+}
+
+function report(response: AuditResponse): string {
+  const { findings } = response;
+  const details = findings.length === 0 ? "" : `\n${formatTable(findingColumns, findings)}`;
+  return formatTable(totalColumns, [response]) + details;
+}

@@ -1,0 +1,59 @@
+import type { Account, AuditFinding, Plan } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import { formatMicros } from "../domain/money.ts";
+import { type Column, formatTime } from "./print.ts";
+
+/** What a person sees of each message. */
+
+export const accountColumns: readonly Column<Account>[] = [
+  { title: "ID", value: (account) => account.id },
+  { title: "NAME", value: (account) => account.name },
+  { title: "PLAN", value: (account) => account.plan },
+  { title: "BALANCE", value: (account) => account.balance, align: "right" },
+  { title: "HELD", value: (account) => formatMicros(account.heldMicros), align: "right" },
+  { title: "CREATED", value: (account) => formatTime(account.createdAt) },
+];
+
+export const keyColumns: readonly Column<ApiKey>[] = [
+  { title: "ID", value: (key) => key.id },
+  { title: "NAME", value: (key) => key.name },
+  { title: "KEY", value: (key) => key.maskedKey },
+  { title: "PLAN", value: (key) => key.plan },
+  { title: "SCOPES", value: (key) => key.scopes.join(",") },
+  { title: "STATE", value: (key) => key.state },
+  { title: "RPM", value: (key) => String(key.rateLimitRpm), align: "right" },
+  { title: "CREATED", value: (key) => formatTime(key.createdAt) },
+  { title: "EXPIRES", value: (key) => formatTime(key.expiresAt) },
+  { title: "LAST USED", value: (key) => formatTime(key.lastUsedAt) },
+];
+
+export const planColumns: readonly Column<Plan>[] = [
+  { title: "NAME", value: (plan) => plan.name },
+  { title: "RPM", value: (plan) => String(plan.rpm), align: "right" },
+  { title: "MAX ACTIVE KEYS", value: (plan) => String(plan.maxActiveKeys), align: "right" },
+];
+
+export const entryColumns: readonly Column<LedgerEntry>[] = [
+  { title: "SEQ", value: (entry) => String(entry.seq), align: "right" },
+  { title: "TIME", value: (entry) => formatTime(entry.createdAt) },
+  { title: "KIND", value: (entry) => entry.kind },
+  { title: "AMOUNT", value: (entry) => entry.amount, align: "right" },
+  { title: "BALANCE", value: (entry) => entry.balanceAfter, align: "right" },
+  { title: "KEY", value: (entry) => entry.keyId },
+  { title: "MODEL", value: (entry) => entry.model },
+  { title: "INPUT", value: (entry) => tokens(entry, entry.inputTokens), align: "right" },
+  { title: "OUTPUT", value: (entry) => tokens(entry, entry.outputTokens), align: "right" },
+  { title: "REASON", value: (entry) => entry.reason },
+];
+
+export const findingColumns: readonly Column<AuditFinding>[] = [
+  { title: "ACCOUNT", value: (finding) => finding.accountId },
+  { title: "RULE", value: (finding) => finding.rule },
+  { title: "DETAIL", value: (finding) => finding.detail },
+];
+
+/** Money that an operator moved has no tokens. */
+function tokens(entry: LedgerEntry, count: bigint): string {
+  return entry.kind === "generation" ? String(count) : "";
+}

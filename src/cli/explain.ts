@@ -1,0 +1,60 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { CommandFailure } from "./failure.ts";
+
+/** A call that failed; `refused` is true if the server said no, false if nobody knows whether it was done. */
+export class CallFailure extends CommandFailure {
+  readonly refused: boolean;
+
+  constructor(message: string, refused: boolean) {
+    super(message);
+    this.refused = refused;
+  }
+}
+
+const UNCERTAIN: ReadonlySet<Code> = new Set([
+  Code.Canceled,
+  Code.Unknown,
+  Code.DeadlineExceeded,
+  Code.Aborted,
+  Code.Internal,
+  Code.Unavailable,
+  Code.DataLoss,
+]);
+
+/** The line for a person. */
+export function explain(error: ConnectError, url: string): CallFailure {
+  const refused = !UNCERTAIN.has(error.code);
+  // Every answer of this server carries one.
+  if (error.findDetails(ErrorInfoSchema).length > 0) return new CallFailure(withFields(error), refused);
+  if (error.code === Code.Canceled) return new CallFailure("the call was stopped", refused);
+  if (error.code === Code.DeadlineExceeded) return new CallFailure(`${url} did not answer in time`, refused);
+  const errno = errnoOf(error);
+  if (errno !== undefined) {
+    return new CallFailure(
+      `the server cannot be reached at ${url} (${errno}): is 'vx serve' running? VX_ADMIN_HOST and VX_ADMIN_PORT say where it is`,
+      refused,
+    );
+  }
+  return new CallFailure(
+    `${url} does not answer as the operator listener of a vx server: ${error.rawMessage}`,
+    refused,
+  );
+}
+
+/** The message names the fields in most cases by itself. */
+function withFields(error: ConnectError): string {
+  const fields = error
+    .findDetails(BadRequestSchema)
+    .flatMap((detail) => detail.fieldViolations.map(({ field }) => field));
+  const unnamed = fields.filter((field) => field !== "" && !error.rawMessage.includes(field));
+  return unnamed.length === 0 ? error.rawMessage : `${error.rawMessage} (${unnamed.join(", ")})`;
+}
+
+/** The name of the network error behind it. */
+function errnoOf(error: Error): string | undefined {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && typeof cause.code === "string" && /^E(?!RR_)/.test(cause.code)) return cause.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,116 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Command, Option } from "commander";
+import {
+  CreateKeyResponseSchema,
+  ListKeysResponseSchema,
+  RevokeKeyResponseSchema,
+  SetKeyLimitResponseSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import { accountOf, collect, positiveNumber, time } from "./arguments.ts";
+import { withAdmin } from "./client.ts";
+import { keyColumns } from "./columns.ts";
+import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
+import { CommandFailure, usageFailure } from "./failure.ts";
+import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { printError } from "./output.ts";
+import { formatTable } from "./print.ts";
+import { show } from "./show.ts";
+import { visible } from "./visible.ts";
+
+type AccountOption = { readonly account?: string };
+type CreateOptions = JsonOption &
+  AccountOption & { name: string; plan?: string; scope?: string[]; rpm?: number; expiresAt?: Date };
+
+export const define: Define = (group) => {
+  withExamples(group, ["vx keys create --account acct_… --name ci", "vx keys revoke key_…"]);
+  withAccount(
+    callCommand(group, "create", "Create a key. This is the only time the full key is shown.", [
+      "vx keys create --account acct_… --name ci --scope generate --scope read",
+      "vx keys create --account acct_… --name trial --plan free --expires-at 2030-01-31",
+    ]),
+  )
+    .requiredOption("--name <name>", "a name to recognise the key by")
+    .option("--plan <plan>", "the plan of the key (default: the account's)")
+    .option(
+      "--scope <scope>",
+      "generate, read or keys; can be repeated (default: generate and read)",
+      collect,
+    )
+    .option("--rpm <n>", "requests per minute of this key alone (default: the plan's)", positiveNumber)
+    .option("--expires-at <time>", "when the key stops working by itself (default: never)", time)
+    .action(create);
+  const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
+    "vx keys list --account acct_…",
+  ]);
+  addListOptions(withAccount(listing)).action(list);
+  callCommand(group, "revoke", "Revoke a key: at once and for good.", ["vx keys revoke key_…"])
+    .argument("<key_id>", "the key")
+    .action(revoke);
+  callCommand(group, "set-limit", "Give a key a limit of its own, or take it back to the plan's.", [
+    "vx keys set-limit key_… --rpm 30",
+    "vx keys set-limit key_… --default",
+  ])
+    .argument("<key_id>", "the key")
+    .option("--rpm <n>", "requests per minute of this key alone", positiveNumber)
+    .addOption(new Option("--default", "the limit of the plan").conflicts("rpm"))
+    .action(setLimit);
+};
+
+function withAccount(command: Command): Command {
+  return command
+    .argument("[account_id]", "the same as --account")
+    .option("--account <id>", "the account of the key");
+}
+
+async function create(argument: string | undefined, options: CreateOptions): Promise<void> {
+  const { name, plan = "", scope: scopes = [], rpm, expiresAt } = options;
+  const request = {
+    ...{ accountId: accountOf(argument, options.account), name, plan, scopes },
+    ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
+    ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
+  };
+  const response = await withAdmin((admin) => admin.createKey(request));
+  const forPeople = () => `${tableOf(response.apiKey)}\n${visible(response.secret)}\n`;
+  if (!(await show(options, CreateKeyResponseSchema, response, forPeople))) {
+    throw new CommandFailure(
+      `the key ${visible(response.apiKey?.id ?? "")} was created, but nobody reads it: revoke it`,
+    );
+  }
+  if (!options.json) await printError("The full key is shown this once: store it now.");
+}
+
+async function list(argument: string | undefined, options: ListOptions & AccountOption): Promise<void> {
+  const accountId = accountOf(argument, options.account);
+  await withAdmin((admin) =>
+    printList(options, {
+      desc: ListKeysResponseSchema,
+      fetch: (page) => admin.listKeys({ accountId, ...page }),
+      rows: (page) => page.apiKeys,
+      columns: keyColumns,
+      none: "The account has no keys yet.",
+    }),
+  );
+}
+
+async function revoke(keyId: string, options: JsonOption): Promise<void> {
+  const response = await withAdmin((admin) => admin.revokeKey({ keyId }));
+  await show(options, RevokeKeyResponseSchema, response, () => tableOf(response.apiKey));
+}
+
+async function setLimit(
+  keyId: string,
+  options: JsonOption & { rpm?: number; default?: true },
+): Promise<void> {
+  const { rpm } = options;
+  if (rpm === undefined && !options.default)
+    throw usageFailure("the limit is missing: give --rpm N or --default");
+  const response = await withAdmin((admin) =>
+    admin.setKeyLimit({ keyId, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) }),
+  );
+  await show(options, SetKeyLimitResponseSchema, response, () => tableOf(response.apiKey));
+}
+
+function tableOf(key: ApiKey | undefined): string {
+  return formatTable(keyColumns, key ? [key] : []);
+}

@@ -1,0 +1,32 @@
+import { ListLedgerEntriesResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { accountOf } from "./arguments.ts";
+import { withAdmin } from "./client.ts";
+import { entryColumns } from "./columns.ts";
+import { callCommand, type Define, withExamples } from "./command.ts";
+import { addListOptions, type ListOptions, printList } from "./list.ts";
+
+export const define: Define = (group) => {
+  withExamples(group, ["vx ledger list acct_…"]);
+  const listing = callCommand(group, "list", "List the rows of an account's ledger, newest first.", [
+    "vx ledger list acct_… --limit 20",
+  ])
+    .argument("[account_id]", "the account")
+    .option("--account <id>", "the account, if it is not named as an argument");
+  addListOptions(listing).action(list);
+};
+
+async function list(
+  argument: string | undefined,
+  options: ListOptions & { account?: string },
+): Promise<void> {
+  const accountId = accountOf(argument, options.account);
+  await withAdmin((admin) =>
+    printList(options, {
+      desc: ListLedgerEntriesResponseSchema,
+      fetch: (page) => admin.listLedgerEntries({ accountId, ...page }),
+      rows: (page) => page.entries,
+      columns: entryColumns,
+      none: "The ledger of the account is empty.",
+    }),
+  );
+}

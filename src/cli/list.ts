@@ -1,0 +1,76 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { positiveNumber } from "./arguments.ts";
+import type { JsonOption } from "./command.ts";
+import { usageFailure } from "./failure.ts";
+import { printError, printOut } from "./output.ts";
+import { type Column, createTable, jsonLine } from "./print.ts";
+
+export type ListOptions = JsonOption & {
+  readonly limit?: number;
+  readonly pageSize?: number;
+  readonly pageToken?: string;
+};
+
+type PageRequest = { readonly pageSize: number; readonly pageToken: string };
+
+type List<Desc extends DescMessage, Row> = {
+  readonly desc: Desc;
+  readonly fetch: (page: PageRequest) => Promise<MessageShape<Desc> & { nextPageToken: string }>;
+  readonly rows: (page: MessageShape<Desc>) => readonly Row[];
+  readonly columns: readonly Column<Row>[];
+  /** Said when there are none. */
+  readonly none: string;
+};
+
+const MAX_PAGE_SIZE = 1000;
+
+export function addListOptions(command: Command): Command {
+  return command
+    .option("--limit <n>", "print at most this many (default: all; with --json, one page)", positiveNumber)
+    .option("--page-size <n>", "with --json: how many the page holds at most", positiveNumber)
+    .option("--page-token <token>", "with --json: the next_page_token of the page before");
+}
+
+/** One page as it is with --json; every page, one after the other, as a table. */
+export async function printList<Desc extends DescMessage, Row>(
+  options: ListOptions,
+  list: List<Desc, Row>,
+): Promise<void> {
+  const { json, limit, pageSize, pageToken = "" } = options;
+  if (json) {
+    // 0 leaves the size to the server.
+    const page = await list.fetch({ pageSize: smaller(pageSize, limit) ?? 0, pageToken });
+    await printOut(jsonLine(list.desc, page));
+    return;
+  }
+  if (pageSize !== undefined || pageToken !== "") {
+    throw usageFailure(
+      "--page-size and --page-token belong to --json; a table shows all pages, or --limit rows",
+    );
+  }
+  const printed = await printPages(list, limit ?? Number.POSITIVE_INFINITY);
+  if (printed === 0) await printError(list.none);
+}
+
+/** Page by page, so that a long ledger needs no memory. */
+async function printPages<Desc extends DescMessage, Row>(
+  list: List<Desc, Row>,
+  limit: number,
+): Promise<number> {
+  const format = createTable(list.columns);
+  let printed = 0;
+  let pageToken = "";
+  do {
+    const page = await list.fetch({ pageSize: Math.min(limit - printed, MAX_PAGE_SIZE), pageToken });
+    const rows = list.rows(page);
+    printed += rows.length;
+    pageToken = page.nextPageToken;
+    if (rows.length > 0 && !(await printOut(format(rows)))) break;
+  } while (printed < limit && pageToken !== "");
+  return printed;
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}

@@ -1,0 +1,26 @@
+import { MigrationError, migrate } from "../store/migrate.ts";
+import { type Define, withExamples } from "./command.ts";
+import { CommandFailure, usageFailure } from "./failure.ts";
+import { printOut } from "./output.ts";
+import { readSettings } from "./target.ts";
+
+export const define: Define = (command) => {
+  withExamples(command, ["DATABASE_URL=postgres://owner@db.example/vx vx migrate"]).action(run);
+};
+
+async function run(): Promise<void> {
+  const { databaseUrl } = readSettings(process.env, ["DATABASE_URL"]);
+  if (databaseUrl === undefined) {
+    throw usageFailure(
+      "DATABASE_URL is not set: it names the database to migrate ('vx serve' migrates the embedded one)",
+    );
+  }
+  // Not parsed by the driver, whose error would repeat the password.
+  if (!URL.canParse(databaseUrl)) throw usageFailure("wrong setting: DATABASE_URL: must be a URL");
+  try {
+    await migrate({ kind: "url", url: databaseUrl });
+  } catch (error) {
+    throw error instanceof MigrationError ? new CommandFailure(error.message) : error;
+  }
+  await printOut("The schema of the database is up to date.\n");
+}

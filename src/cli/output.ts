@@ -1,0 +1,24 @@
+import { CommandFailure } from "./failure.ts";
+
+/**
+ * Writes and waits until it is taken, so that a slow pipe holds the command back instead of filling its memory.
+ * False if nobody reads any more, as after `| head`.
+ */
+export async function printOut(text: string): Promise<boolean> {
+  const error = await write(process.stdout, text);
+  if (error === undefined) return true;
+  if (error.code === "EPIPE") return false;
+  throw new CommandFailure(`the output cannot be written: ${error.message}`);
+}
+
+/** Writes one line; when even that is not possible, the exit code has to say it. */
+export async function printError(line: string): Promise<void> {
+  await write(process.stderr, `${line}\n`);
+}
+
+function write(stream: NodeJS.WriteStream, text: string): Promise<NodeJS.ErrnoException | undefined> {
+  if (text === "") return Promise.resolve(undefined);
+  // The callback tells of the error; without a listener it would end the process as well.
+  if (stream.listenerCount("error") === 0) stream.on("error", () => undefined);
+  return new Promise((resolve) => stream.write(text, (error) => resolve(error ?? undefined)));
+}

@@ -1,0 +1,43 @@
+import { ListPlansResponseSchema, PutPlanResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { positiveNumber } from "./arguments.ts";
+import { withAdmin } from "./client.ts";
+import { planColumns } from "./columns.ts";
+import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
+import { printError } from "./output.ts";
+import { formatTable } from "./print.ts";
+import { show } from "./show.ts";
+
+export const define: Define = (group) => {
+  withExamples(group, ["vx plans list", "vx plans set tiny --rpm 5 --max-active-keys 2"]);
+  callCommand(group, "list", "List the plans.", ["vx plans list"]).action(list);
+  callCommand(group, "set", "Create a plan or change it; the new limits apply from the next call on.", [
+    "vx plans set tiny --rpm 5 --max-active-keys 2",
+  ])
+    .argument("<name>", "the plan")
+    .requiredOption("--rpm <n>", "requests per minute of each key", positiveNumber)
+    .requiredOption(
+      "--max-active-keys <n>",
+      "how many active keys an account may have on the plan",
+      positiveNumber,
+    )
+    .action(set);
+};
+
+async function list(options: JsonOption): Promise<void> {
+  const response = await withAdmin((admin) => admin.listPlans({}));
+  const none = response.plans.length === 0;
+  await show(options, ListPlansResponseSchema, response, () =>
+    none ? "" : formatTable(planColumns, response.plans),
+  );
+  if (none && !options.json) await printError("There are no plans yet.");
+}
+
+async function set(
+  name: string,
+  options: JsonOption & { rpm: number; maxActiveKeys: number },
+): Promise<void> {
+  const { rpm, maxActiveKeys } = options;
+  const response = await withAdmin((admin) => admin.putPlan({ name, rpm, maxActiveKeys }));
+  const plans = response.plan ? [response.plan] : [];
+  await show(options, PutPlanResponseSchema, response, () => formatTable(planColumns, plans));
+}

@@ -1,0 +1,63 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { writerOf } from "../rest/writer.ts";
+import { UNSAFE, visible } from "./visible.ts";
+
+export type Column<Row> = {
+  readonly title: string;
+  readonly value: (row: Row) => string;
+  readonly align?: "right";
+};
+
+const GAP = "  ";
+
+/** The message as REST JSON on one line. What a terminal would obey is escaped, which JSON reads as the same text. */
+export function jsonLine<Desc extends DescMessage>(desc: Desc, message: MessageShape<Desc>): string {
+  return `${writerOf(desc)(message).replace(UNSAFE, escapeUnit)}\n`;
+}
+
+function escapeUnit(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Prints rows under a header. Fed page by page, it keeps the columns where they are as long as the rows fit. */
+export function createTable<Row>(columns: readonly Column<Row>[]): (rows: readonly Row[]) => string {
+  const widths = columns.map(({ title }) => width(title));
+  let header = true;
+  return (rows) => {
+    const lines = rows.map((row) => columns.map(({ value }) => visible(value(row)) || "-"));
+    if (header) lines.unshift(columns.map(({ title }) => title));
+    header = false;
+    for (const line of lines) {
+      line.forEach((cell, i) => {
+        widths[i] = Math.max(widths[i] ?? 0, width(cell));
+      });
+    }
+    return lines.map((line) => `${alignLine(line, columns, widths)}\n`).join("");
+  };
+}
+
+export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  return createTable(columns)(rows);
+}
+
+function alignLine<Row>(line: string[], columns: readonly Column<Row>[], widths: number[]): string {
+  const cells = line.map((cell, i) => {
+    const space = " ".repeat((widths[i] ?? 0) - width(cell));
+    return columns[i]?.align === "right" ? space + cell : cell + space;
+  });
+  return cells.join(GAP).trimEnd();
+}
+
+function width(text: string): number {
+  return [...text].length;
+}
+
+/** To the second, in UTC; empty if there is none. */
+export function formatTime(time: Timestamp | undefined): string {
+  return time === undefined
+    ? ""
+    : timestampDate(time)
+        .toISOString()
+        .replace(/\.\d+Z$/, "Z");
+}

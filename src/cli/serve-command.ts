@@ -1,0 +1,25 @@
+import { inspect } from "node:util";
+import { type Define, withExamples } from "./command.ts";
+import { EXIT_FAILED } from "./exit.ts";
+import { printError } from "./output.ts";
+
+/** Apart from what it runs, so that help does not load the server. */
+export const define: Define = (command) => {
+  withExamples(command, [
+    "vx serve",
+    "PORT=9000 DATABASE_URL=postgres://vx_app@db.example/vx vx serve",
+  ]).action(run);
+};
+
+async function run(): Promise<void> {
+  const { serve } = await import("./serve.ts");
+  try {
+    process.exitCode = await serve();
+  } catch (error) {
+    // A fault of ours: whoever repairs it needs to see where.
+    await printError(`vx: the server could not be started\n${inspect(error)}`);
+    process.exitCode = EXIT_FAILED;
+  }
+  // What was half started may hold the process.
+  if (process.exitCode !== 0) process.exit();
+}

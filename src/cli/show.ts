@@ -1,0 +1,14 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { JsonOption } from "./command.ts";
+import { printOut } from "./output.ts";
+import { jsonLine } from "./print.ts";
+
+/** Prints the response message itself, or what a person reads of it; false if nobody reads any more. */
+export async function show<Desc extends DescMessage>(
+  { json }: JsonOption,
+  desc: Desc,
+  response: MessageShape<Desc>,
+  forPeople: () => string,
+): Promise<boolean> {
+  return await printOut(json ? jsonLine(desc, response) : forPeople());
+}

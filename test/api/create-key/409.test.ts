@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  await operator.putPlan({ name: "two-keys", rpm: 600, maxActiveKeys: 2 });
+});
+afterAll(() => app.stop());
+
+describe.each(protocols)("$name", ({ open }) => {
+  /** An account with as many active keys as its plan allows: the calling one, and the one with the id. */
+  async function fullAccount() {
+    const calling = await createTestKey(operator, { plan: "two-keys" });
+    const caller = open(app.url);
+    const create = () => caller.call(KeyService.method.createKey, { name: "ci" }, bearer(calling.secret));
+    const second = await create();
+    const id = second.ok ? (second.message.apiKey?.id ?? "") : "";
+    return { calling, create, id, close: () => caller.close() };
+  }
+
+  test("one key more than the plan allows is a 409 that names plan and cap", async () => {
+    const { calling, create, close } = await fullAccount();
+    const outcome = await create();
+    close();
+    expect(outcome).toMatchObject({
+      code: "failed_precondition",
+      reason: "key_limit_reached",
+      metadata: { plan: "two-keys", max_active_keys: "2" },
+    });
+    expect(outcome.ok || outcome.details.sort()).toEqual(["ErrorInfo", "QuotaFailure"]);
+    expect((await operator.listKeys({ accountId: calling.accountId })).apiKeys).toHaveLength(2);
+  });
+
+  test("revoking a key frees its slot", async () => {
+    const { create, id, close } = await fullAccount();
+    await operator.revokeKey({ keyId: id });
+    const outcomes = [await create(), await create()];
+    close();
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, false]);
+  });
+
+  test("a key that expires frees its slot", async () => {
+    const { create, id, close } = await fullAccount();
+    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`;
+    const outcomes = [await create(), await create()];
+    close();
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, false]);
+  });
+
+  test("keys on other plans and of other accounts take no slot", async () => {
+    const accountId = await createTestAccount(operator, "two-keys");
+    await createTestKey(operator, { accountId, plan: "pro" });
+    await createTestKey(operator, { plan: "two-keys" });
+    const calling = await createTestKey(operator, { accountId, plan: "two-keys" });
+    const caller = open(app.url);
+    const outcome = await caller.call(KeyService.method.createKey, { name: "ci" }, bearer(calling.secret));
+    caller.close();
+    expect(outcome.ok).toBe(true);
+  });
+});

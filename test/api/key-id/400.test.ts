@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let calling: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  calling = await createTestKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const { getKey, revokeKey } = KeyService.method;
+/** Both take just a key_id. */
+const methods = [getKey, revokeKey as unknown as typeof getKey];
+
+describe.each(protocols)("$name", ({ open }) => {
+  describe.each(methods)("$name", (method) => {
+    test.each([
+      { what: "no id", keyId: "" },
+      { what: "an id of 65 characters", keyId: "k".repeat(65) },
+      { what: "NUL in the id", keyId: "key_\u0000" },
+      { what: "a line break in the id", keyId: "key_1\n" },
+      { what: "a C1 control character in the id", keyId: "key_\u0085" },
+    ])("$what is a 400 that names key_id", async ({ keyId }) => {
+      const caller = open(app.url);
+      const outcome = await caller.call(method, { keyId }, bearer(calling.secret));
+      caller.close();
+      expect(outcome).toMatchObject({ reason: "invalid_argument", fields: ["key_id"] });
+    });
+  });
+});

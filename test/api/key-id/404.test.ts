@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { typeIds } from "../../../src/domain/ids.ts";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let calling: TestKey;
+let foreign: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const operator = operatorOf(app);
+  calling = await createTestKey(operator);
+  foreign = await createTestKey(operator);
+});
+afterAll(() => app.stop());
+
+const { getKey, revokeKey } = KeyService.method;
+/** Both take just a key_id. */
+const methods = [getKey, revokeKey as unknown as typeof getKey];
+
+describe.each(protocols)("$name", ({ open }) => {
+  describe.each(methods)("$name", (method) => {
+    test.each([
+      { what: "an unknown id", keyId: () => typeIds.key(5) },
+      { what: "a key of another account", keyId: () => foreign.id },
+      { what: "the id of an account", keyId: () => calling.accountId },
+      { what: "the key itself", keyId: () => calling.secret },
+      { what: "a pattern", keyId: () => "%" },
+      { what: "text that is no id", keyId: () => "'; DROP TABLE vx.keys; -- 🔑" },
+    ])("$what is not found", async ({ keyId }) => {
+      const caller = open(app.url);
+      const outcome = await caller.call(method, { keyId: keyId() }, bearer(calling.secret));
+      caller.close();
+      expect(outcome).toMatchObject({ code: "not_found", reason: "not_found" });
+    });
+
+    test("a foreign key's id and an unknown one get the same text", async () => {
+      const caller = open(app.url);
+      const [known, unknown] = [
+        await caller.call(method, { keyId: foreign.id }, bearer(calling.secret)),
+        await caller.call(method, { keyId: typeIds.key(5) }, bearer(calling.secret)),
+      ];
+      caller.close();
+      const text = (outcome: typeof known) => (outcome.ok ? "" : outcome.text.replace(/key_\w+/, "…"));
+      expect(text(known)).toBe(text(unknown));
+    });
+  });
+});
+
+test("a foreign key stays active", async () => {
+  const { apiKeys } = await operatorOf(app).listKeys({ accountId: foreign.accountId });
+  expect(apiKeys).toMatchObject([{ id: foreign.id, state: "active" }]);
+});

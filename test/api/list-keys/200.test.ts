@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+describe.each(protocols)("$name", ({ open }) => {
+  const lister = (secret: string) => {
+    const caller = open(app.url);
+    return {
+      list: async (request: { pageSize?: number; pageToken?: string } = {}) => {
+        const outcome = await caller.call(KeyService.method.listKeys, request, bearer(secret));
+        if (!outcome.ok) throw new Error(outcome.text);
+        return { ids: outcome.message.apiKeys.map(({ id }) => id), ...outcome.message };
+      },
+      close: () => caller.close(),
+    };
+  };
+
+  test("lists the keys of the account and no other, newest first, in every state", async () => {
+    const calling = await createTestKey(operator);
+    const { accountId } = calling;
+    await createTestKey(operator);
+    const revoked = await createTestKey(operator, { accountId });
+    const newest = await createTestKey(operator, { accountId });
+    await operator.revokeKey({ keyId: revoked.id });
+    const { list, close } = lister(calling.secret);
+    const { apiKeys, nextPageToken } = await list();
+    close();
+    expect(apiKeys).toMatchObject([
+      { id: newest.id, state: "active" },
+      { id: revoked.id, state: "revoked" },
+      { id: calling.id, state: "active" },
+    ]);
+    expect(nextPageToken).toBe("");
+    expect(JSON.stringify(apiKeys, (_, value) => (typeof value === "bigint" ? "" : value))).not.toContain(
+      newest.secret.slice(12, -4),
+    );
+  });
+
+  test("pages join up without gap or overlap while keys are added", async () => {
+    const calling = await createTestKey(operator);
+    const { accountId } = calling;
+    const ids = [calling.id];
+    for (let i = 0; i < 4; i++) ids.unshift((await createTestKey(operator, { accountId })).id);
+    const { list, close } = lister(calling.secret);
+    const first = await list({ pageSize: 2 });
+    await createTestKey(operator, { accountId });
+    const second = await list({ pageSize: 2, pageToken: first.nextPageToken });
+    await createTestKey(operator, { accountId });
+    const third = await list({ pageSize: 2, pageToken: second.nextPageToken });
+    close();
+    expect([first.ids, second.ids, third.ids]).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
+    expect(third.nextPageToken).toBe("");
+  });
+
+  test("a last page that is just full has no token", async () => {
+    const calling = await createTestKey(operator);
+    await createTestKey(operator, { accountId: calling.accountId });
+    const { list, close } = lister(calling.secret);
+    expect(await list({ pageSize: 2 })).toMatchObject({ nextPageToken: "" });
+    close();
+  });
+});
+
+describe("of 1,001 keys", () => {
+  let secret: string;
+  beforeAll(async () => {
+    const accountId = await createTestAccount(operator);
+    await insertKeys(accountId, 1_000);
+    ({ secret } = await createTestKey(operator, { accountId, plan: "pro" }));
+  });
+
+  test.each([
+    { pageSize: 0, returned: 50 },
+    { pageSize: 1, returned: 1 },
+    { pageSize: 1_000, returned: 1_000 },
+    { pageSize: 1_001, returned: 1_000 },
+    { pageSize: 2_147_483_647, returned: 1_000 },
+  ])("page_size $pageSize returns $returned", async ({ pageSize, returned }) => {
+    for (const { open } of protocols) {
+      const caller = open(app.url);
+      const outcome = await caller.call(KeyService.method.listKeys, { pageSize }, bearer(secret));
+      caller.close();
+      expect(outcome.ok && outcome.message.apiKeys.length).toBe(returned);
+      expect(outcome.ok && outcome.message.nextPageToken).not.toBe("");
+    }
+  });
+});
+
+/** An id's SHA-256 falls into its lane, so it serves as a fingerprint in the same lane. */
+async function insertKeys(accountId: string, count: number): Promise<void> {
+  await app.database.owner`
+    INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end, created_at)
+    SELECT a.lane, sha256(convert_to(k.id, 'UTF8')), k.id, a.id, 'many', 'scale', 1, 'aaaa', 'zzzz', clock_timestamp()
+    FROM vx.accounts a, (SELECT 'key_' || lpad(n::text, 26, '0') AS id FROM generate_series(1, 100000) n) k
+    WHERE a.id = ${accountId} AND vx.lane_of(k.id) = a.lane LIMIT ${count}`;
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+const revokeKey = KeyService.method.revokeKey;
+const getMe = MeService.method.getMe;
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+describe.each(protocols)("$name", ({ open }) => {
+  test("a revoked key is refused from the next call on; others go on working", async () => {
+    const calling = await createTestKey(operator);
+    const other = await createTestKey(operator, { accountId: calling.accountId });
+    const caller = open(app.url);
+    expect(await caller.call(getMe, {}, bearer(other.secret))).toMatchObject({ ok: true });
+    const outcome = await caller.call(revokeKey, { keyId: other.id }, bearer(calling.secret));
+    expect(outcome).toMatchObject({ ok: true, message: { apiKey: { id: other.id, state: "revoked" } } });
+    expect(await caller.call(getMe, {}, bearer(other.secret))).toMatchObject({ reason: "revoked_api_key" });
+    expect(await caller.call(getMe, {}, bearer(calling.secret))).toMatchObject({ ok: true });
+    caller.close();
+  });
+
+  test("revoking again is fine and the first time stays", async () => {
+    const calling = await createTestKey(operator);
+    const other = await createTestKey(operator, { accountId: calling.accountId });
+    const caller = open(app.url);
+    const times = [];
+    for (let i = 0; i < 3; i++) {
+      const outcome = await caller.call(revokeKey, { keyId: other.id }, bearer(calling.secret));
+      times.push(outcome.ok && outcome.message.apiKey?.revokedAt);
+    }
+    caller.close();
+    expect(times[0]).toBeTruthy();
+    expect(times).toEqual([times[0], times[0], times[0]]);
+  });
+
+  test("a key may revoke itself, and nothing after that", async () => {
+    const calling = await createTestKey(operator);
+    const caller = open(app.url);
+    const [first, second] = [
+      await caller.call(revokeKey, { keyId: calling.id }, bearer(calling.secret)),
+      await caller.call(revokeKey, { keyId: calling.id }, bearer(calling.secret)),
+    ];
+    caller.close();
+    expect(first).toMatchObject({ ok: true, message: { apiKey: { state: "revoked" } } });
+    expect(second).toMatchObject({ reason: "revoked_api_key" });
+  });
+
+  test("an expired key can be revoked and is called revoked from then on", async () => {
+    const calling = await createTestKey(operator);
+    const other = await createTestKey(operator, { accountId: calling.accountId });
+    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${other.id}`;
+    const caller = open(app.url);
+    const outcome = await caller.call(revokeKey, { keyId: other.id }, bearer(calling.secret));
+    expect(outcome).toMatchObject({ message: { apiKey: { state: "revoked" } } });
+    expect(await caller.call(getMe, {}, bearer(other.secret))).toMatchObject({ reason: "revoked_api_key" });
+    caller.close();
+  });
+});

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Ended, type RunningServer, startServer, vx } from "./support.ts";
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  await server?.stop();
+});
+
+const run = (...args: string[]) => vx(args, server.env);
+
+/** A command that must succeed; its response message. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into messages of every shape
+async function json(...args: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run(...args, "--json");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout.split("\n")).toHaveLength(2);
+  return JSON.parse(stdout);
+}
+
+async function newAccount(): Promise<string> {
+  return (await json("accounts", "create", "--name", "acme", "--plan", "pro")).account.id;
+}
+
+function refused({ code, stdout, stderr }: Ended, message: RegExp): void {
+  expect(stderr).toMatch(message);
+  expect({ code, stdout, lines: stderr.trimEnd().split("\n").length }).toEqual({
+    code: 1,
+    stdout: "",
+    lines: 1,
+  });
+}
+
+test("lists that are empty say so on stderr", async () => {
+  expect(await run("accounts", "list")).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "There are no accounts yet.\n",
+  });
+  const account = await newAccount();
+  expect((await run("keys", "list", account)).stderr).toBe("The account has no keys yet.\n");
+  expect((await run("ledger", "list", account)).stderr).toBe("The ledger of the account is empty.\n");
+});
+
+describe("accounts", () => {
+  test("create prints the response message with every field", async () => {
+    const { account } = await json("accounts", "create", "--name", "acme", "--plan", "pro");
+    expect(account).toEqual({
+      id: expect.stringMatching(/^acct_/),
+      name: "acme",
+      plan: "pro",
+      balance_micros: 0,
+      balance: "$0.00",
+      held_micros: 0,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+    expect(await json("accounts", "get", account.id)).toEqual({ account });
+  });
+
+  test("a table has a header, and amounts stand to the right", async () => {
+    const account = await newAccount();
+    await json("accounts", "credit", account, "1234.5", "--reason", "invoice 1001");
+    const [header = "", row = "", rest] = (await run("accounts", "get", account)).stdout.split("\n");
+    expect(header).toMatch(/^ID +NAME +PLAN +BALANCE +HELD +CREATED$/);
+    expect(row).toContain("$1234.50");
+    expect(row.indexOf("$1234.50") + "$1234.50".length).toBe(header.indexOf("BALANCE") + "BALANCE".length);
+    expect(rest).toBe("");
+  });
+
+  test("credit adds the exact amount once per idempotency key", async () => {
+    const account = await newAccount();
+    const credit = [
+      "accounts",
+      "credit",
+      account,
+      "25.00",
+      "--reason",
+      "invoice 1001",
+      "--idempotency-key",
+      "i1001",
+    ];
+    const first = await json(...credit);
+    expect(first.entry).toMatchObject({ kind: "credit", amount_micros: 25_000_000, reason: "invoice 1001" });
+    expect(await json(...credit)).toEqual(first);
+    const second = await json("accounts", "credit", account, "0.000001", "--reason", "a second one");
+    expect(second.account.balance).toBe("$25.000001");
+    const conflict = [
+      "accounts",
+      "credit",
+      account,
+      "26.00",
+      "--reason",
+      "other",
+      "--idempotency-key",
+      "i1001",
+    ];
+    refused(await run(...conflict, "--json"), /^vx: .*idempotency/i);
+  });
+
+  test("adjust takes a negative amount, but no more than there is", async () => {
+    const account = await newAccount();
+    await json("accounts", "credit", account, "25.00", "--reason", "invoice 1001");
+    const { stdout } = await run("accounts", "adjust", account, "-5.00", "--reason", "credited twice");
+    expect(stdout).toMatch(/adjustment +-\$5\.00 +acct_\S+ +\$20\.00 +credited twice\n$/);
+    const after = await json("accounts", "adjust", "--reason", "before the amount", account, "-5");
+    expect(after.account.balance_micros).toBe(15_000_000);
+    refused(await run("accounts", "adjust", account, "-500", "--reason", "too much", "--json"), /^vx: /);
+  });
+
+  test("set-plan moves the account", async () => {
+    const account = await newAccount();
+    expect((await json("accounts", "set-plan", account, "scale")).account.plan).toBe("scale");
+    refused(await run("accounts", "set-plan", account, "nonesuch", "--json"), /^vx: .*nonesuch/);
+  });
+
+  test("an account that is not there is a refusal", async () => {
+    refused(await run("accounts", "get", "acct_nonesuch", "--json"), /^vx: .*acct_nonesuch/);
+  });
+
+  test("a refusal names the field, and never repeats control characters", async () => {
+    const outcome = await run("accounts", "create", "--name", "a\u001b[31mb", "--json");
+    refused(outcome, /^vx: .*\bname\b/);
+    expect(outcome.stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
+  });
+});
+
+describe("plans, keys and their limits", () => {
+  test("a key on a plan of one's own, as in the examples", async () => {
+    const { plan } = await json("plans", "set", "tiny", "--rpm", "5", "--max-active-keys", "2");
+    expect(plan).toEqual({ name: "tiny", rpm: 5, max_active_keys: 2 });
+    expect((await json("plans", "list")).plans).toContainEqual(plan);
+    const account = await newAccount();
+    const create = ["keys", "create", "--account", account, "--name", "ci", "--plan", "tiny"];
+    const created = await json(...create, "--scope", "generate", "--scope", "read");
+    expect(Object.keys(created)).toEqual(["api_key", "secret"]);
+    expect(created.secret).toMatch(/^vx_live_/);
+    const key = {
+      id: expect.stringMatching(/^key_/),
+      name: "ci",
+      plan: "tiny",
+      state: "active",
+      rate_limit_rpm: 5,
+    };
+    expect(created.api_key).toMatchObject({ ...key, scopes: ["generate", "read"], expires_at: null });
+    await json(...create);
+    refused(await run(...create, "--json"), /^vx: .*active keys/);
+    const revoked = await json("keys", "revoke", created.api_key.id);
+    expect(revoked.api_key).toMatchObject({ state: "revoked", revoked_at: expect.any(String) });
+  });
+
+  test("create shows the full key on stdout, and says on stderr that this was the only time", async () => {
+    const account = await newAccount();
+    const { code, stdout, stderr } = await run(
+      "keys",
+      "create",
+      account,
+      "--name",
+      "ci",
+      "--expires-at",
+      "2100-01-31",
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "The full key is shown this once: store it now.\n" });
+    const secret = /\n(vx_live_\w+)\n$/.exec(stdout)?.[1] ?? "";
+    expect(secret.length).toBeGreaterThan(30);
+    const list = await run("keys", "list", "--account", account);
+    expect(list.stdout).toMatch(/ci .*active +600 .*2100-01-31T00:00:00Z/);
+    expect(list.stdout).not.toContain(secret);
+  });
+
+  test("set-limit gives a limit and takes it back", async () => {
+    const { api_key: key } = await json("keys", "create", await newAccount(), "--name", "ci", "--rpm", "7");
+    expect(key.rate_limit_rpm).toBe(7);
+    expect((await json("keys", "set-limit", key.id, "--rpm", "30")).api_key.rate_limit_rpm).toBe(30);
+    expect((await json("keys", "set-limit", key.id, "--default")).api_key.rate_limit_rpm).toBe(600);
+  });
+
+  test("a time that has passed is a refusal that names the field", async () => {
+    const create = [
+      "keys",
+      "create",
+      await newAccount(),
+      "--name",
+      "ci",
+      "--expires-at",
+      "2001-01-01T00:00:00Z",
+    ];
+    refused(await run(...create, "--json"), /^vx: .*expires_at/);
+  });
+});
+
+describe("lists", () => {
+  test("a table shows all, or --limit rows; --json shows one page", async () => {
+    const account = await newAccount();
+    for (const reason of ["first", "second", "third"]) {
+      await json("accounts", "credit", account, "1", "--reason", reason);
+    }
+    const all = (await run("ledger", "list", "--account", account)).stdout.trimEnd().split("\n");
+    expect(all.map((line) => line.split(" ").at(-1))).toEqual(["REASON", "third", "second", "first"]);
+    const two = (await run("ledger", "list", account, "--limit", "2")).stdout.trimEnd().split("\n");
+    expect(two).toHaveLength(3);
+    const page = await json("ledger", "list", account, "--page-size", "2");
+    expect(page.entries.map((entry: { seq: number }) => entry.seq)).toEqual([3, 2]);
+    const last = await json("ledger", "list", account, "--page-token", page.next_page_token);
+    expect(last.entries).toEqual([
+      expect.objectContaining({ seq: 1, amount_micros: 1_000_000, reason: "first" }),
+    ]);
+    expect(last.next_page_token).toBe("");
+    expect((await json("ledger", "list", account, "--limit", "1")).entries).toHaveLength(1);
+  });
+
+  test("a table goes on over the pages of the server", async () => {
+    await server.database.owner`
+      INSERT INTO vx.plans SELECT 'free' WHERE false`.catch(() => undefined);
+    const { stdout } = await run("plans", "list");
+    expect(stdout).toMatch(/^NAME +RPM +MAX ACTIVE KEYS\n/);
+  });
+
+  test("page options without --json are wrong usage", async () => {
+    expect(await run("accounts", "list", "--page-size", "2")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  test("a page token nobody was given is a refusal", async () => {
+    refused(await run("accounts", "list", "--json", "--page-token", "x"), /^vx: page_token/);
+  });
+});
+
+test("another token is refused", async () => {
+  const env = { ...server.env, VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
+  refused(await vx(["plans", "list", "--json"], env), /^vx: The operator token is missing or wrong/);
+});
+
+test("a server on all addresses is reached on its own machine", async () => {
+  expect(await vx(["plans", "list"], { ...server.env, VX_ADMIN_HOST: "0.0.0.0" })).toMatchObject({ code: 0 });
+});

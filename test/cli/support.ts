@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+export type Env = Readonly<Record<string, string>>;
+
+/** The settings of whoever runs the tests have no part in them. */
+function cleanEnv(env: Env): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !/^(VX_|PORT$|DATABASE_URL$|NODE_)/.test(name));
+  return { ...Object.fromEntries(own), ...env };
+}
+
+export function startVx(args: readonly string[], env: Env): ChildProcess {
+  return spawn(process.execPath, [MAIN, ...args], { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Waits for a command to end by itself. */
+export async function ended(child: ChildProcess): Promise<Ended> {
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout as NodeJS.ReadableStream),
+    text(child.stderr as NodeJS.ReadableStream),
+    once(child, "exit") as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+export async function vx(args: readonly string[], env: Env = {}): Promise<Ended> {
+  return await ended(startVx(args, env));
+}
+
+export type RunningServer = {
+  /** The settings with which the command line finds it. */
+  readonly env: Env;
+  readonly database: TestDatabase;
+  stop(): Promise<void>;
+};
+
+/** `vx serve` as its own process. */
+export async function startServer(): Promise<RunningServer> {
+  const database = await createTestDatabase();
+  const dataDir = mkdtempSync(join(tmpdir(), "vx-test-cli-"));
+  const env = { VX_DATA_DIR: dataDir, VX_ADMIN_PORT: String(await freePort()) };
+  const child = startVx(["serve"], { ...env, PORT: "0", DATABASE_URL: database.url, VX_LOG_LEVEL: "warn" });
+  const exit = once(child, "exit");
+  const stderr = text(child.stderr as NodeJS.ReadableStream);
+  await ready(child, stderr);
+  return {
+    env,
+    database,
+    stop: async () => {
+      child.kill("SIGTERM");
+      await exit;
+      await database.drop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function ready(child: ChildProcess, stderr: Promise<string>): Promise<void> {
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  for await (const line of lines) {
+    if (!line.startsWith("vx ready on ")) continue;
+    child.stdout?.resume();
+    return;
+  }
+  throw new Error(`the server did not start: ${await stderr}`);
+}
+
+/** Nothing listens there, at least for the moment. */
+export async function freePort(): Promise<number> {
+  const server = await listen(() => undefined);
+  const { port } = server.address() as AddressInfo;
+  await closeServer(server);
+  return port;
+}
+
+export async function listen(onConnection: Parameters<typeof createServer>[1] & {}): Promise<Server> {
+  const server = createServer(onConnection).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return server;
+}
+
+export async function closeServer(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+}

@@ -1,0 +1,46 @@
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test, vi } from "vitest";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { startTestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+test("while the database is away calls are 503 unavailable and /readyz is 503; then both recover", async () => {
+  const folder = createTemporaryFolder("loss");
+  const postgres = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  const url = `postgres:///postgres?host=${encodeURIComponent(postgres.socketDir)}&user=postgres`;
+  const app = await startTestApp({ env: { DATABASE_URL: url } });
+  const { secret } = await createTestKey(operatorOf(app));
+  const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));
+
+  await postgres.stop();
+  for (const { name, open } of protocols) {
+    const caller = open(app.url);
+    const outcome = await caller.call(MeService.method.getMe, {}, bearer(secret));
+    expect(outcome, name).toMatchObject({ ok: false, code: "unavailable", reason: "unavailable" });
+    caller.close();
+  }
+  await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(503), {
+    timeout: 5_000,
+  });
+  expect((await fetch(`${app.url}/livez`)).status).toBe(200);
+  expect(await health.check({})).toMatchObject({ status: Status.NOT_SERVING });
+
+  const again = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(200), {
+    timeout: 5_000,
+  });
+  for (const { name, open } of protocols) {
+    const caller = open(app.url);
+    expect((await caller.call(MeService.method.getMe, {}, bearer(secret))).ok, name).toBe(true);
+    caller.close();
+  }
+  expect(await health.check({})).toMatchObject({ status: Status.SERVING });
+  await app.stop();
+  await again.stop();
+  folder.remove();
+});

@@ -1,0 +1,151 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const INSUFFICIENT_PRIVILEGE = "42501";
+
+/** All that the server's role may do. A new function is added here on purpose or not at all. */
+const GRANTED = [
+  "admit",
+  "audit",
+  "create_account",
+  "create_first_account",
+  "create_key",
+  "get_account",
+  "list_accounts",
+  "list_entries",
+  "list_plans",
+  "move_balance",
+  "put_plan",
+  "revoke_key",
+  "schema_version",
+  "set_account_plan",
+  "set_key_limit",
+  "view_keys",
+];
+
+let database: TestDatabase;
+/** Logged in as the server's role. */
+let app: postgres.Sql;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { address } = database;
+  if (address.kind !== "socket") throw new Error("the tests use a socket");
+  app = postgres({
+    host: address.folder,
+    username: "vx_app",
+    database: address.database,
+    max: 1,
+    onnotice: () => undefined,
+  });
+  await database.owner.unsafe("SELECT vx.create_account(vx.lane_of('acct_1'), 'acct_1', 'test', 'free')");
+  await database.owner.unsafe(
+    "SELECT vx.move_balance(vx.lane_of('acct_1'), 'acct_1', 'led_1', 'credit', 5, 'test', '1')",
+  );
+});
+afterAll(async () => {
+  await app.end();
+  await database.drop();
+});
+
+/** The SQLSTATE a statement of the server's role fails with. */
+async function codeOf(statement: string): Promise<string | undefined> {
+  try {
+    await app.unsafe(statement);
+    return undefined;
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+}
+
+test("no table can be read or written: the ledger is append-only for the server too", async () => {
+  const tables = await database.owner<{ name: string; first: string }[]>`
+    SELECT format('vx.%I', relname) AS name, attname AS first FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE relnamespace = 'vx'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') AND attnum = 1`;
+  expect(tables.length).toBeGreaterThanOrEqual(7);
+  for (const { name, first } of tables) {
+    for (const statement of [
+      `SELECT * FROM ${name}`,
+      `SELECT count(*) FROM ${name}`,
+      `INSERT INTO ${name} DEFAULT VALUES`,
+      `UPDATE ${name} SET ${first} = ${first}`,
+      `DELETE FROM ${name}`,
+      `TRUNCATE ${name} CASCADE`,
+      `DO $$ BEGIN LOCK TABLE ${name}; END $$`,
+      `COPY ${name} TO STDOUT`,
+    ]) {
+      expect(await codeOf(statement), statement).toBe(INSUFFICIENT_PRIVILEGE);
+    }
+  }
+});
+
+test("just the functions that are granted can be executed", async () => {
+  // A function that is strict is not even called for NULL, so texts are given.
+  const functions = await database.owner<{ name: string; granted: boolean; call: string }[]>`
+    SELECT proname AS name, has_function_privilege('vx_app', pg_proc.oid, 'EXECUTE') AS granted,
+           format('vx.%I(%s)', proname, (
+             SELECT string_agg(CASE t WHEN 'text'::regtype THEN '''x''::text' ELSE format('NULL::%s', t::regtype) END,
+                               ', ' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY AS a (t, n))) AS call
+    FROM pg_proc WHERE pronamespace = 'vx'::regnamespace ORDER BY proname`;
+  expect(functions.filter(({ granted }) => granted).map(({ name }) => name)).toEqual(GRANTED);
+  for (const { call } of functions.filter(({ granted }) => !granted)) {
+    expect(await codeOf(`SELECT ${call}`), call).toBe(INSUFFICIENT_PRIVILEGE);
+  }
+});
+
+test.each([
+  "SET ROLE postgres",
+  "SET SESSION AUTHORIZATION postgres",
+  "ALTER TABLE vx.ledger OWNER TO vx_app",
+  "ALTER TABLE vx.ledger DISABLE TRIGGER ALL",
+  "DROP TABLE vx.ledger",
+  "CREATE TABLE vx.other (x integer)",
+  "CREATE FUNCTION vx.other() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+  "CREATE TABLE public.other (x integer)",
+  "CREATE ROLE other",
+  "GRANT SELECT ON vx.ledger TO vx_app",
+  "SET session_replication_role = replica",
+  "COPY (SELECT 1) TO PROGRAM 'true'",
+  "SELECT pg_read_file('/etc/hostname')",
+])("%s is refused", async (statement) => {
+  // A GRANT of what one does not have is a warning and changes nothing, so what follows from it is tried too.
+  const code = await codeOf(statement);
+  if (!statement.startsWith("GRANT")) expect(code).toBe(INSUFFICIENT_PRIVILEGE);
+  expect(await codeOf("SELECT * FROM vx.ledger")).toBe(INSUFFICIENT_PRIVILEGE);
+});
+
+test("the server's role is member of no other role and has no attribute of power", async () => {
+  const [role] = await database.owner`
+    SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
+           (SELECT count(*)::int FROM pg_auth_members WHERE member = pg_roles.oid) AS memberships
+    FROM pg_roles WHERE rolname = 'vx_app'`;
+  expect(role).toEqual({
+    rolsuper: false,
+    rolcreaterole: false,
+    rolcreatedb: false,
+    rolreplication: false,
+    rolbypassrls: false,
+    memberships: 0,
+  });
+});
+
+describe("functions that run with the owner's rights", () => {
+  test("look for nothing where the server's role could put something", async () => {
+    const loose = await database.owner`
+      SELECT proname FROM pg_proc WHERE pronamespace = 'vx'::regnamespace AND prosecdef
+        AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)`;
+    expect(loose).toEqual([]);
+  });
+
+  test("are not misled by tables of the session", async () => {
+    await app.unsafe("CREATE TEMP TABLE accounts AS SELECT 1 AS lane, 'acct_1' AS id, 9 AS balance_micros");
+    await app.unsafe("CREATE TEMP TABLE plans AS SELECT 'free' AS name, 9 AS rpm, 9 AS max_active_keys");
+    const lane = laneOfId("acct_1");
+    const [account] = await app.unsafe(`SELECT * FROM vx.get_account(${lane}::smallint, 'acct_1')`);
+    const plans = await app.unsafe("SELECT name FROM vx.list_plans()");
+    expect(account?.balance_micros).toBe("5");
+    expect(plans).toHaveLength(3);
+  });
+});

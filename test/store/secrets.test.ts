@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KeyService } from "../../gen/vx/v1/key_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { fingerprintOf } from "../../src/domain/api-key.ts";
+import { developerMethods, openAny } from "../support/any-method.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
+
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { VX_LOG_LEVEL: "trace" } });
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+test("a full key is in no table, no log line and no metric, whatever is done with it", async () => {
+  const calling = await createTestKey(operator);
+  const secrets = [calling.secret, await createByApi(calling.secret)];
+  for (const secret of secrets) await useEverywhere(secret);
+  await operator.revokeKey({ keyId: calling.id });
+  await useEverywhere(calling.secret);
+
+  const tables = await dumpTables();
+  const metrics = await fetch(`${app.adminUrl}/metrics`, {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+  });
+  const written = { tables, log: app.logText(), metrics: await metrics.text() };
+  for (const secret of secrets) {
+    // Without this the search below could find nothing because it looked at nothing.
+    expect(written.tables).toContain(fingerprintOf(secret));
+    for (const [where, text] of Object.entries(written)) {
+      expect(text.includes(secret), where).toBe(false);
+      expect(text.includes(secret.slice(12, -4)), where).toBe(false);
+      expect(text.includes(Buffer.from(secret).toString("hex")), where).toBe(false);
+      expect(text.includes(Buffer.from(secret).toString("base64").slice(0, -4)), where).toBe(false);
+    }
+  }
+  expect(written.log).toContain(calling.id);
+});
+
+async function createByApi(secret: string): Promise<string> {
+  const caller = protocols[0]?.open(app.url);
+  const outcome = await caller?.call(KeyService.method.createKey, { name: "ci" }, bearer(secret));
+  caller?.close();
+  return outcome?.ok ? outcome.message.secret : "";
+}
+
+/** As header, mistyped, in the address, in the path, as an id, in other headers. */
+async function useEverywhere(secret: string): Promise<void> {
+  const [protocol] = protocols;
+  if (!protocol) return;
+  const caller = openAny(protocol, app.url);
+  for (const method of developerMethods) {
+    await caller.end(method, bearer(secret));
+    await caller.end(method, bearer(`${secret}0`));
+  }
+  caller.close();
+  const unary = protocol.open(app.url);
+  await unary.call(KeyService.method.getKey, { keyId: secret }, bearer(secret));
+  await unary.call(MeService.method.getMe, {}, { ...bearer(secret), "user-agent": secret, cookie: secret });
+  unary.close();
+  const headers = { "content-type": "application/json", "x-request-id": secret };
+  await sendHttp1(app.url, { path: `/vx.v1.MeService/GetMe?key=${secret}`, headers, body: "{}" });
+  await sendHttp1(app.url, { path: `/v1/${secret}`, headers, body: secret });
+}
+
+/** Every row of every table, as text. */
+async function dumpTables(): Promise<string> {
+  const { owner } = app.database;
+  const tables = await owner<{ name: string }[]>`
+    SELECT format('vx.%I', tablename) AS name FROM pg_tables WHERE schemaname = 'vx'`;
+  const rows = await Promise.all(
+    tables.map(({ name }) => owner.unsafe<{ text: string }[]>(`SELECT t::text AS text FROM ${name} t`)),
+  );
+  return rows
+    .flat()
+    .map(({ text }) => text)
+    .join("\n");
+}

@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { vi } from "vitest";
+
+const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
+
+/** A server as people start it: a process of its own. */
+export type ServerProcess = {
+  readonly child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  /** Waits for a line of its output and returns the first group of the match. */
+  line(pattern: RegExp): Promise<string>;
+  /** Sends the signal and waits for the end: exit code, or the signal's name. */
+  end(signal: NodeJS.Signals): Promise<number | string>;
+  exited(): Promise<number | string>;
+};
+
+export function startServerProcess(env: Record<string, string>): ServerProcess {
+  const child = spawn(process.execPath, [SERVER, "serve"], {
+    env: { ...process.env, PORT: "0", VX_ADMIN_PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    exited: () => exited,
+    line: (pattern) =>
+      vi.waitFor(
+        () => {
+          const found = pattern.exec(stdout);
+          if (!found) throw new Error(`no line like ${pattern} in:\n${stdout}\n${stderr}`);
+          return found[1] ?? found[0];
+        },
+        { timeout: 15_000, interval: 10 },
+      ),
+    end: async (signal) => {
+      child.kill(signal);
+      return await exited;
+    },
+  };
+}

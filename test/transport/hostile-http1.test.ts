@@ -1,0 +1,230 @@
+import { connect } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { talk } from "../support/tcp.ts";
+
+let app: TestApp;
+let secret: string;
+let caller: Caller;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  ({ secret } = await createTestKey(operatorOf(app)));
+  caller = (protocols[4] as (typeof protocols)[number]).open(app.url);
+});
+afterAll(() => app.stop());
+
+// Whatever a test sent: the next caller is served, and nothing was lost on the way.
+afterEach(async () => {
+  expect(await caller.call(MeService.method.getMe, {}, bearer(secret))).toMatchObject({ ok: true });
+  expect(app.logText().match(/uncaught|unhandled|request failed/)).toBeNull();
+  expect(app.logText().includes(secret)).toBe(false);
+});
+
+const path = "/vx.v1.MeService/GetMe";
+const end = "\r\n\r\n";
+
+function request(line: string, headers: string[] = [], body = "{}"): string {
+  const all = [
+    "content-type: application/json",
+    `authorization: Bearer ${secret}`,
+    `content-length: ${body.length}`,
+    ...headers,
+  ];
+  return `${line}\r\n${all.join("\r\n")}${end}${body}`;
+}
+
+describe("hosts and targets", () => {
+  test("HTTP/1.0 without a Host header is served", async () => {
+    const { text } = await talk(app.url, request(`POST ${path} HTTP/1.0`));
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    expect(text).toContain('"keyName":"test"');
+  });
+
+  test("HTTP/1.1 without a Host header is a 400", async () => {
+    expect((await talk(app.url, request(`POST ${path} HTTP/1.1`))).text).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  test.each(["a b", "<script>", "x/y", "a@b", '"', "\\"])(
+    "the Host header %j is a 400 in the envelope",
+    async (host) => {
+      const { text } = await talk(
+        app.url,
+        request(`POST ${path} HTTP/1.1`, [`host: ${host}`, "connection: close"]),
+      );
+      expect(text).toMatch(/^HTTP\/1\.1 400 /);
+      expect(text).toContain('"code":"invalid_argument"');
+    },
+  );
+
+  test.each([
+    "//",
+    "///x",
+    "/%",
+    "/%zz",
+    "/../../etc/passwd",
+    "/vx.v1.MeService/",
+    "/vx.v1.MeService/GetMe/",
+    "*",
+  ])("the target %j is a 404 in the envelope", async (target) => {
+    const { text } = await talk(
+      app.url,
+      request(`POST ${target} HTTP/1.1`, ["host: vx", "connection: close"]),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 404 /);
+    expect(text).toContain('"code":"not_found"');
+  });
+
+  test("an absolute target without a host is refused and nothing breaks", async () => {
+    const { text } = await talk(app.url, request("POST http:// HTTP/1.1", ["host: vx", "connection: close"]));
+    expect(text).toMatch(/^HTTP\/1\.1 40[04] /);
+  });
+
+  test("CONNECT and upgrades are refused", async () => {
+    expect((await talk(app.url, `CONNECT vx:443 HTTP/1.1\r\nhost: vx${end}`)).text).not.toMatch(
+      /^HTTP\/1\.1 2/,
+    );
+    const upgrade = ["host: vx", "connection: upgrade", "upgrade: websocket"];
+    expect((await talk(app.url, request(`POST ${path} HTTP/1.1`, upgrade), /}$/)).text).not.toMatch(
+      /^HTTP\/1\.1 101/,
+    );
+  });
+});
+
+describe("bytes that are no request", () => {
+  test("garbage before the preface is answered with 400 and closed", async () => {
+    const { text, closedByServer } = await talk(
+      app.url,
+      "\u0000\u0001garbage PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(closedByServer).toBe(true);
+  });
+
+  test("a preface that goes wrong late is answered with 400 and closed", async () => {
+    expect((await talk(app.url, "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n")).text).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  test("a TLS hello on the clear-text port is closed", async () => {
+    expect((await talk(app.url, Buffer.from("16030100a5010000a10303", "hex"))).closedByServer).toBe(true);
+  });
+
+  test("headers beyond 16 KiB are a 431 in the envelope", async () => {
+    const { text } = await talk(
+      app.url,
+      request(`POST ${path} HTTP/1.1`, ["host: vx", `x-long: ${"a".repeat(20_000)}`]),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 431 /);
+    expect(text).toContain('"code":"invalid_argument"');
+  });
+
+  test("two different lengths are a 400: no request hides behind another", async () => {
+    const smuggled = `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-length: 2\r\ncontent-length: 5${end}{}abc`;
+    expect((await talk(app.url, smuggled)).text).toMatch(/^HTTP\/1\.1 400 /);
+    const both = `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-length: 2\r\ntransfer-encoding: chunked${end}0${end}`;
+    expect((await talk(app.url, both)).text).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe("bodies", () => {
+  test("a body of 33 MiB is refused before it is read, and the answer arrives", async () => {
+    const bytes = 33 * 1024 * 1024;
+    const head = request(`POST ${path} HTTP/1.1`, ["host: vx", "connection: close"], "").replace(
+      "content-length: 0",
+      `content-length: ${bytes}`,
+    );
+    const { text } = await talk(app.url, [head, Buffer.alloc(1_000)], /request_too_large|REQUEST_TOO_LARGE/);
+    expect(text).toContain('"code":"resource_exhausted"');
+  });
+
+  test("a chunked body of 33 MiB is refused when the limit is passed", async () => {
+    const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(0x100000, 32), Buffer.from("\r\n")]);
+    const head = `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-type: application/json\r\nauthorization: Bearer ${secret}\r\ntransfer-encoding: chunked${end}`;
+    const { text } = await talk(
+      app.url,
+      [head, ...Array<Buffer>(33).fill(chunk), `0${end}`],
+      /resource_exhausted/,
+    );
+    expect(text).toContain('"code":"resource_exhausted"');
+  });
+
+  test("an unknown compression is refused and says which are known", async () => {
+    const { text } = await talk(
+      app.url,
+      request(`POST ${path} HTTP/1.1`, ["host: vx", "content-encoding: lzma", "connection: close"]),
+    );
+    expect(text).toMatch(/unknown compression/);
+    expect(text).toMatch(/gzip,br/);
+  });
+
+  test.each(["{", "[]", '{"a":', "\u0000", '"x"', "nul"])("the broken JSON %j is a 400", async (body) => {
+    const { text } = await talk(
+      app.url,
+      request(`POST ${path} HTTP/1.1`, ["host: vx", "connection: close"], body),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  test("a client that leaves in the middle of its body leaves nothing running", async () => {
+    const { hostname, port } = new URL(app.url);
+    const socket = connect(Number(port), hostname);
+    const head = request(`POST ${path} HTTP/1.1`, ["host: vx"], "").replace(
+      "content-length: 0",
+      "content-length: 100",
+    );
+    await new Promise((resolve) => socket.write(head, resolve));
+    socket.destroy();
+    await vi.waitFor(() => expect(app.logText().includes('"code":"canceled"')).toBe(true));
+  });
+
+  test("many requests on one connection are answered in order", async () => {
+    const one = request(`POST ${path} HTTP/1.1`, ["host: vx"]);
+    const bad = request("POST /nothing HTTP/1.1", ["host: vx"]);
+    const last = request(`POST ${path} HTTP/1.1`, ["host: vx", "connection: close"]);
+    const { text } = await talk(app.url, one + bad + one + last);
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([
+      "HTTP/1.1 200",
+      "HTTP/1.1 404",
+      "HTTP/1.1 200",
+      "HTTP/1.1 200",
+    ]);
+  });
+});
+
+describe("credentials in the wrong place", () => {
+  test("a key in the query is refused, and is never logged", async () => {
+    const { text } = await talk(
+      app.url,
+      request(`POST ${path}?key=${secret} HTTP/1.1`, ["host: vx", "connection: close"]),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    expect(text).not.toContain(secret);
+  });
+
+  test("a key in a path is a 404 that does not repeat it", async () => {
+    const { text } = await talk(
+      app.url,
+      request(`POST /${secret} HTTP/1.1`, ["host: vx", "connection: close"]),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 404 /);
+    expect(text).not.toContain(secret);
+  });
+
+  test("a key as the request id is not taken over", async () => {
+    const { text } = await talk(
+      app.url,
+      request(`POST ${path} HTTP/1.1`, ["host: vx", `x-request-id: ${secret}`, "connection: close"]),
+    );
+    expect(text).toMatch(/x-request-id: req_/);
+  });
+
+  test("a cookie is no key", async () => {
+    const cookie = `POST ${path} HTTP/1.1\r\nhost: vx\r\nconnection: close\r\ncontent-type: application/json\r\ncookie: key=${secret}\r\ncontent-length: 2${end}{}`;
+    const { text } = await talk(app.url, cookie);
+    expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    expect(text).not.toMatch(/set-cookie/i);
+  });
+});

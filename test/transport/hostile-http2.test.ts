@@ -1,0 +1,150 @@
+import { connect, constants } from "node:http2";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { sendHttp2 } from "../support/raw.ts";
+import { talk } from "../support/tcp.ts";
+
+let app: TestApp;
+let secret: string;
+let caller: Caller;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  ({ secret } = await createTestKey(operatorOf(app)));
+  caller = (protocols[0] as (typeof protocols)[number]).open(app.url);
+});
+afterAll(async () => {
+  caller.close();
+  await app.stop();
+});
+
+afterEach(async () => {
+  expect(await caller.call(MeService.method.getMe, {}, bearer(secret))).toMatchObject({ ok: true });
+  expect(app.logText().match(/uncaught|unhandled|request failed/)).toBeNull();
+});
+
+const path = "/vx.v1.MeService/GetMe";
+const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+function grpc(body: Uint8Array, headers: Record<string, string> = {}) {
+  return sendHttp2(app.url, {
+    path,
+    headers: { "content-type": "application/grpc+proto", te: "trailers", ...bearer(secret), ...headers },
+    body,
+  });
+}
+
+describe("gRPC frames", () => {
+  test.each([
+    ["half a frame header", Buffer.from([0, 0])],
+    ["a frame that is shorter than it says", Buffer.from([0, 0, 0, 0, 9, 1])],
+    ["a frame of 4 GiB", Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1])],
+    ["a message that is no protobuf", Buffer.from([0, 0, 0, 0, 2, 0xff, 0xff])],
+    ["a compressed frame without a compression", Buffer.from([1, 0, 0, 0, 1, 0])],
+    ["no frame at all", Buffer.alloc(0)],
+    ["two messages", Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
+  ])("%s ends with a status, not with OK", async (_name, body) => {
+    const answer = await grpc(body);
+    expect(answer.status).toBe(200);
+    expect(Number(answer.headers["grpc-status"])).toBeGreaterThan(0);
+  });
+
+  test("an unknown compression is UNIMPLEMENTED and says which are known", async () => {
+    const answer = await grpc(Buffer.alloc(5), { "grpc-encoding": "lzma" });
+    expect(answer.headers["grpc-status"]).toBe("12");
+    expect(decodeURIComponent(answer.headers["grpc-message"] ?? "")).toContain("gzip,br");
+  });
+
+  test("a broken timeout is refused", async () => {
+    expect((await grpc(Buffer.alloc(5), { "grpc-timeout": "forever" })).headers["grpc-status"]).toBe("3");
+  });
+
+  test("a method that does not exist is UNIMPLEMENTED", async () => {
+    const headers = { "content-type": "application/grpc+proto", te: "trailers" };
+    const answer = await sendHttp2(app.url, { path: "/vx.v1.MeService/Nope", headers });
+    expect(answer.headers["grpc-status"]).toBe("12");
+  });
+});
+
+describe("connections", () => {
+  test("a preface followed by garbage ends the connection only", async () => {
+    expect(
+      (await talk(app.url, [PREFACE, "this is no frame, and it is long enough to be read as one"]))
+        .closedByServer,
+    ).toBe(true);
+  });
+
+  test("a first frame that is not SETTINGS ends the connection only", async () => {
+    expect(
+      (
+        await talk(app.url, [
+          PREFACE,
+          Buffer.from("00000806000000000000000000000000", "hex"),
+          Buffer.alloc(64),
+        ])
+      ).closedByServer,
+    ).toBe(true);
+  });
+
+  test("a preface that arrives byte by byte is understood", async () => {
+    const settings = Buffer.from("000000040000000000", "hex");
+    const answer = await talk(app.url, [...PREFACE, settings], /\u0004/);
+    expect(answer.bytes.length).toBeGreaterThanOrEqual(9);
+    expect(answer.bytes[3]).toBe(4);
+  });
+
+  test("a client that resets every stream at once is served no longer, others are", async () => {
+    const session = connect(app.url);
+    session.on("error", () => undefined);
+    const closed = new Promise<void>((resolve) => session.once("close", () => resolve()));
+    for (let i = 0; i < 3_000 && !session.destroyed; i++) {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": "application/grpc",
+      });
+      stream.on("error", () => undefined);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    session.close();
+    await closed;
+  });
+
+  test("a body the caller takes back in the middle leaves nothing running", async () => {
+    const session = connect(app.url);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc+proto",
+      ...bearer(secret),
+    });
+    stream.on("error", () => undefined);
+    stream.write(Buffer.from([0, 0, 0]));
+    const closed = new Promise<void>((resolve) => stream.once("close", () => resolve()));
+    stream.close(constants.NGHTTP2_CANCEL);
+    await closed;
+    session.close();
+  });
+
+  test("headers beyond 16 KiB are refused", async () => {
+    const headers = { "content-type": "application/grpc", "x-long": "a".repeat(60_000), ...bearer(secret) };
+    expect((await sendHttp2(app.url, { path, headers })).status).toBe(431);
+  });
+
+  test("a 33 MiB body is refused before it is read, and the answer arrives", async () => {
+    const answer = await sendHttp2(app.url, {
+      path,
+      headers: {
+        "content-type": "application/grpc+proto",
+        te: "trailers",
+        "content-length": String(33 * 1024 * 1024),
+        ...bearer(secret),
+      },
+      withoutBody: true,
+    });
+    expect(answer.headers["grpc-status"]).toBe("8");
+  });
+});
