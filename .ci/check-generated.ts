@@ -1,4 +1,4 @@
-// Generates once more and fails on any difference: what is committed in gen/ is what the .proto files say.
+// Generates once more and fails on any difference: what is committed is what the sources say.
 
 import { execFileSync } from "node:child_process";
 import { hash } from "node:crypto";
@@ -11,7 +11,7 @@ const stale = [...new Set([...before.keys(), ...after.keys()])].filter(
   (file) => before.get(file) !== after.get(file),
 );
 if (stale.length > 0) {
-  console.error(`gen/ was stale and is fresh now, commit it:\n${stale.join("\n")}`);
+  console.error(`stale before, fresh now; commit it:\n${stale.join("\n")}`);
   process.exit(1);
 }
 
@@ -19,10 +19,6 @@ function contents(): Map<string, string> {
   const files = readdirSync("gen", { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   );
-  return new Map(
-    files.map(({ parentPath, name }) => {
-      const path = `${parentPath}/${name}`;
-      return [path, hash("sha256", readFileSync(path), "hex")] as const;
-    }),
-  );
+  const paths = ["docs/errors.md", ...files.map(({ parentPath, name }) => `${parentPath}/${name}`)];
+  return new Map(paths.map((path) => [path, hash("sha256", readFileSync(path), "hex")]));
 }

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 
 const steps: [name: string, command: string, ...args: string[]][] = [
-  ["format and lint", "biome", "ci", "--error-on-warnings"],
+  ["format and lint", "biome", "ci", "--colors=off", "--error-on-warnings"],
   ["generated code is fresh", "node", ".ci/check-generated.ts"],
   ["types", "tsc", "-p", "."],
   ["proto lint", "buf", "lint", "proto"],

@@ -66,7 +66,10 @@ function withAccount(command: Command): Command {
 async function create(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { name, plan = "", scope: scopes = [], rpm, expiresAt } = options;
   const request = {
-    ...{ accountId: accountOf(argument, options.account), name, plan, scopes },
+    accountId: accountOf(argument, options.account),
+    name,
+    plan,
+    scopes,
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
   };

@@ -16,9 +16,12 @@ export async function printError(line: string): Promise<void> {
   await write(process.stderr, `${line}\n`);
 }
 
+/** Output that nobody reads any more must not end the process with a stack trace. */
+export function surviveClosedOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+}
+
 function write(stream: NodeJS.WriteStream, text: string): Promise<NodeJS.ErrnoException | undefined> {
   if (text === "") return Promise.resolve(undefined);
-  // The callback tells of the error; without a listener it would end the process as well.
-  if (stream.listenerCount("error") === 0) stream.on("error", () => undefined);
   return new Promise((resolve) => stream.write(text, (error) => resolve(error ?? undefined)));
 }

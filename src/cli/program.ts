@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import type { Define } from "./command.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
 import { CommandFailure } from "./failure.ts";
-import { printError } from "./output.ts";
+import { printError, surviveClosedOutput } from "./output.ts";
 import { visible } from "./visible.ts";
 
 type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
@@ -41,6 +41,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
 /** Runs a command and leaves the exit code for when all output is written. */
 export async function runCommandLine(args: string[]): Promise<void> {
+  surviveClosedOutput();
   try {
     const program = await createProgram(args);
     await program.parseAsync(args, { from: "user" });

@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import { type Define, withExamples } from "./command.ts";
 import { EXIT_FAILED } from "./exit.ts";
 import { printError } from "./output.ts";
@@ -16,8 +15,8 @@ async function run(): Promise<void> {
   try {
     process.exitCode = await serve();
   } catch (error) {
-    // A fault of ours: whoever repairs it needs to see where.
-    await printError(`vx: the server could not be started\n${inspect(error)}`);
+    // A fault of ours: whoever repairs it needs to see where. No more than the stack, as an error may hold a password.
+    await printError(`vx: the server could not be started\n${error instanceof Error ? error.stack : error}`);
     process.exitCode = EXIT_FAILED;
   }
   // What was half started may hold the process.

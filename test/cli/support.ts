@@ -59,9 +59,10 @@ export async function startServer(): Promise<RunningServer> {
     database,
     stop: async () => {
       child.kill("SIGTERM");
-      await exit;
+      const [code] = await exit;
       await database.drop();
       rmSync(dataDir, { recursive: true, force: true });
+      if (code !== 0) throw new Error(`the server ended with ${code}: ${await stderr}`);
     },
   };
 }

@@ -108,7 +108,7 @@ describe("the log", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(lines.find((line) => line["request_id"] === "my-request-1")).toMatchObject({
+    expect(lines.find((line) => line.request_id === "my-request-1")).toMatchObject({
       level: "info",
       rpc: "vx.v1.MeService/GetMe",
       protocol: "connect",

@@ -1,0 +1,29 @@
+// Writes docs/errors.md from the table of errors.
+import { writeFileSync } from "node:fs";
+import { ERRORS } from "../src/domain/errors.ts";
+
+const rows = Object.entries(ERRORS).map(
+  ([reason, { status, code, type, message }]) =>
+    `| ${status} | \`${reason}\` | ${code} | \`${type}\` | ${message} |`,
+);
+writeFileSync(
+  "docs/errors.md",
+  `# Errors
+
+Made from \`src/domain/errors.ts\` by \`npm run generate\`.
+
+Every error has one reason. Over gRPC, gRPC-Web and Connect the code says what kind of error it is, and a
+\`google.rpc.ErrorInfo\` detail (domain \`vx\`) carries the reason in upper case. \`BadRequest\`, \`RetryInfo\`, \`QuotaFailure\`
+and \`PreconditionFailure\` are added where they say more. Over plain HTTP the body is
+
+    {"error": {"code": reason, "type": …, "message": …, "param": field or null, "status": gRPC code,
+               "details": [google.rpc details], "request_id": …}}
+
+The checks are made in this order: address → key (401) → scope (403) → rate (429) → body and fields (400) → balance (402).
+Only admitted calls take a slot of the minute.
+
+| status | reason | gRPC code | type | text, unless the call has a more exact one |
+|---|---|---|---|---|
+${rows.join("\n")}
+`,
+);

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { operatorCall, operatorProtocols } from "../../support/operator.ts";
+import { bearer } from "../../support/protocols.ts";
+
+const { createKey, listKeys, revokeKey, setKeyLimit } = AdminService.method;
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+describe.each(operatorProtocols)("$name", (protocol) => {
+  const call = operatorCall(protocol, () => app);
+  const getMe = async (secret: string) => {
+    const caller = protocol.open(app.url);
+    const outcome = await caller.call(MeService.method.getMe, {}, bearer(secret));
+    caller.close();
+    return outcome;
+  };
+
+  test("a key is on the account's plan with the scopes generate and read, and works at once", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    const outcome = await call(createKey, { accountId, name: "ci" });
+    expect(outcome).toMatchObject({
+      message: {
+        apiKey: { plan: "pro", scopes: ["generate", "read"], rateLimitRpm: 600, state: "active" },
+        secret: expect.stringMatching(/^vx_live_[0-9A-Za-z]{38}$/),
+      },
+    });
+    expect(await getMe(outcome.ok ? outcome.message.secret : "")).toMatchObject({
+      message: { keyName: "ci" },
+    });
+  });
+
+  test("a key may have another plan, other scopes, and a limit above the plan's", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    const request = { accountId, name: "ci", plan: "free", scopes: ["keys"], rateLimitRpm: 21 };
+    const { accountId: _, ...expected } = request;
+    expect(await call(createKey, request)).toMatchObject({ message: { apiKey: expected } });
+  });
+
+  test.each([
+    { what: "an unknown plan", change: { plan: "gold" }, field: "plan" },
+    { what: "a limit of 0", change: { rateLimitRpm: 0 }, field: "rate_limit_rpm" },
+    { what: "a scope twice", change: { scopes: ["keys", "keys"] }, field: "scopes" },
+    { what: "no name", change: { name: "" }, field: "name" },
+    { what: "an expiry in the past", change: { expiresAt: { seconds: 1n, nanos: 0 } }, field: "expires_at" },
+  ])("$what is a 400 that names $field", async ({ change, field }) => {
+    const accountId = await createTestAccount(operator);
+    expect(await call(createKey, { accountId, name: "ci", ...change })).toMatchObject({
+      reason: "invalid_argument",
+      fields: [field],
+    });
+  });
+
+  test("the key cap holds for operators too", async () => {
+    const accountId = await createTestAccount(operator, "free");
+    const create = () => call(createKey, { accountId, name: "ci" });
+    expect([(await create()).ok, (await create()).ok]).toEqual([true, true]);
+    expect(await create()).toMatchObject({ reason: "key_limit_reached" });
+  });
+
+  test("SetKeyLimit gives a key a limit of its own, and takes it back to the plan's", async () => {
+    const { id: keyId, secret } = await createTestKey(operator, { plan: "pro" });
+    for (const rateLimitRpm of [1, 1_000_000]) {
+      expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({
+        message: { apiKey: { rateLimitRpm } },
+      });
+      expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm } });
+    }
+    expect(await call(setKeyLimit, { keyId })).toMatchObject({ message: { apiKey: { rateLimitRpm: 600 } } });
+    expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm: 600 } });
+  });
+
+  test("SetKeyLimit refuses limits that are none, and unknown keys", async () => {
+    const { id: keyId } = await createTestKey(operator);
+    for (const rateLimitRpm of [0, -1, 1_000_001]) {
+      expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({ fields: ["rate_limit_rpm"] });
+    }
+    expect(await call(setKeyLimit, { keyId: "key_none", rateLimitRpm: 1 })).toMatchObject({
+      reason: "not_found",
+    });
+  });
+
+  test("RevokeKey works on the keys of every account, again and again", async () => {
+    const { id: keyId, secret } = await createTestKey(operator);
+    const first = await call(revokeKey, { keyId });
+    const second = await call(revokeKey, { keyId });
+    expect(first).toMatchObject({ message: { apiKey: { id: keyId, state: "revoked" } } });
+    expect(second.ok && second.message).toEqual(first.ok && first.message);
+    expect(await getMe(secret)).toMatchObject({ reason: "revoked_api_key" });
+    expect(await call(revokeKey, { keyId: "key_none" })).toMatchObject({ reason: "not_found" });
+  });
+
+  test("ListKeys lists one account's keys, newest first", async () => {
+    const first = await createTestKey(operator);
+    const second = await createTestKey(operator, { accountId: first.accountId });
+    const outcome = await call(listKeys, { accountId: first.accountId });
+    expect(outcome.ok && outcome.message.apiKeys.map(({ id }) => id)).toEqual([second.id, first.id]);
+  });
+
+  test("an unknown account is not found", async () => {
+    const accountId = "acct_none";
+    expect(await call(listKeys, { accountId })).toMatchObject({ reason: "not_found" });
+    expect(await call(createKey, { accountId, name: "ci" })).toMatchObject({ reason: "not_found" });
+    expect(await call(AdminService.method.listLedgerEntries, { accountId })).toMatchObject({
+      reason: "not_found",
+    });
+  });
+});

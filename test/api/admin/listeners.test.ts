@@ -1,0 +1,59 @@
+import { create, type DescMethod, type DescMethodUnary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { developerMethods, pathOf } from "../../support/any-method.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf } from "../../support/fixtures.ts";
+import { operatorProtocols } from "../../support/operator.ts";
+import { bearer } from "../../support/protocols.ts";
+import { sendHttp1 } from "../../support/raw.ts";
+
+let app: TestApp;
+let developerKey: string;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  developerKey = (await createTestKey(operatorOf(app))).secret;
+});
+afterAll(() => app.stop());
+
+const sides: readonly { what: string; methods: readonly DescMethod[]; url: () => string }[] = [
+  { what: "the operator API on the public listener", methods: AdminService.methods, url: () => app.url },
+  { what: "the developer API on the operator listener", methods: developerMethods, url: () => app.adminUrl },
+];
+
+describe.each(sides)("$what is not there", ({ methods, url }) => {
+  describe.each(operatorProtocols)("$name", ({ open }) => {
+    test("whatever credential comes with the call", async () => {
+      const caller = open(url());
+      for (const method of methods.filter((one) => one.methodKind === "unary") as DescMethodUnary[]) {
+        for (const headers of [{}, bearer(OPERATOR_TOKEN), bearer(developerKey)]) {
+          const outcome = await caller.call(method, create(method.input), headers);
+          expect(outcome, method.name).toMatchObject({ ok: false, code: "unimplemented" });
+        }
+      }
+      caller.close();
+    });
+  });
+
+  test("to plain HTTP it is a 404", async () => {
+    for (const method of methods) {
+      const answer = await sendHttp1(url(), {
+        path: pathOf(method),
+        headers: { "content-type": "application/json", ...bearer(OPERATOR_TOKEN) },
+        body: "{}",
+      });
+      expect(answer.status, method.name).toBe(404);
+      expect(JSON.parse(answer.body.toString()).error.code).toBe("not_found");
+    }
+  });
+});
+
+test("the metrics are not on the public listener", async () => {
+  const answer = await sendHttp1(app.url, {
+    method: "GET",
+    path: "/metrics",
+    headers: bearer(OPERATOR_TOKEN),
+  });
+  expect(answer.status).toBe(404);
+});

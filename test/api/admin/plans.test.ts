@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { operatorCall, operatorProtocols } from "../../support/operator.ts";
+
+const { listPlans, putPlan, setAccountPlan } = AdminService.method;
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+async function plansOfKeys(accountId: string): Promise<Record<string, string>> {
+  const { apiKeys } = await operator.listKeys({ accountId });
+  return Object.fromEntries(apiKeys.map(({ id, plan }) => [id, plan]));
+}
+
+test("the built-in plans are there", async () => {
+  const { plans } = await operator.listPlans({});
+  expect(plans).toMatchObject([
+    { name: "free", rpm: 20, maxActiveKeys: 2 },
+    { name: "pro", rpm: 600, maxActiveKeys: 20 },
+    { name: "scale", rpm: 6000, maxActiveKeys: 100 },
+  ]);
+});
+
+describe.each(operatorProtocols)("$name", (protocol) => {
+  const call = operatorCall(protocol, () => app);
+
+  test("PutPlan creates a plan and changes it", async () => {
+    for (const rpm of [1, 1_000_000]) {
+      const plan = { name: "made-up_1", rpm, maxActiveKeys: rpm };
+      expect(await call(putPlan, plan)).toMatchObject({ message: { plan } });
+      const listed = await call(listPlans, {});
+      expect(listed.ok && listed.message.plans.filter(({ name }) => name === plan.name)).toMatchObject([
+        plan,
+      ]);
+    }
+  });
+
+  test.each([
+    { what: "no name", change: { name: "" }, field: "name" },
+    { what: "capitals in the name", change: { name: "Pro" }, field: "name" },
+    { what: "a name of 33 characters", change: { name: "x".repeat(33) }, field: "name" },
+    { what: "a line break after the name", change: { name: "x\n" }, field: "name" },
+    { what: "0 requests per minute", change: { rpm: 0 }, field: "rpm" },
+    { what: "1,000,001 requests per minute", change: { rpm: 1_000_001 }, field: "rpm" },
+    { what: "0 keys", change: { maxActiveKeys: 0 }, field: "max_active_keys" },
+    { what: "a negative number of keys", change: { maxActiveKeys: -1 }, field: "max_active_keys" },
+  ])("$what is a 400 that names $field", async ({ change, field }) => {
+    const outcome = await call(putPlan, { name: "x", rpm: 1, maxActiveKeys: 1, ...change });
+    expect(outcome).toMatchObject({ reason: "invalid_argument", fields: [field] });
+  });
+
+  test("SetAccountPlan moves the active keys on the former plan, and no others", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    const active = await createTestKey(operator, { accountId });
+    const revoked = await createTestKey(operator, { accountId });
+    await operator.revokeKey({ keyId: revoked.id });
+    const elsewhere = await createTestKey(operator, { accountId, plan: "free" });
+
+    expect(await call(setAccountPlan, { accountId, plan: "scale" })).toMatchObject({
+      message: { account: { id: accountId, plan: "scale" } },
+    });
+    expect(await plansOfKeys(accountId)).toEqual({
+      [active.id]: "scale",
+      [revoked.id]: "pro",
+      [elsewhere.id]: "free",
+    });
+    const { apiKey } = await operator.createKey({ accountId, name: "new" });
+    expect(apiKey).toMatchObject({ plan: "scale", rateLimitRpm: 6000 });
+  });
+
+  test("SetAccountPlan is refused when the keys are more than the new plan allows, and changes nothing", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    for (let i = 0; i < 3; i++) await createTestKey(operator, { accountId });
+    const before = await plansOfKeys(accountId);
+    expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
+      code: "failed_precondition",
+      reason: "key_limit_reached",
+      metadata: { plan: "free", max_active_keys: "2" },
+    });
+    expect(await plansOfKeys(accountId)).toEqual(before);
+    expect((await operator.getAccount({ accountId })).account?.plan).toBe("pro");
+  });
+
+  test("SetAccountPlan counts the keys that are on the new plan already", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    for (const plan of ["free", "free", "pro"]) await createTestKey(operator, { accountId, plan });
+    expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
+      reason: "key_limit_reached",
+    });
+  });
+
+  test("SetAccountPlan to the same plan changes nothing", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    const key = await createTestKey(operator, { accountId });
+    expect(await call(setAccountPlan, { accountId, plan: "pro" })).toMatchObject({ ok: true });
+    expect(await plansOfKeys(accountId)).toEqual({ [key.id]: "pro" });
+  });
+
+  test("SetAccountPlan refuses unknown plans and accounts", async () => {
+    const accountId = await createTestAccount(operator, "pro");
+    expect(await call(setAccountPlan, { accountId, plan: "gold" })).toMatchObject({ fields: ["plan"] });
+    expect(await call(setAccountPlan, { accountId, plan: "" })).toMatchObject({ fields: ["plan"] });
+    expect(await call(setAccountPlan, { accountId: "acct_none", plan: "pro" })).toMatchObject({
+      reason: "not_found",
+    });
+  });
+});

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RunningServer, startServer, vx } from "./support.ts";
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  await server?.stop();
+});
+
+test("audit exits 0 when all is as it should be, and 1 on the first micro of difference", async () => {
+  const created = await vx(["accounts", "create", "--name", "acme", "--json"], server.env);
+  const { id } = JSON.parse(created.stdout).account;
+  await vx(["accounts", "credit", id, "25.00", "--reason", "invoice 1001"], server.env);
+
+  const good = await vx(["audit", "--json"], server.env);
+  expect(good).toMatchObject({ code: 0, stderr: "" });
+  const totals = { accounts: 1, entries: 1, keys: 0, balance_micros: 25_000_000 };
+  expect(JSON.parse(good.stdout)).toEqual({ consistent: true, ...totals, findings: [] });
+  expect((await vx(["audit"], server.env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +yes\n$/);
+
+  await server.database.owner`UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = ${id}`;
+  const bad = await vx(["audit", "--json"], server.env);
+  expect(bad.code).toBe(1);
+  expect(JSON.parse(bad.stdout)).toMatchObject({
+    consistent: false,
+    findings: [{ account_id: id, rule: "balance_equals_ledger", detail: expect.any(String) }],
+  });
+  const table = await vx(["audit"], server.env);
+  expect(table).toMatchObject({ code: 1, stderr: expect.stringMatching(/^vx: .*differ/) });
+  expect(table.stdout).toMatch(
+    new RegExp(`\\$25\\.000001 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `),
+  );
+});

@@ -1,0 +1,58 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { CreateAccountResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { type Column, createTable, formatTable, formatTime, jsonLine } from "../../src/cli/print.ts";
+import { visible } from "../../src/cli/visible.ts";
+
+type Row = { name: string; amount: string };
+
+const columns: readonly Column<Row>[] = [
+  { title: "NAME", value: ({ name }) => name },
+  { title: "AMOUNT", value: ({ amount }) => amount, align: "right" },
+];
+
+/** Erase the screen, the same by C1, a bell, a line break, and a turn of the writing direction. */
+const HOSTILE = "a\u001b[2Jb\u009b2Jc\u0007d\r\ne\u202ef\u2066g\u2028h\u007f";
+
+test("columns are as wide as their widest cell, and amounts stand to the right", () => {
+  const rows = [
+    { name: "a", amount: "$1.00" },
+    { name: "größer ✓", amount: "-$1000.50" },
+  ];
+  expect(formatTable(columns, rows)).toBe(
+    ["NAME         AMOUNT", "a             $1.00", "größer ✓  -$1000.50", ""].join("\n"),
+  );
+});
+
+test("an empty cell has a dash, so that every line has as many columns", () => {
+  expect(formatTable(columns, [{ name: "", amount: "$1.00" }])).toBe("NAME  AMOUNT\n-      $1.00\n");
+});
+
+test("later pages have no header and keep the columns", () => {
+  const format = createTable(columns);
+  format([{ name: "a name", amount: "$1000.00" }]);
+  expect(format([{ name: "b", amount: "$1.00" }])).toBe("b          $1.00\n");
+});
+
+test("nothing in a cell can steer the terminal", () => {
+  expect(visible(HOSTILE)).toBe("a�[2Jb�2Jc�d��e�f�g�h�");
+  const lines = formatTable(columns, [{ name: HOSTILE, amount: HOSTILE }]).split("\n");
+  expect(lines).toHaveLength(3);
+  expect(lines.join("")).not.toMatch(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
+});
+
+test("JSON is one line that a terminal cannot obey either, and reads as the message", () => {
+  const message = create(CreateAccountResponseSchema, {
+    account: { name: HOSTILE, balanceMicros: 9_007_199_254_740_993n },
+  });
+  const line = jsonLine(CreateAccountResponseSchema, message);
+  expect(line.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
+  expect(line).toMatch(/"balance_micros":9007199254740993,.*\n$/);
+  expect(JSON.parse(line).account).toMatchObject({ name: HOSTILE, id: "", created_at: null });
+});
+
+test("times are told to the second, in UTC", () => {
+  expect(formatTime(timestampFromDate(new Date("2030-01-31T12:00:00.123Z")))).toBe("2030-01-31T12:00:00Z");
+  expect(formatTime(undefined)).toBe("");
+});

@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { AddressInfo, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { closeServer, type Ended, ended, freePort, listen, startVx, vx } from "./support.ts";
+
+const TOKEN = "a-token-of-some-length";
+const CREDIT = ["accounts", "credit", "acct_1", "25.00", "--reason", "invoice 1001"];
+
+async function listenWith(onConnection: (socket: Socket) => void): Promise<{ VX_ADMIN_PORT: string }> {
+  const sockets = new Set<Socket>();
+  const server = await listen((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    onConnection(socket);
+  });
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await closeServer(server);
+  });
+  return { VX_ADMIN_PORT: String((server.address() as AddressInfo).port) };
+}
+
+function failed({ code, stdout, stderr }: Ended, message: RegExp): void {
+  expect(stderr).toMatch(message);
+  expect({ code, stdout, lines: stderr.trimEnd().split("\n").length }).toEqual({
+    code: 1,
+    stdout: "",
+    lines: 1,
+  });
+}
+
+describe("without an answer", () => {
+  test("the line says where the server was expected", async () => {
+    const port = String(await freePort());
+    const outcome = await vx(["plans", "list", "--json"], { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: port });
+    failed(
+      outcome,
+      new RegExp(`^vx: the server cannot be reached at http://127\\.0\\.0\\.1:${port} .*vx serve`),
+    );
+  });
+
+  test("a credit tells the key with which it is safe to repeat", async () => {
+    const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(await freePort()) };
+    failed(await vx(CREDIT, env), /--idempotency-key [0-9a-f-]{36}\n$/);
+    failed(
+      await vx([...CREDIT, "--idempotency-key", "my key's"], env),
+      /--idempotency-key 'my key'\\''s'\n$/,
+    );
+  });
+
+  test("so does one whose connection breaks", async () => {
+    const port = await listenWith((socket) => socket.once("data", () => socket.resetAndDestroy()));
+    failed(await vx(CREDIT, { VX_ADMIN_TOKEN: TOKEN, ...port }), /--idempotency-key [0-9a-f-]{36}\n$/);
+  });
+
+  test("and one that is stopped while it waits", async () => {
+    const asked = Promise.withResolvers<void>();
+    const port = await listenWith((socket) => socket.once("data", () => asked.resolve()));
+    const child = startVx(CREDIT, { VX_ADMIN_TOKEN: TOKEN, ...port });
+    const outcome = ended(child);
+    await asked.promise;
+    child.kill("SIGINT");
+    failed(await outcome, /^vx: the call was stopped; .*--idempotency-key [0-9a-f-]{36}\n$/);
+  });
+
+  test("what is no vx server is named as such", async () => {
+    const port = await listenWith((socket) =>
+      socket.once("data", () =>
+        socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+      ),
+    );
+    failed(
+      await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
+      /does not answer as the operator listener of a vx server/,
+    );
+  });
+});
+
+describe("without a token", () => {
+  const folder = () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "vx-test-cli-"));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    return dataDir;
+  };
+
+  test("the line says how to name one", async () => {
+    const dataDir = folder();
+    failed(
+      await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
+      new RegExp(`^vx: there is no operator token in ${dataDir}; set VX_ADMIN_TOKEN, or VX_DATA_DIR`),
+    );
+  });
+
+  test("a file without one is not sent", async () => {
+    const dataDir = folder();
+    writeFileSync(join(dataDir, "admin-token"), "two\nlines\n");
+    failed(
+      await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
+      /^vx: the file admin-token in .* holds no token/,
+    );
+  });
+});
+
+test("a server without its database is one line", async () => {
+  const env = {
+    DATABASE_URL: `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`,
+    VX_ADMIN_TOKEN: TOKEN,
+  };
+  failed(await vx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
+});
+
+test("output that nobody reads is no error, and ends the command", async () => {
+  const child = startVx(["--help"], {});
+  child.stdout?.destroy();
+  const [code] = await once(child, "exit");
+  expect(code).toBe(0);
+});

@@ -1,0 +1,131 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { DomainError } from "../../src/domain/errors.ts";
+import { Batcher } from "../../src/store/batcher.ts";
+
+type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
+
+/** A batcher whose batches stay on their way until the test answers them. */
+function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWaiting?: number } = {}) {
+  const batches: Batch[] = [];
+  const sizes: number[] = [];
+  const batcher = new Batcher<string, string>({
+    pipelines: 1,
+    maxBatch: 100,
+    maxWaiting: 100,
+    ...options,
+    run: (items) => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
+      batches.push({ items, answer: () => resolve(items.map((item) => `done ${item}`)), fail: reject });
+      return promise;
+    },
+    onBatch: (size) => sizes.push(size),
+  });
+  /** Lets everything happen that can happen without an answer. */
+  const settle = async () => {
+    for (let i = 0; i < 3; i++) await nextTurn();
+  };
+  return { batcher, batches, sizes, settle };
+}
+
+test("items of one turn travel together, and each gets its own result", async () => {
+  const { batcher, batches, settle } = createBatcher();
+  const results = Promise.all(["a", "b", "c"].map((item, lane) => batcher.add(lane, item)));
+  await settle();
+  expect(batches.map(({ items }) => items)).toEqual([["a", "b", "c"]]);
+  batches[0]?.answer();
+  expect(await results).toEqual(["done a", "done b", "done c"]);
+});
+
+test("while one batch is on its way, all that arrive wait and travel in the next one", async () => {
+  const { batcher, batches, sizes, settle } = createBatcher();
+  const results = [batcher.add(0, "a")];
+  await settle();
+  for (const item of ["b", "c"]) {
+    results.push(batcher.add(0, item));
+    await settle();
+  }
+  expect(batches).toHaveLength(1);
+  expect(batcher.depth).toBe(2);
+  batches[0]?.answer();
+  await settle();
+  expect(batches.map(({ items }) => items)).toEqual([["a"], ["b", "c"]]);
+  expect(batcher.depth).toBe(0);
+  batches[1]?.answer();
+  expect(await Promise.all(results)).toEqual(["done a", "done b", "done c"]);
+  expect(sizes).toEqual([1, 2]);
+});
+
+test("a batch has at most as many items as it may, in the order of arrival", async () => {
+  const { batcher, batches, settle } = createBatcher({ maxBatch: 2 });
+  const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.add(0, item)));
+  for (let i = 0; i < 3; i++) {
+    await settle();
+    batches[i]?.answer();
+  }
+  expect(await results).toEqual(["done a", "done b", "done c", "done d", "done e"]);
+  expect(batches.map(({ items }) => items)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+});
+
+test("items of one lane never travel in two batches at once, items of others need not wait", async () => {
+  const { batcher, batches, settle } = createBatcher({ pipelines: 2 });
+  const results = [batcher.add(0, "even 1"), batcher.add(1, "odd 1")];
+  await settle();
+  results.push(batcher.add(2, "even 2"), batcher.add(0, "even 3"));
+  await settle();
+  expect(batches.map(({ items }) => items)).toEqual([["even 1"], ["odd 1"]]);
+  batches[0]?.answer();
+  await settle();
+  expect(batches.map(({ items }) => items)).toEqual([["even 1"], ["odd 1"], ["even 2", "even 3"]]);
+  batches[1]?.answer();
+  batches[2]?.answer();
+  expect(await Promise.all(results)).toHaveLength(4);
+});
+
+test("beyond the bound of waiting items the next one is refused as overloaded, at once", async () => {
+  const { batcher, batches, settle } = createBatcher({ maxWaiting: 2 });
+  const first = batcher.add(0, "on its way");
+  await settle();
+  const waiting = [batcher.add(0, "a"), batcher.add(0, "b")];
+  await expect(batcher.add(0, "c")).rejects.toMatchObject({ reason: "overloaded" });
+  await expect(batcher.add(1, "d")).rejects.toBeInstanceOf(DomainError);
+  batches[0]?.answer();
+  await settle();
+  const next = batcher.add(0, "e");
+  batches[1]?.answer();
+  await settle();
+  batches[2]?.answer();
+  expect(await Promise.all([first, ...waiting, next])).toEqual([
+    "done on its way",
+    "done a",
+    "done b",
+    "done e",
+  ]);
+});
+
+test("a batch that fails takes only its own items along, and the next one runs", async () => {
+  const { batcher, batches, settle } = createBatcher();
+  const lost = Promise.allSettled([batcher.add(0, "a"), batcher.add(0, "b")]);
+  await settle();
+  const kept = batcher.add(0, "c");
+  const error = new Error("connection lost");
+  batches[0]?.fail(error);
+  await settle();
+  batches[1]?.answer();
+  expect(await lost).toEqual([
+    { status: "rejected", reason: error },
+    { status: "rejected", reason: error },
+  ]);
+  expect(await kept).toBe("done c");
+});
+
+test("an idle batcher starts again", async () => {
+  const { batcher, batches, settle } = createBatcher();
+  for (let i = 0; i < 3; i++) {
+    const result = batcher.add(0, String(i));
+    await settle();
+    batches[i]?.answer();
+    expect(await result).toBe(`done ${i}`);
+    await settle();
+  }
+});

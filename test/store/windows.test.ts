@@ -1,0 +1,160 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { drawKey, fingerprintOf } from "../../src/domain/api-key.ts";
+import { type Admission, Admitter } from "../../src/store/admit.ts";
+import { Database } from "../../src/store/database.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
+import { withinOneMinute } from "../support/minute.ts";
+import { bearer, type Caller, protocols } from "../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+let caller: Caller;
+let database: Database;
+let admitter: Admitter;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  caller = protocols[0]?.open(app.url) as Caller;
+  database = new Database(app.database.address, {
+    connections: 2,
+    statementTimeoutMs: 5_000,
+    name: "test",
+    maxStatements: 100,
+  });
+  admitter = new Admitter(database, { pipelines: 2, maxWaiting: 10_000 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+afterAll(async () => {
+  caller.close();
+  await database.close();
+  await app.stop();
+});
+
+async function take(secret: string) {
+  const outcome = await caller.call(LedgerService.method.listEntries, {}, bearer(secret));
+  return outcome.ok ? outcome.headers["x-ratelimit-remaining-requests"] : outcome.reason;
+}
+
+async function shiftWindow(secret: string, minutes: number): Promise<void> {
+  await app.database.owner`
+    UPDATE vx.windows SET minute = minute + ${minutes} WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
+}
+
+test("when the minute is over, the whole limit is there again", async () => {
+  await withinOneMinute(async () => {
+    const { secret } = await createTestKey(operator, { rateLimitRpm: 2 });
+    expect([await take(secret), await take(secret), await take(secret)]).toEqual([
+      "1",
+      "0",
+      "rate_limit_exceeded",
+    ]);
+    await shiftWindow(secret, -1);
+    expect([await take(secret), await take(secret), await take(secret)]).toEqual([
+      "1",
+      "0",
+      "rate_limit_exceeded",
+    ]);
+  });
+});
+
+test("a window never goes back: after the clock was set back, calls count in the later minute", async () => {
+  const { secret } = await createTestKey(operator, { rateLimitRpm: 3 });
+  await withinOneMinute(async () => {
+    // Also an attempt that was cut short by the end of the minute leaves no count behind.
+    await app.database
+      .owner`DELETE FROM vx.windows WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
+    expect(await take(secret)).toBe("2");
+    await shiftWindow(secret, 30);
+    const before = await minuteOf(secret);
+    expect([await take(secret), await take(secret), await take(secret)]).toEqual([
+      "1",
+      "0",
+      "rate_limit_exceeded",
+    ]);
+    expect(await minuteOf(secret)).toBe(before);
+  });
+});
+
+async function minuteOf(secret: string): Promise<number | undefined> {
+  const [row] = await app.database.owner<{ minute: number }[]>`
+    SELECT minute FROM vx.windows WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
+  return row?.minute;
+}
+
+test("the database's clock decides, not the server's", async () => {
+  const far = await createTestKey(operator);
+  const past = await createTestKey(operator);
+  const { owner } = app.database;
+  await owner`UPDATE vx.keys SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = ${far.id}`;
+  await owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${past.id}`;
+  for (const years of [-1, 1]) {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + years * 365 * 86_400_000 });
+    const endings = [];
+    for (const { secret } of [far, past]) {
+      const outcome = await caller.call(MeService.method.getMe, {}, bearer(secret));
+      endings.push(outcome.ok ? "ok" : outcome.reason);
+    }
+    vi.useRealTimers();
+    expect(endings).toEqual(["ok", "expired_api_key"]);
+  }
+});
+
+test("one batch decides calls of many keys, scopes and states, each in the order of arrival", async () => {
+  await withinOneMinute(async () => {
+    const narrow = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
+    const revoked = await createTestKey(operator);
+    await operator.revokeKey({ keyId: revoked.id });
+    const read = (secret: string) =>
+      admitter.admit({ fingerprint: fingerprintOf(secret), scope: "read", limited: true });
+    const admissions = await Promise.all([
+      read(narrow.secret),
+      admitter.admit({ fingerprint: fingerprintOf(narrow.secret), scope: "keys", limited: true }),
+      read(revoked.secret),
+      admitter.admit({ fingerprint: fingerprintOf(narrow.secret), scope: undefined, limited: false }),
+      read(narrow.secret),
+      read(drawKey(1, randomBytes).secret),
+      read(narrow.secret),
+      read(narrow.secret),
+    ]);
+    expect(admissions.map(tell)).toEqual([
+      "admitted, 2 left",
+      "out_of_scope",
+      "revoked",
+      "admitted",
+      "admitted, 1 left",
+      "unknown",
+      "admitted, 0 left",
+      "rate_limited, 0 left",
+    ]);
+  });
+});
+
+test("of 3,000 calls at once over many batches, each key gets exactly its limit", async () => {
+  await withinOneMinute(async () => {
+    const limits = [1, 10, 100, 700];
+    const keys = await Promise.all(limits.map((rateLimitRpm) => createTestKey(operator, { rateLimitRpm })));
+    const admissions = await Promise.all(
+      Array.from({ length: 3_000 }, async (_, i) => {
+        const { secret } = keys[i % keys.length] as { secret: string };
+        const request = { fingerprint: fingerprintOf(secret), scope: "generate", limited: true } as const;
+        return { key: i % keys.length, outcome: (await admitter.admit(request)).outcome };
+      }),
+    );
+    const admitted = limits.map(
+      (_, key) => admissions.filter((one) => one.key === key && one.outcome === "admitted").length,
+    );
+    expect(admitted).toEqual(limits);
+  });
+});
+
+function tell(admission: Admission): string {
+  const window = "window" in admission ? admission.window : undefined;
+  return window ? `${admission.outcome}, ${window.remaining} left` : admission.outcome;
+}
