@@ -9,7 +9,7 @@ export type Admin = Client<typeof AdminService>;
 
 const CALL_TIMEOUT_MS = 60_000;
 
-/** Gives a client of the operator listener; its connection is closed afterwards, so that the process can end. */
+/** Gives a client of the operator listener, and closes its connection, so that the process can end. */
 export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>): Promise<Result> {
   const { url, token } = readTarget(process.env);
   const agent = new Agent({ keepAlive: true });

@@ -15,12 +15,12 @@ async function run(): Promise<void> {
       "DATABASE_URL is not set: it names the database to migrate ('vx serve' migrates the embedded one)",
     );
   }
-  // Not parsed by the driver, whose error would repeat the password.
-  if (!URL.canParse(databaseUrl)) throw usageFailure("wrong setting: DATABASE_URL: must be a URL");
   try {
     await migrate({ kind: "url", url: databaseUrl });
   } catch (error) {
-    throw error instanceof MigrationError ? new CommandFailure(error.message) : error;
+    if (error instanceof MigrationError) throw new CommandFailure(error.message);
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === "ERR_INVALID_URL" ? usageFailure("wrong setting: DATABASE_URL: must be a URL") : error;
   }
   await printOut("The schema of the database is up to date.\n");
 }

@@ -11,7 +11,7 @@ export type Column<Row> = {
 
 const GAP = "  ";
 
-/** The message as REST JSON on one line. What a terminal would obey is escaped, which JSON reads as the same text. */
+/** The message as REST JSON on one line. What a terminal would obey is escaped: JSON reads the same text. */
 export function jsonLine<Desc extends DescMessage>(desc: Desc, message: MessageShape<Desc>): string {
   return `${writerOf(desc)(message).replace(UNSAFE, escapeUnit)}\n`;
 }
@@ -20,7 +20,7 @@ function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Prints rows under a header. Fed page by page, it keeps the columns where they are as long as the rows fit. */
+/** Prints rows under a header. Fed page by page, it keeps the columns where they are while the rows fit. */
 export function createTable<Row>(columns: readonly Column<Row>[]): (rows: readonly Row[]) => string {
   const widths = columns.map(({ title }) => width(title));
   let header = true;

@@ -15,7 +15,7 @@ async function run(): Promise<void> {
   try {
     process.exitCode = await serve();
   } catch (error) {
-    // A fault of ours: whoever repairs it needs to see where. No more than the stack, as an error may hold a password.
+    // A fault of ours: whoever repairs it needs to see where. The stack alone: an error may hold a password.
     await printError(`vx: the server could not be started\n${error instanceof Error ? error.stack : error}`);
     process.exitCode = EXIT_FAILED;
   }

@@ -100,6 +100,11 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
     expect(stderr).toMatch(new RegExp(`^vx: wrong setting: ${Object.keys(env)[0]}: `));
   });
 
+  test("migrate, with what is no URL, without the password", async () => {
+    const { code, stderr } = await vx(["migrate"], { DATABASE_URL: "postgres://owner:secret@host:99999/vx" });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: "vx: wrong setting: DATABASE_URL: must be a URL\n" });
+  });
+
   test("serve, with a wrong setting", async () => {
     const outcome = await vx(["serve"], { PORT: "http" });
     expect(outcome).toMatchObject({

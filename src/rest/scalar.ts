@@ -1,0 +1,90 @@
+import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
+
+/** Reads the text of a scalar or an enum value; throws an Error whose message says what it should be. */
+export type ScalarParser = (text: string) => unknown;
+
+const INTEGER = /^-?\d{1,20}$/;
+const DECIMAL = /^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+const RANGES: Partial<Record<ScalarType, readonly [min: bigint, max: bigint]>> = {
+  [ScalarType.INT32]: [-(2n ** 31n), 2n ** 31n - 1n],
+  [ScalarType.SINT32]: [-(2n ** 31n), 2n ** 31n - 1n],
+  [ScalarType.SFIXED32]: [-(2n ** 31n), 2n ** 31n - 1n],
+  [ScalarType.UINT32]: [0n, 2n ** 32n - 1n],
+  [ScalarType.FIXED32]: [0n, 2n ** 32n - 1n],
+  [ScalarType.INT64]: [-(2n ** 63n), 2n ** 63n - 1n],
+  [ScalarType.SINT64]: [-(2n ** 63n), 2n ** 63n - 1n],
+  [ScalarType.SFIXED64]: [-(2n ** 63n), 2n ** 63n - 1n],
+  [ScalarType.UINT64]: [0n, 2n ** 64n - 1n],
+  [ScalarType.FIXED64]: [0n, 2n ** 64n - 1n],
+};
+
+const MAX_FLOAT32 = 3.4028234663852886e38;
+
+export function isNumeric(type: ScalarType): boolean {
+  return type === ScalarType.FLOAT || type === ScalarType.DOUBLE || type in RANGES;
+}
+
+export function parseScalar(type: ScalarType, text: string): unknown {
+  switch (type) {
+    case ScalarType.STRING:
+      return text;
+    case ScalarType.BOOL:
+      if (text === "true" || text === "false") return text === "true";
+      throw new Error("must be true or false");
+    case ScalarType.BYTES:
+      return parseBytes(text);
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
+      return parseFloating(text, type === ScalarType.FLOAT ? MAX_FLOAT32 : Number.MAX_VALUE);
+    default:
+      return parseInteger(type, text);
+  }
+}
+
+/** By its name, or by its number. */
+export function parseEnum(desc: DescEnum, text: string): number {
+  if (/^-?\d{1,10}$/.test(text)) {
+    const number = Number(text);
+    if (desc.open || desc.value[number]) return Number(parseInteger(ScalarType.INT32, text));
+  }
+  const value = desc.values.find(({ name }) => name === text);
+  if (!value) throw new Error(`must be one of ${desc.values.map(({ name }) => name).join(", ")}`);
+  return value.number;
+}
+
+export function scalarParser(field: DescField): ScalarParser | undefined {
+  if (field.enum) return (text) => parseEnum(field.enum as DescEnum, text);
+  if (field.scalar !== undefined) return (text) => parseScalar(field.scalar as ScalarType, text);
+  return undefined;
+}
+
+function parseInteger(type: ScalarType, text: string): number | bigint {
+  const [min, max] = RANGES[type] as readonly [bigint, bigint];
+  const value = INTEGER.test(text) ? BigInt(text) : wholeNumber(text);
+  if (value === undefined) throw new Error("must be a whole number");
+  if (value < min || value > max) throw new Error(`must be from ${min} to ${max}`);
+  return max > 2n ** 32n ? value : Number(value);
+}
+
+/** 1e3 and 1.0 are whole numbers too. */
+function wholeNumber(text: string): bigint | undefined {
+  if (!DECIMAL.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? BigInt(value) : undefined;
+}
+
+function parseFloating(text: string, max: number): number {
+  if (text === "NaN" || text === "Infinity" || text === "-Infinity") return Number(text);
+  if (!DECIMAL.test(text)) throw new Error("must be a number");
+  const value = Number(text);
+  if (Math.abs(value) > max) throw new Error("is too large a number");
+  return value;
+}
+
+/** Standard or URL-safe base64, padded or not. */
+function parseBytes(text: string): Uint8Array {
+  const bare = text.replace(/={1,2}$/, "");
+  if (!/^(?:[\w-]*|[A-Za-z0-9+/]*)$/.test(bare) || bare.length % 4 === 1) throw new Error("must be base64");
+  return new Uint8Array(Buffer.from(bare, "base64"));
+}

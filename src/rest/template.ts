@@ -1,0 +1,87 @@
+/**
+ * Path templates, as google/api/http.proto has them:
+ *
+ *     Template  = "/" Segments [ ":" LITERAL ] ;
+ *     Segments  = Segment { "/" Segment } ;
+ *     Segment   = "*" | "**" | LITERAL | Variable ;
+ *     Variable  = "{" FieldPath [ "=" Segments ] "}" ;
+ *     FieldPath = IDENT { "." IDENT } ;
+ *
+ * "**" may only stand last. A variable without "=" is "{field=*}".
+ */
+export type Template = {
+  /** Literals, "*" and "**", with variables taken apart. */
+  readonly segments: readonly Segment[];
+  readonly variables: readonly Variable[];
+  /** What follows the last ":", if anything. */
+  readonly verb: string | undefined;
+};
+
+export type Segment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "*" | "**" };
+
+/** The segments from start to end (exclusive) are the value of the field; open-ended where they end in "**". */
+export type Variable = {
+  readonly fieldPath: string;
+  readonly start: number;
+  readonly end: number;
+  /** More than one segment: "%2F" stays as it is, so that the value can be taken apart again. */
+  readonly multiple: boolean;
+};
+
+export class TemplateError extends Error {}
+
+const IDENT = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
+const LITERAL = /^(?:[\w.~!$&'()+,;@-]|%[0-9A-Fa-f]{2})+$/;
+
+export function parseTemplate(text: string): Template {
+  const segments: Segment[] = [];
+  const variables: Variable[] = [];
+  const parser = { rest: text };
+
+  const fail = (what: string) => new TemplateError(`the template "${text}" ${what} at "${parser.rest}"`);
+  const take = (token: string) => {
+    if (!parser.rest.startsWith(token)) return false;
+    parser.rest = parser.rest.slice(token.length);
+    return true;
+  };
+  const takeUntil = (stops: RegExp) => {
+    const end = parser.rest.search(stops);
+    const taken = end < 0 ? parser.rest : parser.rest.slice(0, end);
+    parser.rest = parser.rest.slice(taken.length);
+    return taken;
+  };
+  const parseSegments = (inVariable: boolean) => {
+    do {
+      if (segments.at(-1)?.kind === "**") throw fail('has something after "**"');
+      if (take("**")) segments.push({ kind: "**" });
+      else if (take("*")) segments.push({ kind: "*" });
+      else if (!inVariable && take("{")) parseVariable();
+      else {
+        const literal = takeUntil(/[/:{}*=]/);
+        if (!LITERAL.test(literal)) throw fail("has no segment");
+        segments.push({ kind: "literal", text: decodeURIComponent(literal) });
+      }
+    } while (take("/"));
+  };
+  const parseVariable = () => {
+    const fieldPath = takeUntil(/[=}]/);
+    if (!IDENT.test(fieldPath)) throw fail("has no field name");
+    if (variables.some((other) => other.fieldPath === fieldPath)) throw fail(`names "${fieldPath}" twice`);
+    const start = segments.length;
+    if (take("=")) parseSegments(true);
+    else segments.push({ kind: "*" });
+    if (!take("}")) throw fail('misses "}"');
+    const multiple = segments.length - start > 1 || segments.at(-1)?.kind === "**";
+    variables.push({ fieldPath, start, end: segments.length, multiple });
+  };
+
+  if (!take("/")) throw fail('does not begin with "/"');
+  parseSegments(false);
+  let verb: string | undefined;
+  if (take(":")) {
+    verb = takeUntil(/[/:{}*=]/);
+    if (!LITERAL.test(verb)) throw fail('has no verb after ":"');
+  }
+  if (parser.rest !== "") throw fail("has something left over");
+  return { segments, variables, verb };
+}
