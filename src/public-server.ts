@@ -27,6 +27,7 @@ import { Listener } from "./transport/listener.ts";
 import { createObserver } from "./transport/observe.ts";
 import { probePages } from "./transport/probes.ts";
 import { bindReflection } from "./transport/reflection.ts";
+import { implementationsOf, restServer } from "./transport/rest.ts";
 import { rpcRoutes } from "./transport/rpc.ts";
 
 /** The services of the developer API. */
@@ -60,16 +61,19 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     maxBodyBytes: config.maxBodyBytes,
   });
   prepareValidation(developerServices);
+  const policies = policiesOf(developerServices);
+  const observe = createObserver(log, metrics);
+  const methods = { me: meService, keys: keyService(deps), ledger: ledgerService(deps) };
   const routes = rpcRoutes({
-    policies: policiesOf(developerServices),
+    policies,
     gate,
     interceptors,
     maxBodyBytes: config.maxBodyBytes,
     shutdownSignal: options.shutdown,
     routes: (router) => {
-      bindService(router, MeService, meService);
-      bindService(router, KeyService, keyService(deps));
-      bindService(router, LedgerService, ledgerService(deps));
+      bindService(router, MeService, methods.me);
+      bindService(router, KeyService, methods.keys);
+      bindService(router, LedgerService, methods.ledger);
       bindService(router, GenerateService, {});
       bindService(router, ModelService, {});
     },
@@ -82,10 +86,23 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       bindReflection(router, [...developerServices, ...openServices]);
     },
   });
+  const rest = restServer({
+    services: developerServices.map((service) => ({ service, unknownFields: "refuse" })),
+    policies,
+    implementations: new Map([
+      ...implementationsOf(MeService, methods.me),
+      ...implementationsOf(KeyService, methods.keys),
+      ...implementationsOf(LedgerService, methods.ledger),
+    ]),
+    gate,
+    maxBodyBytes: config.maxBodyBytes,
+    observe,
+  });
   const handler = createHandler({
     routes,
+    rest,
     pages: probePages(readiness),
-    observe: createObserver(log, metrics),
+    observe,
     drawRequestId: deps.ids.request,
     log,
   });

@@ -34,7 +34,6 @@ An account "demo" was created with a balance of ${formatMicros(BALANCE_MICROS)} 
 
 Try it:
 
-    curl ${baseUrl}/vx.v1.MeService/GetMe -H 'content-type: application/json' -d '{}' \\
-      -H 'Authorization: Bearer ${secret}'
+    curl ${baseUrl}/v1/me -H 'Authorization: Bearer ${secret}'
 `;
 }

@@ -1,4 +1,3 @@
-import type { DescMethod } from "@bufbuild/protobuf";
 import type { Policy } from "../policy/policy.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
@@ -6,7 +5,8 @@ export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 
 /** One call, whatever the protocol: all that the gate and the stages may see of it. */
 export type Call = {
-  readonly method: DescMethod;
+  /** "vx.v1.MeService/GetMe", or what stands for an address that is none. */
+  readonly rpc: string;
   readonly policy: Policy;
   readonly protocol: Protocol;
   readonly requestId: string;
@@ -18,6 +18,8 @@ export type Call = {
   /** All headers of the name: a header that must be single is checked, not guessed. */
   headers(name: string): readonly string[];
   setResponseHeader(name: string, value: string): void;
+  /** Aborted when the caller goes away or its deadline passes. Made when somebody asks for it. */
+  signal: AbortSignal;
   /** The calling key, once the gate has let the call in. */
   key: AdmittedKey | undefined;
   /** Why the call failed, for log and metrics. */

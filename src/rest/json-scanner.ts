@@ -48,7 +48,8 @@ export class JsonScanner {
       do {
         this.#skipSpace();
         const name = this.string();
-        if (seen.has(name)) throw this.#fail(`the name ${JSON.stringify(name.slice(0, 100))} stands twice in one object`);
+        if (seen.has(name))
+          throw this.#fail(`the name ${JSON.stringify(name.slice(0, 100))} stands twice in one object`);
         seen.add(name);
         this.#expect(":");
         member(name);
@@ -71,14 +72,7 @@ export class JsonScanner {
   }
 
   string(): string {
-    this.#skipSpace();
-    const start = this.#at;
-    if (this.#text[start] !== '"') throw this.#fail("a string is missing");
-    let end = this.#text.indexOf('"', start + 1);
-    while (end > 0 && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1);
-    if (end < 0) throw this.#fail("a string has no end");
-    this.#at = end + 1;
-    const value = this.#decode(this.#text.slice(start, end + 1));
+    const value = this.#decode(this.#quoted());
     if (!value.isWellFormed()) throw this.#fail("a string has half of a surrogate pair");
     return value;
   }
@@ -111,7 +105,7 @@ export class JsonScanner {
     const kind = this.peek();
     if (kind === "object") this.object(() => this.skip());
     else if (kind === "array") this.array(() => this.skip());
-    else if (kind === "string") this.string();
+    else if (kind === "string") this.#quoted();
     else if (kind === "number") this.number();
     else this.literal(kind);
   }
@@ -119,6 +113,18 @@ export class JsonScanner {
   end(): void {
     this.#skipSpace();
     if (this.#at < this.#text.length) throw this.#fail("something stands after the end");
+  }
+
+  /** A string as it is written, quotes included. */
+  #quoted(): string {
+    this.#skipSpace();
+    const start = this.#at;
+    if (this.#text[start] !== '"') throw this.#fail("a string is missing");
+    let end = this.#text.indexOf('"', start + 1);
+    while (end > 0 && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1);
+    if (end < 0) throw this.#fail("a string has no end");
+    this.#at = end + 1;
+    return this.#text.slice(start, end + 1);
   }
 
   #isEscaped(quote: number): boolean {
@@ -137,7 +143,8 @@ export class JsonScanner {
 
   #open(bracket: string): void {
     this.#expect(bracket);
-    if (++this.#depth > MAX_DEPTH) throw this.#fail(`more than ${MAX_DEPTH} objects and lists stand in each other`);
+    if (++this.#depth > MAX_DEPTH)
+      throw this.#fail(`more than ${MAX_DEPTH} objects and lists stand in each other`);
   }
 
   #expect(character: string): void {

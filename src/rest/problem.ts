@@ -1,5 +1,10 @@
 /** What can be wrong with a request before it becomes a message. */
-export type ProblemKind = "invalid" | "not_found" | "method_not_allowed" | "unsupported_media_type" | "too_large";
+export type ProblemKind =
+  | "invalid"
+  | "not_found"
+  | "method_not_allowed"
+  | "unsupported_media_type"
+  | "too_large";
 
 export class RestProblem extends Error {
   readonly kind: ProblemKind;
@@ -8,7 +13,11 @@ export class RestProblem extends Error {
   /** HTTP verbs the address does take, for method_not_allowed. */
   readonly allowed: readonly string[];
 
-  constructor(kind: ProblemKind, message: string, options: { field?: string; allowed?: readonly string[] } = {}) {
+  constructor(
+    kind: ProblemKind,
+    message: string,
+    options: { field?: string; allowed?: readonly string[] } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.field = options.field ?? "";

@@ -19,11 +19,13 @@ export type Template = {
 
 export type Segment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "*" | "**" };
 
-/** The segments from start to end (exclusive) are the value of the field; open-ended where they end in "**". */
+/** The segments from start to end (exclusive) are the value of the field. */
 export type Variable = {
   readonly fieldPath: string;
   readonly start: number;
   readonly end: number;
+  /** Ends in "**": takes all the segments there are. */
+  readonly openEnded: boolean;
   /** More than one segment: "%2F" stays as it is, so that the value can be taken apart again. */
   readonly multiple: boolean;
 };
@@ -71,8 +73,9 @@ export function parseTemplate(text: string): Template {
     if (take("=")) parseSegments(true);
     else segments.push({ kind: "*" });
     if (!take("}")) throw fail('misses "}"');
-    const multiple = segments.length - start > 1 || segments.at(-1)?.kind === "**";
-    variables.push({ fieldPath, start, end: segments.length, multiple });
+    const openEnded = segments.at(-1)?.kind === "**";
+    const multiple = openEnded || segments.length - start > 1;
+    variables.push({ fieldPath, start, end: segments.length, openEnded, multiple });
   };
 
   if (!take("/")) throw fail('does not begin with "/"');

@@ -1,7 +1,10 @@
 import type { Template } from "./template.ts";
 
 /** Where a path leads: the routes by HTTP verb, and the segments as they were matched. */
-export type TrieMatch<Route> = { readonly routes: ReadonlyMap<string, Route>; readonly segments: readonly string[] };
+export type TrieMatch<Route> = {
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly segments: readonly string[];
+};
 
 export class DuplicateRouteError extends Error {}
 
@@ -28,8 +31,18 @@ export class RouteTrie<Route> {
     const byVerb = node.routes.get(template.verb ?? "") ?? new Map<string, Route>();
     node.routes.set(template.verb ?? "", byVerb);
     const taken = byVerb.get(httpVerb);
-    if (taken !== undefined) throw new DuplicateRouteError(`${describe(taken)} and ${describe(route)} have the same route`);
+    if (taken !== undefined)
+      throw new DuplicateRouteError(`${describe(taken)} and ${describe(route)} have the same route`);
     byVerb.set(httpVerb, route);
+  }
+
+  /** Every route there is. */
+  *routes(): Iterable<Route> {
+    const nodes = [this.#root];
+    for (let node = nodes.pop(); node; node = nodes.pop()) {
+      for (const byVerb of node.routes.values()) yield* byVerb.values();
+      nodes.push(...node.literals.values(), ...[node.single, node.rest].filter((one) => one !== undefined));
+    }
   }
 
   /** The segments are percent-encoded, as they came; literals are compared decoded. */

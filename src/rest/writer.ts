@@ -8,6 +8,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { holdsBareValue, holdsPlainObject, isWellKnown } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */
 export type Writer = (message: Message) => string;
@@ -62,7 +63,8 @@ function fieldWriter(field: DescField): ValueWriter {
     case "enum":
       return orNull(enumWriter(field.enum));
     case "message":
-      return orNull(writerOf(field.message) as ValueWriter);
+      if (holdsBareValue(field)) return orNull(scalarWriter(field.message.fields[0]?.scalar as ScalarType));
+      return orNull(elementWriter("message", field));
     case "list": {
       const write = elementWriter(field.listKind, field);
       return (value) => `[${(value as unknown[]).map(write).join(",")}]`;
@@ -80,6 +82,7 @@ function fieldWriter(field: DescField): ValueWriter {
 function elementWriter(kind: "scalar" | "enum" | "message", field: DescField): ValueWriter {
   if (kind === "scalar") return scalarWriter(field.scalar as ScalarType);
   if (kind === "enum") return enumWriter(field.enum as DescEnum);
+  if (holdsPlainObject(field)) return JSON.stringify;
   return writerOf(field.message as DescMessage) as ValueWriter;
 }
 
@@ -114,17 +117,6 @@ function enumWriter(desc: DescEnum): ValueWriter {
 function orNull(write: ValueWriter): ValueWriter {
   return (value) => (value === undefined ? "null" : write(value));
 }
-
-/** Timestamp, Duration, wrappers, Struct and the like have JSON forms of their own. */
-function isWellKnown(desc: DescMessage): boolean {
-  return desc.file.proto.package === "google.protobuf" && WELL_KNOWN.has(desc.name);
-}
-
-const WELL_KNOWN = new Set(
-  "Timestamp Duration FieldMask Struct Value ListValue Any DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue".split(
-    " ",
-  ),
-);
 
 function wellKnownWriter(desc: DescMessage): Writer {
   if (desc.name === "Int64Value" || desc.name === "UInt64Value") {

@@ -20,7 +20,11 @@ export function bindService<Service extends DescService>(
 
 function bind(method: DescMethod, implementation: Method | undefined) {
   if (implementation) {
-    return (request: unknown, context: HandlerContext) => implementation(request, callOf(context.values));
+    return (request: unknown, context: HandlerContext) => {
+      const call = callOf(context.values);
+      call.signal = context.signal;
+      return implementation(request, call);
+    };
   }
   const refuse = () => {
     throw new DomainError("unimplemented", {

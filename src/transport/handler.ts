@@ -14,6 +14,7 @@ import {
 } from "./http.ts";
 import type { Observe } from "./observe.ts";
 import { requestIdFrom } from "./request-id.ts";
+import type { ServeRest } from "./rest.ts";
 import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
 
 /** A page or probe outside the API, at its exact path, for GET and HEAD. */
@@ -22,6 +23,8 @@ export type Page = (request: HttpRequest, response: HttpResponse, requestId: str
 export type HandlerOptions = {
   readonly routes: ReadonlyMap<string, RpcRoute>;
   readonly pages: ReadonlyMap<string, Page>;
+  /** Serves every path that begins with /v1, known or not; none on the operator listener. */
+  readonly rest?: ServeRest;
   readonly observe: Observe;
   readonly drawRequestId: () => string;
   readonly log: Log;
@@ -57,6 +60,10 @@ async function serve(
   const route = path === undefined ? undefined : options.routes.get(path);
   if (route) {
     await serveRoute(options, route, request, response, requestId);
+    return;
+  }
+  if (options.rest && (path?.startsWith("/v1/") || path === "/v1")) {
+    await options.rest(request, response, path, requestId);
     return;
   }
   const page = path === undefined ? undefined : options.pages.get(path);

@@ -43,18 +43,24 @@ export function contentLengthOf(request: HttpRequest): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-export function sendJson(response: HttpResponse, status: number, body: string): void {
+export function sendJson(response: HttpResponse, status: number, body: string | Buffer): void {
   send(response, status, "application/json", body);
 }
 
-export function send(response: HttpResponse, status: number, contentType: string, body: string): void {
+export function send(
+  response: HttpResponse,
+  status: number,
+  contentType: string,
+  body: string | Buffer,
+): void {
   if (response.headersSent || response.destroyed) return;
   const headers = {
     "content-type": contentType,
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
   };
-  // The two kinds of response declare writeHead in ways that TypeScript cannot call through their union.
-  (response as ServerResponse).writeHead(status, headers);
-  response.end(body);
+  // The two kinds of response declare these in ways that TypeScript cannot call through their union.
+  const writer = response as ServerResponse;
+  writer.writeHead(status, headers);
+  writer.end(body);
 }

@@ -10,7 +10,7 @@ export type Observe = (call: Call, code: Code | 0, startedAt: number) => void;
 /** Counts and logs a finished call: who, what, how it ended, how long it took. */
 export function createObserver(log: Log, metrics: Metrics): Observe {
   return (call, transportCode, startedAt) => {
-    const rpc = `${call.method.parent.typeName}/${call.method.name}`;
+    const { rpc } = call;
     const seconds = (performance.now() - startedAt) / 1000;
     const code = codeName(call, transportCode);
     metrics.calls.inc({ rpc, protocol: call.protocol, code });

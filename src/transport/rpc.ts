@@ -105,7 +105,8 @@ export function createCall(
   requestId: string,
 ): Call {
   return {
-    method: route.handler.method,
+    rpc: route.handler.requestPath.slice(1),
+    signal: NEVER,
     policy,
     protocol: protocolOf(request),
     requestId,
@@ -120,6 +121,9 @@ export function createCall(
     failure: undefined,
   };
 }
+
+/** Until the service is called; from then on it is that of Connect's context. */
+const NEVER = new AbortController().signal;
 
 /** Runs the RPC and sends its answer. Resolves to the gRPC code it ended with. */
 export async function serveRpc(

@@ -72,3 +72,20 @@ test("of withdrawals at once that together exceed the balance, as many are made 
   expect(endings.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
   expect((await on(0).getAccount({ accountId })).account?.balanceMicros).toBe(0n);
 });
+
+test("an audit in the midst of movements finds the books in order: each account is seen in one moment", async () => {
+  const accounts = await Promise.all([0, 1, 2, 3].map((i) => createTestAccount(on(i))));
+  let moving = true;
+  const movers = accounts.map(async (accountId, i) => {
+    for (let n = 0; moving; n++) {
+      const move = { accountId, amountMicros: 3n, reason: "move", idempotencyKey: `move-${n}` };
+      await on(i + n).creditAccount(move);
+    }
+  });
+  try {
+    for (let i = 0; i < 5; i++) expect((await on(i).audit({})).findings).toEqual([]);
+  } finally {
+    moving = false;
+    await Promise.all(movers);
+  }
+});

@@ -1,0 +1,216 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  fromJson,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import type { JsonScanner } from "./json-scanner.ts";
+import { invalid, RestProblem } from "./problem.ts";
+import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
+import { holdsBareValue, holdsPlainObject, isWellKnown } from "./well-known.ts";
+
+/** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
+export type Reader = (scanner: JsonScanner, path: string) => Message;
+
+type ValueReader = (scanner: JsonScanner, path: string) => unknown;
+type FieldReader = {
+  readonly field: DescField;
+  readonly read: (scanner: JsonScanner, path: string, into: Fields) => void;
+};
+type Fields = Record<string, unknown>;
+
+/** What a reader does with a name the message does not have. */
+export type UnknownFields = "refuse" | "ignore";
+
+/** Compiles the readers of a message type and of all that it contains, once. */
+export class Readers {
+  readonly #readers = new Map<DescMessage, Reader>();
+  readonly #unknown: UnknownFields;
+
+  constructor(unknown: UnknownFields) {
+    this.#unknown = unknown;
+  }
+
+  of(desc: DescMessage): Reader {
+    const known = this.#readers.get(desc);
+    if (known) return known;
+    // Registered before its fields are looked at: a type may contain itself.
+    let read: Reader | undefined;
+    const proxy: Reader = (scanner, path) => (read as Reader)(scanner, path);
+    this.#readers.set(desc, proxy);
+    read = isWellKnown(desc) ? wellKnownReader(desc) : this.#messageReader(desc);
+    return proxy;
+  }
+
+  /** The same for one field alone, for bodies that are a field of the request. */
+  field(field: DescField): (scanner: JsonScanner, into: Message) => void {
+    const { read } = this.#fieldReader(field);
+    return (scanner, into) => read(scanner, field.name, into as unknown as Fields);
+  }
+
+  #messageReader(desc: DescMessage): Reader {
+    // A Map, not an object: names such as "__proto__" are names like any other here.
+    const byName = new Map<string, FieldReader>();
+    for (const field of desc.fields) {
+      const reader = this.#fieldReader(field);
+      byName.set(field.name, reader);
+      byName.set(field.jsonName, reader);
+    }
+    return (scanner, path) => {
+      const message = create(desc);
+      const fields = message as unknown as Fields;
+      const set = new Set<DescField | DescOneof>();
+      expect(scanner, "object", path);
+      scanner.object((name) => {
+        const where = path === "" ? name : `${path}.${name}`;
+        const reader = byName.get(name);
+        if (!reader) {
+          if (this.#unknown === "ignore") return scanner.skip();
+          throw invalid(shortened(where), "is not a field of this request");
+        }
+        if (set.has(reader.field)) throw invalid(where, "stands twice, once under its other name");
+        set.add(reader.field);
+        const { oneof } = reader.field;
+        if (oneof) {
+          if (set.has(oneof)) throw invalid(where, `excludes the other fields of "${oneof.name}"`);
+          set.add(oneof);
+        }
+        reader.read(scanner, where, fields);
+      });
+      return message;
+    };
+  }
+
+  #fieldReader(field: DescField): FieldReader {
+    const { localName } = field;
+    if (field.fieldKind === "list") {
+      const value = this.#valueReader(field);
+      const read = (scanner: JsonScanner, path: string, into: Fields) => {
+        if (isNull(scanner)) return;
+        const list = into[localName] as unknown[];
+        expect(scanner, "array", path);
+        scanner.array((index) => {
+          list.push(value(scanner, `${path}[${index}]`));
+        });
+      };
+      return { field, read };
+    }
+    if (field.fieldKind === "map") return { field, read: this.#mapReader(field) };
+    const value = this.#valueReader(field);
+    // google.protobuf.Value and NullValue have a null of their own.
+    const ownNull =
+      field.message?.typeName === "google.protobuf.Value" ||
+      field.enum?.typeName === "google.protobuf.NullValue";
+    const { oneof } = field;
+    const read = (scanner: JsonScanner, path: string, into: Fields) => {
+      if (!ownNull && isNull(scanner)) return;
+      const item = value(scanner, path);
+      if (oneof) into[oneof.localName] = { case: localName, value: item };
+      else into[localName] = item;
+    };
+    return { field, read };
+  }
+
+  #mapReader(field: DescField & { fieldKind: "map" }): FieldReader["read"] {
+    const value = this.#valueReader(field);
+    return (scanner, path, into) => {
+      if (isNull(scanner)) return;
+      const map = into[field.localName] as Fields;
+      expect(scanner, "object", path);
+      scanner.object((name) => {
+        const where = shortened(`${path}["${name}"]`);
+        const key = guarded(where, () => parseScalar(field.mapKey, name));
+        Object.defineProperty(map, String(key), {
+          value: value(scanner, where),
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
+      });
+    };
+  }
+
+  #valueReader(field: DescField): ValueReader {
+    if (field.message) {
+      if (holdsPlainObject(field)) {
+        return (scanner, path) => {
+          expect(scanner, "object", path);
+          return JSON.parse(scanner.raw());
+        };
+      }
+      if (holdsBareValue(field)) {
+        const type = field.message.fields[0]?.scalar as ScalarType;
+        return (scanner, path) => readScalar(scanner, path, type);
+      }
+      return this.of(field.message);
+    }
+    const { enum: desc, scalar } = field;
+    if (desc) {
+      return (scanner, path) => {
+        if (desc.typeName === "google.protobuf.NullValue") {
+          scanner.literal("null");
+          return 0;
+        }
+        const text = scanner.peek() === "string" ? scanner.string() : scanner.number();
+        return guarded(path, () => parseEnum(desc, text));
+      };
+    }
+    return (scanner, path) => readScalar(scanner, path, scalar as ScalarType);
+  }
+}
+
+function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unknown {
+  const kind = scanner.peek();
+  if (type === ScalarType.BOOL) {
+    if (kind !== "true" && kind !== "false") throw invalid(path, "must be true or false");
+    scanner.literal(kind);
+    return kind === "true";
+  }
+  if (kind === "string") {
+    const text = scanner.string();
+    return guarded(path, () => parseScalar(type, text));
+  }
+  if (kind === "number" && isNumeric(type)) {
+    const text = scanner.number();
+    return guarded(path, () => parseScalar(type, text));
+  }
+  throw invalid(path, isNumeric(type) ? "must be a number" : "must be a string");
+}
+
+/** Timestamps and the like are small and have rules of their own: left to the library, in its own words. */
+function wellKnownReader(desc: DescMessage): Reader {
+  return (scanner, path) => {
+    const raw = scanner.raw();
+    return guarded(path, () => fromJson(desc, JSON.parse(raw) as JsonValue)) as Message;
+  };
+}
+
+function guarded<Value>(path: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RestProblem) throw error;
+    throw invalid(path, (error as Error).message);
+  }
+}
+
+function isNull(scanner: JsonScanner): boolean {
+  if (scanner.peek() !== "null") return false;
+  scanner.literal("null");
+  return true;
+}
+
+function expect(scanner: JsonScanner, kind: "object" | "array", path: string): void {
+  if (scanner.peek() !== kind) {
+    const what = kind === "object" ? "must be an object" : "must be a list";
+    throw path === "" ? invalid("", `the body ${what}`) : invalid(path, what);
+  }
+}
+
+function shortened(path: string): string {
+  return path.length <= 200 ? path : `${path.slice(0, 200)}…`;
+}

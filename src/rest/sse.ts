@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import type { Message } from "@bufbuild/protobuf";
+import type { Writer } from "./writer.ts";
+
+/** An answer that can be written piece by piece, whichever HTTP it is. */
+export type EventSink = {
+  readonly destroyed: boolean;
+  write(text: string): boolean;
+  end(): unknown;
+  once(event: "close" | "drain", listener: () => void): unknown;
+};
+
+export type EventStreamOptions = {
+  readonly write: Writer;
+  /** The JSON of an error that comes after the first event. */
+  readonly errorJson: (error: unknown) => string;
+  readonly keepAliveMs: number;
+};
+
+/** Long enough not to cost anything, short enough for proxies that cut what is silent. */
+export const KEEP_ALIVE_MS = 15_000;
+
+/**
+ * Sends messages as server-sent events, one `data:` each, then `data: [DONE]`. The first message is given, so that
+ * whatever fails before it can still be an ordinary answer.
+ */
+export async function sendEvents(
+  sink: EventSink,
+  first: IteratorResult<Message>,
+  messages: AsyncIterator<Message>,
+  options: EventStreamOptions,
+): Promise<void> {
+  const keepAlive = setInterval(() => sink.write(": keep-alive\n\n"), options.keepAliveMs);
+  try {
+    for (let next = first; next.done !== true; next = await messages.next()) {
+      if (sink.destroyed) return;
+      if (!sink.write(`data: ${options.write(next.value)}\n\n`)) await drained(sink);
+      keepAlive.refresh();
+    }
+    sink.write("data: [DONE]\n\n");
+  } catch (error) {
+    sink.write(`data: ${options.errorJson(error)}\n\n`);
+    throw error;
+  } finally {
+    clearInterval(keepAlive);
+    sink.end();
+    await messages.return?.();
+  }
+}
+
+/** Until there is room again, or nobody left to write to. */
+async function drained(sink: EventSink): Promise<void> {
+  if (sink.destroyed) return;
+  const waiting = new AbortController();
+  const emitter = sink as unknown as NodeJS.EventEmitter;
+  try {
+    await Promise.race(["drain", "close"].map((event) => once(emitter, event, { signal: waiting.signal })));
+  } finally {
+    waiting.abort();
+  }
+}

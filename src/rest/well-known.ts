@@ -1,0 +1,27 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+
+const WRAPPERS = named(
+  "DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue",
+);
+const OTHERS = named("Timestamp Duration FieldMask Struct Value ListValue Any");
+
+/** Timestamp, Duration, wrappers, Struct and the like have JSON forms of their own. */
+export function isWellKnown(desc: DescMessage): boolean {
+  return WRAPPERS.has(desc.typeName) || OTHERS.has(desc.typeName);
+}
+
+/** A field of a wrapper type that holds the bare value; only lists, maps and oneofs hold the message. */
+export function holdsBareValue(field: DescField): boolean {
+  return field.fieldKind === "message" && !field.oneof && WRAPPERS.has(field.message.typeName);
+}
+
+/** A Struct is held as the plain object it stands for, everywhere but inside google.protobuf.Value. */
+export function holdsPlainObject(field: DescField): boolean {
+  return (
+    field.message?.typeName === "google.protobuf.Struct" && field.parent.typeName !== "google.protobuf.Value"
+  );
+}
+
+function named(names: string): ReadonlySet<string> {
+  return new Set(names.split(" ").map((name) => `google.protobuf.${name}`));
+}

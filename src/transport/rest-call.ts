@@ -1,0 +1,60 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Call } from "../gate/call.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { AdmittedKey } from "../store/admit.ts";
+import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
+
+/** A call over REST. Nothing is made that nobody asks for: no Headers, no URL, no AbortController. */
+export class RestCall implements Call {
+  readonly protocol = "rest";
+  readonly requestId: string;
+  readonly policy: Policy;
+  rpc: string;
+  key: AdmittedKey | undefined = undefined;
+  failure: unknown = undefined;
+  readonly #request: HttpRequest;
+  readonly #response: HttpResponse;
+  #aborted: AbortController | undefined;
+
+  constructor(rpc: string, policy: Policy, request: HttpRequest, response: HttpResponse, requestId: string) {
+    this.rpc = rpc;
+    this.policy = policy;
+    this.requestId = requestId;
+    this.#request = request;
+    this.#response = response;
+  }
+
+  get remoteAddress(): string {
+    return this.#request.socket.remoteAddress ?? "";
+  }
+
+  get target(): string {
+    return this.#request.url ?? "";
+  }
+
+  get contentLength(): number | undefined {
+    return contentLengthOf(this.#request);
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#aborted) {
+      const aborted = new AbortController();
+      this.#aborted = aborted;
+      const leave = () => {
+        if (!this.#response.writableFinished)
+          aborted.abort(new ConnectError("the caller went away", Code.Canceled));
+      };
+      if (this.#response.destroyed) leave();
+      else this.#response.once("close", leave);
+    }
+    return this.#aborted.signal;
+  }
+
+  headers(name: string): readonly string[] {
+    return headerValues(this.#request, name);
+  }
+
+  setResponseHeader(name: string, value: string): void {
+    if (!this.#response.headersSent) this.#response.setHeader(name, value);
+  }
+}

@@ -1,0 +1,212 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type Message,
+} from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { DomainError } from "../domain/errors.ts";
+import type { Call } from "../gate/call.ts";
+import type { Gate } from "../gate/gate.ts";
+import { asDomainError } from "../interceptors/connect-error.ts";
+import { validateRequest } from "../interceptors/validate.ts";
+import { type Policy, PolicyError } from "../policy/policy.ts";
+import { CallerGone, KNOWN_ENCODINGS } from "../rest/body.ts";
+import { chooseEncoding, compress } from "../rest/compress.ts";
+import { errorBody, errorStatus } from "../rest/error-body.ts";
+import { RestProblem } from "../rest/problem.ts";
+import { readRequest } from "../rest/request.ts";
+import { type Endpoint, type RestRoute, type RestService, restRoutes } from "../rest/routes.ts";
+import { KEEP_ALIVE_MS, sendEvents } from "../rest/sse.ts";
+import type { RouteTrie } from "../rest/trie.ts";
+import { type HttpRequest, type HttpResponse, sendJson } from "./http.ts";
+import type { Observe } from "./observe.ts";
+import { RestCall } from "./rest-call.ts";
+
+/** What runs a method: the same function for every protocol. */
+export type Implementation = (request: Message, call: Call) => unknown;
+
+export type RestOptions = {
+  readonly services: readonly RestService[];
+  readonly policies: ReadonlyMap<DescMethod, Policy>;
+  readonly implementations: ReadonlyMap<DescMethod, Implementation>;
+  readonly gate: Gate;
+  readonly maxBodyBytes: number;
+  readonly observe: Observe;
+  readonly keepAliveMs?: number;
+};
+
+export type ServeRest = (
+  request: HttpRequest,
+  response: HttpResponse,
+  path: string,
+  requestId: string,
+) => Promise<void>;
+
+/** Addresses that are no route still want a key first: who has none learns nothing of what there is. */
+const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
+
+/** REST straight on node:http and node:http2, through the same gate, rules and services as every other protocol. */
+export function restServer(options: RestOptions): ServeRest {
+  const trie = restRoutes(options.services);
+  checkPolicies(trie, options.policies);
+  return async (request, response, path, requestId) => {
+    const startedAt = performance.now();
+    const match = findRoute(trie, request.method ?? "", path);
+    const endpoint = match.route?.usual ?? match.route?.selected?.endpoint;
+    const policy = endpoint ? (options.policies.get(endpoint.method) ?? NO_ROUTE) : NO_ROUTE;
+    const call = new RestCall(endpoint ? rpcName(endpoint) : "none", policy, request, response, requestId);
+    let code: Code | 0 = 0;
+    try {
+      await options.gate(call);
+      if (!match.route) throw noRoute(match.allowed, request.method ?? "");
+      const asked = await readRequest(
+        match.route,
+        match.segments,
+        queryOf(request),
+        request,
+        options.maxBodyBytes,
+      );
+      call.rpc = rpcName(asked.endpoint);
+      validateRequest(asked.endpoint.method.input, asked.message);
+      const implementation = options.implementations.get(asked.endpoint.method);
+      if (!implementation)
+        throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
+      await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
+    } catch (error) {
+      code = refuse(error, call, response);
+    }
+    options.observe(call, code, startedAt);
+  };
+}
+
+/** The gate decides before the body says which of two methods is meant, so both must ask for the same. */
+function checkPolicies(trie: RouteTrie<RestRoute>, policies: RestOptions["policies"]): void {
+  for (const { usual, selected } of trie.routes()) {
+    const [one, other] = [usual, selected?.endpoint].map((endpoint) => endpoint && policies.get(endpoint.method));
+    const name = rpcName((usual ?? selected?.endpoint) as Endpoint);
+    if (!one && !other) throw new PolicyError(`${name} is served but has no policy`);
+    if (one && other && JSON.stringify(one) !== JSON.stringify(other)) {
+      throw new PolicyError(`${name} shares its route with a method of another policy`);
+    }
+  }
+}
+
+type Match = {
+  readonly route: RestRoute | undefined;
+  readonly allowed: readonly string[];
+  readonly segments: readonly string[];
+};
+
+function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Match {
+  const match = trie.find(path);
+  if (!match) return { route: undefined, allowed: [], segments: [] };
+  const route = match.routes.get(verb) ?? (verb === "HEAD" ? match.routes.get("GET") : undefined);
+  const allowed = [...match.routes.keys()];
+  if (match.routes.has("GET")) allowed.push("HEAD");
+  return { route, allowed, segments: match.segments };
+}
+
+function noRoute(allowed: readonly string[], verb: string): RestProblem {
+  if (allowed.length === 0) return new RestProblem("not_found", "There is nothing at this address.");
+  const list = allowed.join(", ");
+  return new RestProblem("method_not_allowed", `This address does not take ${verb}, but ${list}.`, {
+    allowed,
+  });
+}
+
+async function answer(
+  endpoint: Endpoint,
+  result: unknown,
+  call: RestCall,
+  request: HttpRequest,
+  response: HttpResponse,
+  options: RestOptions,
+): Promise<void> {
+  const { output } = endpoint.method;
+  if (endpoint.method.methodKind === "unary") {
+    const text = endpoint.write(asMessage(output, await result));
+    await sendCompressed(response, text, request.headers["accept-encoding"]);
+    return;
+  }
+  const messages = messagesOf(output, result as AsyncIterable<unknown>);
+  const first = await messages.next();
+  response.setHeader("content-type", "text/event-stream");
+  response.setHeader("cache-control", "no-store");
+  response.setHeader("x-accel-buffering", "no");
+  await sendEvents(response as Parameters<typeof sendEvents>[0], first, messages, {
+    write: endpoint.write,
+    keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    errorJson: (error) => errorBody(toKnownError(error), call.requestId),
+  });
+}
+
+async function* messagesOf(output: DescMessage, items: AsyncIterable<unknown>): AsyncGenerator<Message> {
+  for await (const item of items) yield asMessage(output, item);
+}
+
+function asMessage(desc: DescMessage, value: unknown): Message {
+  return create(desc, value as never);
+}
+
+async function sendCompressed(
+  response: HttpResponse,
+  text: string,
+  accepted: string | string[] | undefined,
+): Promise<void> {
+  const encoding = chooseEncoding(accepted, text);
+  if (encoding === undefined) {
+    sendJson(response, 200, text);
+    return;
+  }
+  const bytes = await compress(encoding, text);
+  response.setHeader("content-encoding", encoding);
+  response.setHeader("vary", "accept-encoding");
+  sendJson(response, 200, bytes);
+}
+
+/** Answers an error, once; returns the code for the log where the failure itself does not say it. */
+function refuse(error: unknown, call: RestCall, response: HttpResponse): Code | 0 {
+  if (error instanceof CallerGone) return Code.Canceled;
+  const known = toKnownError(error);
+  call.failure = error instanceof RestProblem ? known : error;
+  if (error instanceof RestProblem) {
+    if (error.allowed.length > 0) call.setResponseHeader("allow", error.allowed.join(", "));
+    if (error.kind === "unsupported_media_type") call.setResponseHeader("accept-encoding", KNOWN_ENCODINGS);
+  }
+  sendJson(response, errorStatus(known), errorBody(known, call.requestId));
+  return 0;
+}
+
+const PROBLEM_REASONS = {
+  invalid: "invalid_argument",
+  not_found: "not_found",
+  method_not_allowed: "method_not_allowed",
+  unsupported_media_type: "unsupported_media_type",
+  too_large: "request_too_large",
+} as const;
+
+function toKnownError(error: unknown): DomainError {
+  if (!(error instanceof RestProblem)) return asDomainError(error);
+  if (error.field !== "") return DomainError.ofField(error.field, error.message);
+  return new DomainError(PROBLEM_REASONS[error.kind], { message: error.message });
+}
+
+function rpcName({ method }: Endpoint): string {
+  return `${method.parent.typeName}/${method.name}`;
+}
+
+function queryOf(request: HttpRequest): string {
+  const target = request.url ?? "";
+  const start = target.indexOf("?");
+  return start < 0 ? "" : target.slice(start + 1);
+}
+
+/** The methods of a service with what runs them. */
+export function implementationsOf(service: DescService, methods: object): [DescMethod, Implementation][] {
+  return service.methods.flatMap((method) => {
+    const implementation = (methods as Record<string, Implementation | undefined>)[method.localName];
+    return implementation ? [[method, implementation] as [DescMethod, Implementation]] : [];
+  });
+}

@@ -1,0 +1,124 @@
+import { createHash, randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { drawKey, fingerprintOf, isWellFormedKey, maskKey } from "../../src/domain/api-key.ts";
+import { LANE_COUNT, laneOfFingerprint } from "../../src/domain/lane.ts";
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PREFIX = "vx_live_";
+const lanes = fc.integer({ min: 0, max: LANE_COUNT - 1 });
+const keys = lanes.map((lane) => drawKey(lane, randomBytes).secret);
+
+describe("a drawn key", () => {
+  test("has the prefix, 38 characters of base 62, and a fingerprint in the lane asked for", () => {
+    fc.assert(
+      fc.property(lanes, (lane) => {
+        const key = drawKey(lane, randomBytes);
+        expect(key.secret).toMatch(/^vx_live_[0-9A-Za-z]{38}$/);
+        expect(key.fingerprint).toBe(createHash("sha256").update(key.secret).digest("hex"));
+        expect(fingerprintOf(key.secret)).toBe(key.fingerprint);
+        expect(laneOfFingerprint(key.fingerprint)).toBe(lane);
+        expect(isWellFormedKey(key.secret)).toBe(true);
+      }),
+    );
+  });
+
+  test("shows the first and the last four of its 38 characters, and no more", () => {
+    const { secret, visibleStart, visibleEnd } = drawKey(9, randomBytes);
+    expect(maskKey(visibleStart, visibleEnd)).toBe(`${secret.slice(0, 12)}…${secret.slice(-4)}`);
+  });
+
+  test("is made of the randomness it is given and nothing else", () => {
+    const pseudo = (seed: number) => {
+      let i = seed;
+      return (size: number) => createHash("shake256", { outputLength: size }).update(String(i++)).digest();
+    };
+    expect(drawKey(3, pseudo(0))).toEqual(drawKey(3, pseudo(0)));
+    expect(drawKey(3, pseudo(0)).secret).not.toBe(drawKey(3, pseudo(1_000_000)).secret);
+  });
+
+  test("uses every character of the alphabet as often as any other", () => {
+    const counts = new Map<string, number>();
+    const drawn = 1_500;
+    for (let i = 0; i < drawn; i++) {
+      const random = drawKey(i % LANE_COUNT, randomBytes).secret.slice(PREFIX.length, PREFIX.length + 32);
+      for (const character of random) counts.set(character, (counts.get(character) ?? 0) + 1);
+    }
+    const expected = (drawn * 32) / ALPHABET.length;
+    expect(counts.size).toBe(ALPHABET.length);
+    // 8 standard deviations: a fair alphabet never gets there, bytes taken modulo 62 always do.
+    const bound = 8 * Math.sqrt(expected);
+    for (const [character, count] of counts) {
+      expect(Math.abs(count - expected), character).toBeLessThan(bound);
+    }
+  });
+
+  test("passes over bytes that would make some characters likelier", () => {
+    const fair = (size: number, from: number) =>
+      Buffer.from(
+        Array.from(
+          { length: size },
+          (_, i) =>
+            (createHash("sha256")
+              .update(`${from + i}`)
+              .digest()[0] ?? 0) % 248,
+        ),
+      );
+    let taken = 0;
+    const source = (size: number) => {
+      taken += size;
+      return fair(size, taken - size);
+    };
+    const expected = drawKey(0, source).secret;
+    // The same bytes, with one from 248 on after each: modulo 62 these would all be among the first 8 characters.
+    taken = 0;
+    const biased = (size: number) =>
+      Buffer.from([...source(size / 2)].flatMap((byte, i) => [byte, 248 + (i % 8)]));
+    expect(drawKey(0, biased).secret).toBe(expected);
+  });
+});
+
+describe("the checksum", () => {
+  test("finds any single character that was mistyped", () => {
+    const position = fc.integer({ min: 0, max: 37 });
+    const character = fc.constantFrom(...ALPHABET);
+    fc.assert(
+      fc.property(keys, position, character, (secret, at, other) => {
+        const i = PREFIX.length + at;
+        fc.pre(secret[i] !== other);
+        expect(isWellFormedKey(secret.slice(0, i) + other + secret.slice(i + 1))).toBe(false);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("finds two neighbours that were swapped", () => {
+    fc.assert(
+      fc.property(keys, fc.integer({ min: 0, max: 36 }), (secret, at) => {
+        const i = PREFIX.length + at;
+        fc.pre(secret[i] !== secret[i + 1]);
+        const swapped = `${secret.slice(0, i)}${secret[i + 1]}${secret[i]}${secret.slice(i + 2)}`;
+        expect(isWellFormedKey(swapped)).toBe(false);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is the same forever: keys that were handed out stay well-formed", () => {
+    expect(isWellFormedKey(`${PREFIX}0123456789ABCDEFGHIJKLMNOPQRSTUVCHECKS`)).toBe(false);
+    expect(isWellFormedKey("vx_live_RbfubYl8OCk0zoa8GFHD7bRZmjl2KlMb0ftAYF")).toBe(true);
+  });
+});
+
+test("nothing else is well-formed", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      expect(isWellFormedKey(text)).toBe(false);
+      expect(isWellFormedKey(`${PREFIX}${text}`)).toBe(false);
+    }),
+  );
+  const { secret } = drawKey(0, randomBytes);
+  for (const text of [`${secret}\n`, ` ${secret}`, `${secret}0`, secret.slice(0, -1), secret.toUpperCase()]) {
+    expect(isWellFormedKey(text)).toBe(false);
+  }
+});

@@ -1,0 +1,72 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { DomainError } from "../../src/domain/errors.ts";
+import { cutPage, readPage } from "../../src/domain/page.ts";
+
+const positions = fc.stringMatching(/^[0-9a-z_]{1,60}$/);
+
+/** The token of a page of one row at the position. */
+function tokenOf(position: string): string {
+  return cutPage([position, "another"], { size: 1, after: "" }, (row) => row).nextPageToken;
+}
+
+test("a token leads to where its page ended", () => {
+  fc.assert(
+    fc.property(positions, (position) => {
+      expect(tokenOf(position)).toMatch(/^[\w-]+$/);
+      expect(readPage({ pageSize: 10, pageToken: tokenOf(position) })).toEqual({ size: 10, after: position });
+    }),
+  );
+});
+
+test("a text is a token in one form only, and any other is refused", () => {
+  const mangled = fc.tuple(positions, fc.string({ maxLength: 3 })).map(([at, rest]) => tokenOf(at) + rest);
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.string({ minLength: 1 }), fc.base64String({ minLength: 4 }), mangled),
+      (pageToken) => {
+        let after: string | undefined;
+        try {
+          after = readPage({ pageSize: 1, pageToken }).after;
+        } catch (error) {
+          expect(error).toBeInstanceOf(DomainError);
+          expect((error as DomainError).fields).toMatchObject([{ field: "page_token" }]);
+        }
+        if (after !== undefined) expect(tokenOf(after)).toBe(pageToken);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test.each([
+  [0, 50],
+  [1, 1],
+  [1_000, 1_000],
+  [1_001, 1_000],
+])("a size of %i becomes %i", (pageSize, size) => {
+  expect(readPage({ pageSize, pageToken: "" })).toEqual({ size, after: "" });
+});
+
+describe("following the tokens", () => {
+  test("shows every row once, in order, whatever the page size", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 12 }), (count, pageSize) => {
+        const all = Array.from({ length: count }, (_, i) => String(i).padStart(3, "0"));
+        const seen: string[] = [];
+        let pageToken = "";
+        let pages = 0;
+        do {
+          const page = readPage({ pageSize, pageToken });
+          const fetched = all.filter((row) => row > page.after).slice(0, page.size + 1);
+          const { rows, nextPageToken } = cutPage(fetched, page, (row) => row);
+          seen.push(...rows);
+          pageToken = nextPageToken;
+          pages++;
+        } while (pageToken !== "");
+        expect(seen).toEqual(all);
+        expect(pages).toBe(Math.max(1, Math.ceil(count / pageSize)));
+      }),
+    );
+  });
+});

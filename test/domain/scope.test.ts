@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { fromScopeBits, isScope, SCOPES, scopeBit, toScopeBits } from "../../src/domain/scope.ts";
+
+test("scopes come back from their bits, each once", () => {
+  fc.assert(
+    fc.property(fc.subarray(SCOPES), (scopes) => {
+      const bits = toScopeBits([...scopes, ...scopes]);
+      expect(fromScopeBits(bits)).toEqual(scopes);
+      for (const scope of SCOPES) expect((bits & scopeBit(scope)) !== 0).toBe(scopes.includes(scope));
+    }),
+  );
+});
+
+test("the stored bits never change their meaning", () => {
+  expect(SCOPES.map((scope) => [scope, scopeBit(scope)])).toEqual([
+    ["generate", 1],
+    ["read", 2],
+    ["keys", 4],
+  ]);
+});
+
+test.each(["", "READ", "admin", "toString", "__proto__", "constructor"])("%j is no scope", (name) => {
+  expect(isScope(name)).toBe(false);
+});

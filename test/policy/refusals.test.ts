@@ -1,0 +1,91 @@
+import {
+  create,
+  createFileRegistry,
+  type DescService,
+  type MessageInitShape,
+  setExtension,
+} from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
+import { PolicyError, policiesOf } from "../../src/policy/policy.ts";
+import { meService } from "../../src/services/services.ts";
+import { bindService } from "../../src/transport/bind.ts";
+import { rpcRoutes } from "../../src/transport/rpc.ts";
+
+type Declared = MessageInitShape<typeof MethodPolicySchema>;
+
+/** test.v1.TestService with one method, which declares the policy. */
+function serviceWith(declared: Declared | undefined): DescService {
+  const options = create(MethodOptionsSchema);
+  if (declared) setExtension(options, policy, declared as never);
+  const file = create(FileDescriptorProtoSchema, {
+    name: "test/v1/test.proto",
+    package: "test.v1",
+    syntax: "proto3",
+    messageType: [{ name: "Empty" }],
+    service: [
+      {
+        name: "TestService",
+        method: [{ name: "Do", inputType: ".test.v1.Empty", outputType: ".test.v1.Empty", options }],
+      },
+    ],
+  });
+  const service = createFileRegistry(file, () => undefined).getService("test.v1.TestService");
+  if (!service) throw new Error("the descriptor has no service");
+  return service;
+}
+
+describe("the start is refused for a method that", () => {
+  test.each<{ what: string; declared: Declared | undefined; text: string }>([
+    { what: "declares nothing", declared: undefined, text: "declares no policy" },
+    { what: "declares an empty policy", declared: {}, text: "does not say who may call it" },
+    { what: "names only a scope", declared: { scope: "read" }, text: "does not say who may call it" },
+    {
+      what: "needs an unknown scope",
+      declared: { access: Access.DEVELOPER, scope: "admin" },
+      text: 'needs the unknown scope "admin"',
+    },
+    {
+      what: "is rate limited without a scope",
+      declared: { access: Access.DEVELOPER, rateLimited: true },
+      text: "is rate limited but needs no scope",
+    },
+    {
+      what: "is metered but not rate limited",
+      declared: { access: Access.DEVELOPER, scope: "generate", metered: true },
+      text: "is metered but not rate limited",
+    },
+  ])("$what", ({ declared, text }) => {
+    expect(() => policiesOf([serviceWith(declared)])).toThrow(PolicyError);
+    expect(() => policiesOf([serviceWith(declared)])).toThrow(`test.v1.TestService.Do ${text}`);
+  });
+
+  test("comes from elsewhere, such as the standard health service", () => {
+    expect(() => policiesOf([MeService, Health])).toThrow(PolicyError);
+  });
+
+  test("is served while nobody read its policy", () => {
+    const serve = () =>
+      rpcRoutes({
+        policies: new Map(),
+        routes: (router) => bindService(router, MeService, meService),
+        openRoutes: () => undefined,
+        gate: async () => undefined,
+        interceptors: [],
+        maxBodyBytes: 1_024,
+        shutdownSignal: new AbortController().signal,
+      });
+    expect(serve).toThrow(PolicyError);
+    expect(serve).toThrow("/vx.v1.MeService/GetMe is served but has no policy");
+  });
+});
+
+test("a policy is read as it is declared", () => {
+  const service = serviceWith({ access: Access.DEVELOPER, scope: "read", rateLimited: true, metered: true });
+  expect([...policiesOf([service]).values()]).toEqual([
+    { access: "developer", scope: "read", rateLimited: true, metered: true },
+  ]);
+});

@@ -1,0 +1,79 @@
+import { readdirSync } from "node:fs";
+import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import type { HttpRule } from "../../gen/google/api/http_pb.js";
+import { selected_by } from "../../gen/vx/options/v1/options_pb.js";
+import { operatorServices } from "../../src/operator-server.ts";
+import { policyOf } from "../../src/policy/policy.ts";
+import { developerServices } from "../../src/public-server.ts";
+
+const GEN = new URL("../../gen/", import.meta.url);
+
+/** Every service of ours that any .proto describes, served or not. */
+async function describedServices(): Promise<DescService[]> {
+  const files = readdirSync(new URL("vx/", GEN), { recursive: true, encoding: "utf8" });
+  const modules = await Promise.all(
+    files.filter((file) => file.endsWith("_pb.js")).map((file) => import(new URL(`vx/${file}`, GEN).href)),
+  );
+  return modules
+    .flatMap((module) => Object.values(module))
+    .filter((value): value is DescService => (value as { kind?: string }).kind === "service")
+    .sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
+}
+
+test("rpcs, REST routes, scopes and limits are those of routes.golden.txt", async () => {
+  const rows = (await describedServices()).flatMap(({ methods }) => methods.map(rowOf));
+  const header = ["rpc", "REST", "access", "scope", "limited", "metered"];
+  await expect(
+    `${table([header, ...rows])}\n`,
+    "The outside of the product has changed. If that is meant, run: npx vitest run test/policy -u",
+  ).toMatchFileSnapshot("./routes.golden.txt");
+});
+
+test("every service that is described is served, the operator's on their own listener", async () => {
+  const served = [...developerServices, ...operatorServices].map(({ typeName }) => typeName);
+  expect((await describedServices()).map(({ typeName }) => typeName)).toEqual(served.sort());
+  const access = (services: readonly DescService[]) => [
+    ...new Set(services.flatMap(({ methods }) => methods.map((method) => policyOf(method).access))),
+  ];
+  expect(access(developerServices)).toEqual(["developer"]);
+  expect(access(operatorServices)).toEqual(["operator"]);
+});
+
+function rowOf(method: DescMethod): string[] {
+  const { access, scope, rateLimited, metered } = policyOf(method);
+  const stream = method.methodKind === "unary" ? "" : " (stream)";
+  return [
+    `${method.parent.typeName}.${method.name}${stream}`,
+    routesOf(method),
+    access,
+    scope ?? "-",
+    rateLimited ? "limited" : "-",
+    metered ? "metered" : "-",
+  ];
+}
+
+function routesOf(method: DescMethod): string {
+  if (!hasOption(method, http)) return "-";
+  const rule = getOption(method, http);
+  const routes = [rule, ...rule.additionalBindings].map(routeOf).join(", ");
+  return hasOption(method, selected_by) ? `${routes} if ${getOption(method, selected_by)}` : routes;
+}
+
+function routeOf({ pattern }: HttpRule): string {
+  if (pattern.case === "custom") return `${pattern.value.kind} ${pattern.value.path}`;
+  return `${pattern.case?.toUpperCase()} ${pattern.value}`;
+}
+
+function table(rows: readonly string[][]): string {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
