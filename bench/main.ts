@@ -2,11 +2,13 @@
 import { admission } from "./admission.ts";
 import { grpcMe } from "./grpc-me.ts";
 import { admissionMemory, idleMemory } from "./memory.ts";
+import { restMe } from "./rest-me.ts";
 import { type BenchDatabase, type Figure, startDatabase } from "./support.ts";
 
 const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   admission,
   "grpc-me": grpcMe,
+  "rest-me": restMe,
   "idle-memory": idleMemory,
   "admission-memory": (database) => admissionMemory(database, 10_000_000),
 };

@@ -1,0 +1,141 @@
+import type { DescField, DescService } from "@bufbuild/protobuf";
+import type { UnknownFields } from "../reader.ts";
+import type { CommentOf } from "./comments.ts";
+import { documentedReasons, errorResponses, errorSchema } from "./errors.ts";
+import { EVENTS_EXAMPLE, errorExample, exampleOf } from "./examples.ts";
+import { answerHeaders, HEADERS } from "./headers.ts";
+import { type Operation, operationsOf } from "./operations.ts";
+import { clean, rulesOf, type Schema } from "./rules.ts";
+import { Schemas } from "./schemas.ts";
+import { INTRODUCTION, operationText, summaryOf } from "./texts.ts";
+
+export type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
+
+export type DocumentOptions = {
+  readonly services: readonly DescribedService[];
+  readonly version: string;
+  readonly commentOf: CommentOf;
+};
+
+/** The OpenAPI document of the services: what their descriptors say, and the examples. */
+export function openApiDocument({ services, version, commentOf }: DocumentOptions): Schema {
+  const operations = operationsOf(services.map(({ service }) => service));
+  const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
+  const schemas = new Schemas(commentOf);
+  const reasons = documentedReasons(operations);
+  const paths: Record<string, Record<string, Schema>> = {};
+  for (const operation of operations) {
+    const { path, verb } = operation.binding;
+    paths[path] ??= {};
+    paths[path][verb.toLowerCase()] = {
+      operationId: operation.id,
+      tags: [operation.service.name],
+      summary: summaryOf(operation, commentOf),
+      description: operationText(operation, commentOf),
+      ...parameters(operation, schemas, commentOf),
+      ...requestBody(operation, schemas, unknownFields.get(operation.service) ?? "refuse"),
+      responses: { "200": success(operation, schemas), ...errorResponses(operation) },
+    };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "vx",
+      version,
+      description: INTRODUCTION,
+      license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/", description: "The server this document comes from." }],
+    security: [{ apiKey: [] }],
+    tags: services.map(({ service }) => ({
+      name: service.name,
+      "x-displayName": service.name.replace(/Service$/, ""),
+      description: commentOf(service),
+    })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: "vx_live_…",
+          description: "An API key, as `Authorization: Bearer <API_KEY>`. Never put one in code that reaches a browser.",
+        },
+      },
+      headers: HEADERS,
+      examples: Object.fromEntries(reasons.map((reason) => [reason, { value: errorExample(reason) }])),
+      schemas: { ...schemas.components, Error: errorSchema(reasons) },
+    },
+  };
+}
+
+function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
+  const { path = {}, query = {} } = exampleOf(operation.id);
+  const describe = (field: DescField, where: "path" | "query", example: unknown) =>
+    clean({
+      name: field.name,
+      in: where,
+      description: commentOf(field) || undefined,
+      required: where === "path" || !rulesOf(field).optional || undefined,
+      schema: schemas.parameter(field),
+      example,
+    });
+  const list = [
+    ...operation.pathFields.map((field) => describe(field, "path", path[field.name])),
+    ...operation.queryFields.map((field) => describe(field, "query", query[field.name])),
+    ...(operation.policy.metered ? [IDEMPOTENCY_KEY] : []),
+  ];
+  return list.length > 0 ? { parameters: list } : {};
+}
+
+const IDEMPOTENCY_KEY: Schema = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "Makes the call safe to repeat: for 24 hours the same key and body give the same answer and one charge.",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+
+function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFields): Schema {
+  if (!operation.hasBody) return {};
+  const inPath = operation.pathFields.map(({ name }) => name);
+  const fields = operation.usual.input.fields.filter(({ name }) => !inPath.includes(name));
+  if (fields.length === 0) return {};
+  const schema = schemas.body(operation.usual.input, unknown, inPath);
+  const { body } = exampleOf(operation.id);
+  return {
+    requestBody: {
+      required: fields.some((field) => !rulesOf(field).optional),
+      content: { "application/json": clean({ schema, example: body }) },
+    },
+  };
+}
+
+function success(operation: Operation, schemas: Schemas): Schema {
+  const { binding, usual, streamed } = operation;
+  const answer = binding.responseBody?.message ?? usual.output;
+  const { response } = exampleOf(operation.id);
+  return {
+    description: "Done.",
+    headers: answerHeaders(operation, 200),
+    content: {
+      "application/json": { schema: schemas.response(answer), example: response },
+      ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
+    },
+  };
+}
+
+/** OpenAPI 3.1 has no word for what is inside a stream, so the schema of an event is named in the text. */
+function events({ streamed, binding }: Operation, schemas: Schemas): Schema {
+  if (!streamed) return {};
+  const item = schemas.response(streamed.output);
+  const name = streamed.output.name;
+  return {
+    schema: {
+      type: "string",
+      description: `Asked for with \`"${binding.selectedBy?.name ?? "stream"}": true\`. Each \`data:\` line is a ${name} in JSON, the last one is \`[DONE]\`.`,
+      "x-event": item,
+    },
+    example: EVENTS_EXAMPLE,
+  };
+}

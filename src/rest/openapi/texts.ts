@@ -1,0 +1,35 @@
+import type { CommentOf } from "./comments.ts";
+import type { Operation } from "./operations.ts";
+
+export const INTRODUCTION = `A paid, metered generation API. Every call under \`/v1\` carries an API key:
+
+    curl http://127.0.0.1:8080/v1/me -H "Authorization: Bearer $VX_KEY"
+
+Each key belongs to a plan, which sets its requests per minute. The account has a prepaid balance: a generation is checked
+against it before it runs and charged after it ran, and each movement is one row of the ledger.
+
+Amounts are integers in millionths of the currency unit ("micros"), beside the same as text. Every field of an answer is
+there, zero or null where nothing is set. Unknown fields and parameters in a request are refused. The same methods can be
+called over gRPC, gRPC-Web and Connect.
+
+Checks are made in this order: address, key (401), scope (403), rate (429), body and fields (400), balance (402).`;
+
+/** The first sentence of the comment. */
+export function summaryOf({ usual }: Operation, commentOf: CommentOf): string {
+  const comment = commentOf(usual);
+  const end = comment.search(/[.:](\s|$)/);
+  return end < 0 ? comment : comment.slice(0, end);
+}
+
+export function operationText({ usual, streamed, policy }: Operation, commentOf: CommentOf): string {
+  const parts = [commentOf(usual)];
+  if (streamed) parts.push(`With the field set that asks for a stream: ${commentOf(streamed)}`);
+  parts.push(policy.scope ? `Needs the scope \`${policy.scope}\`.` : "Any valid key will do.");
+  parts.push(
+    policy.rateLimited
+      ? "Takes one slot of the key's requests per minute."
+      : "Takes no slot of the key's requests per minute.",
+  );
+  if (policy.metered) parts.push("Is charged to the balance.");
+  return parts.join("\n\n");
+}
