@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { withHost } from "./store/connect.ts";
 
 /** All settings, read once at start. */
 export type Config = {
@@ -36,6 +37,7 @@ const schema = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+    .refine((url) => URL.canParse(withHost(url)), "is no valid URL")
     .optional(),
   VX_HOST: text.default("127.0.0.1"),
   PORT: port.default(8080),

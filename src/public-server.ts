@@ -15,6 +15,7 @@ import { interceptors } from "./interceptors/order.ts";
 import { prepareValidation } from "./interceptors/validate.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { pages } from "./pages/pages.ts";
 import { policiesOf } from "./policy/policy.ts";
 import type { Deps } from "./services/deps.ts";
 import { keyService, ledgerService, meService } from "./services/services.ts";
@@ -101,7 +102,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const handler = createHandler({
     routes,
     rest,
-    pages: probePages(readiness),
+    pages: new Map([...probePages(readiness), ...pages()]),
     observe,
     drawRequestId: deps.ids.request,
     log,

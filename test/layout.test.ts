@@ -17,6 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   interceptors: ["services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
   rest: ["interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
   transport: ["rest", "interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  pages: ["transport"],
 };
 
 /** Calls carry what admission read of the key, so the parts above may name its type; they never ask the store. */
@@ -34,7 +35,7 @@ const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
     parts: ["transport", "interceptors", "cli", "public-server.ts", "operator-server.ts"],
   },
   { packages: /^@bufbuild\/protovalidate$/, parts: ["interceptors"] },
-  { packages: /^node:(http|http2|https|tls)$/, parts: ["transport", "rest", "upstreams", "cli"] },
+  { packages: /^node:(http|http2|https|tls)$/, parts: ["transport", "rest", "pages", "upstreams", "cli"] },
   {
     packages: /^node:net$/,
     parts: ["transport", "rest", "embedded", "upstreams", "cli", "app.ts", "workers.ts"],

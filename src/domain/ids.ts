@@ -1,7 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { typeid } from "typeid-js";
 import { type Lane, laneOfId } from "./lane.ts";
 
-/** Ids sort by the time they were made at, which is what lists and page tokens rely on. */
+/** Ids of what is listed sort by the time they were made at, which is what page tokens rely on. */
 export type Ids = {
   account(): string;
   /** Falls into the lane of its account, so the id alone says where the key is. */
@@ -19,5 +20,6 @@ export const typeIds: Ids = {
     }
   },
   entry: () => typeid("led").toString(),
-  request: () => typeid("req").toString(),
+  // Drawn for every call: from the pool of random bytes that Node keeps for UUIDs.
+  request: () => `req_${randomUUID().replaceAll("-", "")}`,
 };

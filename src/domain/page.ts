@@ -3,18 +3,24 @@ import { DomainError } from "./errors.ts";
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
 
+/** Which list: a token of one is none of another. */
+export type ListName = "accounts" | "keys" | "entries";
+
 export type Page = {
-  readonly size: number /** Where the page before ended; empty for the first page. */;
+  readonly list: ListName;
+  readonly size: number;
+  /** Where the page before ended; empty for the first page. */
   readonly after: string;
 };
 
 /** Larger sizes are coerced; a token nobody was given is an error. Negative sizes never get here. */
-export function readPage(request: { pageSize: number; pageToken: string }): Page {
+export function readPage(list: ListName, request: { pageSize: number; pageToken: string }): Page {
   const size = request.pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(request.pageSize, MAX_PAGE_SIZE);
-  if (request.pageToken === "") return { size, after: "" };
+  if (request.pageToken === "") return { list, size, after: "" };
   const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
-  if (!/^1:[0-9a-z_]+$/.test(text) || encodeToken(text.slice(2)) !== request.pageToken) throw badToken();
-  return { size, after: text.slice(2) };
+  const after = text.slice(list.length + 1);
+  if (!/^[0-9a-z_]+$/.test(after) || encodeToken(list, after) !== request.pageToken) throw badToken();
+  return { list, size, after };
 }
 
 /** Splits what a query for one row more than the page returned. */
@@ -25,13 +31,13 @@ export function cutPage<Row>(
 ): { rows: Row[]; nextPageToken: string } {
   const last = rows[page.size - 1];
   if (rows.length <= page.size || last === undefined) return { rows, nextPageToken: "" };
-  return { rows: rows.slice(0, page.size), nextPageToken: encodeToken(position(last)) };
+  return { rows: rows.slice(0, page.size), nextPageToken: encodeToken(page.list, position(last)) };
 }
 
 export function badToken(): DomainError {
   return DomainError.ofField("page_token", "is not a token of this list");
 }
 
-function encodeToken(position: string): string {
-  return Buffer.from(`1:${position}`, "utf8").toString("base64url");
+function encodeToken(list: ListName, position: string): string {
+  return Buffer.from(`${list}:${position}`, "utf8").toString("base64url");
 }

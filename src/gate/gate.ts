@@ -19,18 +19,20 @@ export function developerGate(options: DeveloperGateOptions): Gate {
   const { admit, failures, maxBodyBytes } = options;
   return async (call) => {
     const key = credentialOf(call);
-    const blocked = failures.blockedSeconds(call.remoteAddress);
+    const fingerprint = fingerprintOf(key);
+    const blocked = failures.blockedSeconds(call.remoteAddress, fingerprint);
     if (blocked > 0) {
       call.setResponseHeader("retry-after", String(blocked));
       throw new DomainError("too_many_failed_authentications", { retryAfterSeconds: blocked });
     }
     const { scope, rateLimited } = call.policy;
-    const admission = await admit({ fingerprint: fingerprintOf(key), scope, limited: rateLimited });
+    const admission = await admit({ fingerprint, scope, limited: rateLimited });
     if (admission.outcome === "unknown") failures.add(call.remoteAddress);
     if (admission.outcome === "admitted" || admission.outcome === "rate_limited") {
       if (admission.window) announceWindow(call, admission.window);
     }
     if (admission.outcome !== "admitted") throw refusal(call, admission);
+    failures.remember(fingerprint);
     call.key = admission.key;
     checkSize(call, maxBodyBytes);
   };

@@ -6,6 +6,11 @@ import { RestProblem } from "./problem.ts";
 /** The body as it comes from the wire, whichever HTTP it is. */
 export type BodySource = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Taken back by the caller, or cut off, before it was complete. */
+  readonly aborted: boolean;
+  readonly destroyed: boolean;
+  /** HTTP/2 only. */
+  readonly stream?: { readonly endAfterHeaders: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "close" | "error", listener: () => void): unknown;
   resume(): unknown;
@@ -32,13 +37,23 @@ export async function readJsonText(source: BodySource, maxBytes: number): Promis
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-/** Whether the headers announce a body. */
-export function announcesBody(headers: BodySource["headers"]): boolean {
-  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+/** Whether there is a body: the headers tell, but HTTP/2 has bodies that no header announces. */
+export async function hasBody(source: BodySource): Promise<boolean> {
+  const { headers, stream } = source;
+  if (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0) return true;
+  if (stream === undefined || stream.endAfterHeaders) return false;
+  if (source.aborted || source.destroyed) throw new CallerGone();
+  return new Promise((resolve, reject) => {
+    source.on("data", () => resolve(true));
+    source.on("end", () => (source.aborted ? reject(new CallerGone()) : resolve(false)));
+    source.on("close", () => reject(new CallerGone()));
+  });
 }
 
 function readBytes(source: BodySource, maxBytes: number): Promise<Buffer> {
   const announced = Number(source.headers["content-length"] ?? 0);
+  // Nothing would tell later that it ended while the gate was deciding.
+  if (source.aborted || source.destroyed) return Promise.reject(new CallerGone());
   return new Promise((resolve, reject) => {
     // One buffer of the announced size; chunks of unknown number are put together at the end.
     const whole = announced > 0 && announced <= maxBytes ? Buffer.allocUnsafe(announced) : undefined;
@@ -54,7 +69,11 @@ function readBytes(source: BodySource, maxBytes: number): Promise<Buffer> {
         reject(tooLarge(maxBytes));
       }
     });
-    source.on("end", () => resolve(whole ? whole.subarray(0, size) : Buffer.concat(chunks)));
+    source.on("end", () => {
+      // A stream of HTTP/2 that is reset ends like one that is complete.
+      if (source.aborted || size < announced) reject(new CallerGone());
+      else resolve(whole ? whole.subarray(0, size) : Buffer.concat(chunks));
+    });
     source.on("error", () => reject(new CallerGone()));
     source.on("close", () => reject(new CallerGone()));
   });

@@ -1,5 +1,5 @@
 import { create, type DescField, type Message } from "@bufbuild/protobuf";
-import { announcesBody, type BodySource, readJsonText } from "./body.ts";
+import { type BodySource, hasBody, readJsonText } from "./body.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { bindPath, bindQuery } from "./parameters.ts";
 import { invalid } from "./problem.ts";
@@ -20,7 +20,7 @@ export async function readRequest(
   if (!first) throw new Error("a route without a method");
   const { body } = first.binding;
   if (body === undefined) {
-    if (announcesBody(source.headers)) throw invalid("", "this address takes no body");
+    if (await hasBody(source)) throw invalid("", "this address takes no body");
     return finish(first, create(first.method.input), segments, query);
   }
   const text = await readJsonText(source, maxBytes);

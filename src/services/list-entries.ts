@@ -9,7 +9,7 @@ export async function listEntries(deps: Deps, request: ListEntriesRequest, call:
   const { rows, nextPageToken } = await listEntryRows(
     deps.database,
     callingKey(call).accountId,
-    readPage(request),
+    readPage("entries", request),
   );
   return { entries: rows.map(viewEntry), nextPageToken };
 }

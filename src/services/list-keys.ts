@@ -9,7 +9,7 @@ export async function listKeys(deps: Deps, request: ListKeysRequest, call: Call)
   const { rows, nextPageToken } = await listKeyRows(
     deps.database,
     callingKey(call).accountId,
-    readPage(request),
+    readPage("keys", request),
   );
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }

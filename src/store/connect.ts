@@ -51,9 +51,14 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
 
 type Settings = postgres.Options<{ bigint: postgres.PostgresType<bigint> }>;
 
+/** PostgreSQL's URLs may leave the host out; those of the web may not. */
+export function withHost(url: string): string {
+  return url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?=[/?#]|$)/, "$1localhost");
+}
+
 /** As libpq reads it, "?host=/folder" names the folder of a unix socket; the driver does not know that form. */
 function connectUrl(text: string, settings: Settings): Sql {
-  const url = new URL(text.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?=[/?#]|$)/, "$1localhost"));
+  const url = new URL(withHost(text));
   const folder = url.searchParams.get("host");
   if (!folder?.startsWith("/")) return postgres(text, settings);
   return postgres({

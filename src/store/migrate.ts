@@ -31,7 +31,10 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
     const migrations = readMigrations();
     // A login that may only execute functions can still start a server whose schema is up to date.
     const version = await currentVersion(sql);
-    if (version === migrations.length) return;
+    if (version === migrations.length) {
+      if (await mayReadMigrations(sql)) verify(await readApplied(sql), migrations);
+      return;
+    }
     if (version > migrations.length) {
       throw new MigrationError(
         `the database is newer than this code: its schema has version ${version}, this code knows ${migrations.length}`,
@@ -39,7 +42,7 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
     }
     await sql`SELECT pg_advisory_lock(${LOCK})`;
     await prepare(sql);
-    const applied = await sql<Applied[]>`SELECT version, name, checksum FROM vx.migrations ORDER BY version`;
+    const applied = await readApplied(sql);
     verify(applied, migrations);
     for (const migration of migrations.slice(applied.length)) await apply(sql, migration);
   } catch (error) {
@@ -72,6 +75,16 @@ async function currentVersion(sql: Sql): Promise<number> {
   if (found?.present !== true) return 0;
   const [row] = await sql<{ version: number }[]>`SELECT vx.schema_version() AS version`;
   return row?.version ?? 0;
+}
+
+function readApplied(sql: Sql): Promise<Applied[]> {
+  return sql<Applied[]>`SELECT version, name, checksum FROM vx.migrations ORDER BY version`;
+}
+
+/** The owner may; a login that only acts as the server's role may not. */
+async function mayReadMigrations(sql: Sql): Promise<boolean> {
+  const [row] = await sql`SELECT has_table_privilege('vx.migrations', 'SELECT') AS allowed`;
+  return row?.["allowed"] === true;
 }
 
 async function prepare(sql: Sql): Promise<void> {
@@ -115,7 +128,7 @@ function explain(error: unknown): MigrationError {
   const { code, message } = error as { code?: string; message?: string };
   if (code === "42501") {
     return new MigrationError(
-      `the schema must be updated, but this login may not (${message}); run 'vx migrate' once as the owner of the database`,
+      `the schema must be updated, but this login may not (${message}); run 'vx migrate' once as the owner of the database, and GRANT vx_app to this login`,
     );
   }
   return new MigrationError(

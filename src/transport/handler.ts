@@ -34,7 +34,6 @@ export type HandlerOptions = {
 export function createHandler(options: HandlerOptions): HttpHandler {
   return (request, response) => {
     const requestId = requestIdFrom(request.headers["x-request-id"], options.drawRequestId);
-    response.setHeader("x-request-id", requestId);
     serve(options, request, response, requestId).catch((error: unknown) => {
       if (!response.destroyed) options.log.error({ err: error, request_id: requestId }, "request failed");
       refuse(response, asDomainError(error), requestId);
@@ -48,7 +47,15 @@ async function serve(
   response: HttpResponse,
   requestId: string,
 ): Promise<void> {
-  if (!hasSaneHost(request)) {
+  const path = pathOf(request);
+  const hasHost = hasSaneHost(request);
+  if (options.rest && hasHost && path !== undefined && (path.startsWith("/v1/") || path === "/v1")) {
+    // A call over REST writes its headers itself, all at once.
+    await options.rest(request, response, path, requestId);
+    return;
+  }
+  response.setHeader("x-request-id", requestId);
+  if (!hasHost) {
     refuse(
       response,
       new DomainError("invalid_argument", { message: "The Host header is not valid." }),
@@ -56,14 +63,9 @@ async function serve(
     );
     return;
   }
-  const path = pathOf(request);
   const route = path === undefined ? undefined : options.routes.get(path);
   if (route) {
     await serveRoute(options, route, request, response, requestId);
-    return;
-  }
-  if (options.rest && (path?.startsWith("/v1/") || path === "/v1")) {
-    await options.rest(request, response, path, requestId);
     return;
   }
   const page = path === undefined ? undefined : options.pages.get(path);

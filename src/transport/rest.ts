@@ -20,7 +20,7 @@ import { readRequest } from "../rest/request.ts";
 import { type Endpoint, type RestRoute, type RestService, restRoutes } from "../rest/routes.ts";
 import { KEEP_ALIVE_MS, sendEvents } from "../rest/sse.ts";
 import type { RouteTrie } from "../rest/trie.ts";
-import { type HttpRequest, type HttpResponse, sendJson } from "./http.ts";
+import type { HttpRequest, HttpResponse } from "./http.ts";
 import type { Observe } from "./observe.ts";
 import { RestCall } from "./rest-call.ts";
 
@@ -75,7 +75,7 @@ export function restServer(options: RestOptions): ServeRest {
         throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
       await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
     } catch (error) {
-      code = refuse(error, call, response);
+      code = refuse(error, call);
     }
     options.observe(call, code, startedAt);
   };
@@ -84,7 +84,9 @@ export function restServer(options: RestOptions): ServeRest {
 /** The gate decides before the body says which of two methods is meant, so both must ask for the same. */
 function checkPolicies(trie: RouteTrie<RestRoute>, policies: RestOptions["policies"]): void {
   for (const { usual, selected } of trie.routes()) {
-    const [one, other] = [usual, selected?.endpoint].map((endpoint) => endpoint && policies.get(endpoint.method));
+    const [one, other] = [usual, selected?.endpoint].map(
+      (endpoint) => endpoint && policies.get(endpoint.method),
+    );
     const name = rpcName((usual ?? selected?.endpoint) as Endpoint);
     if (!one && !other) throw new PolicyError(`${name} is served but has no policy`);
     if (one && other && JSON.stringify(one) !== JSON.stringify(other)) {
@@ -103,6 +105,7 @@ function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Matc
   const match = trie.find(path);
   if (!match) return { route: undefined, allowed: [], segments: [] };
   const route = match.routes.get(verb) ?? (verb === "HEAD" ? match.routes.get("GET") : undefined);
+  if (route) return { route, allowed: [], segments: match.segments };
   const allowed = [...match.routes.keys()];
   if (match.routes.has("GET")) allowed.push("HEAD");
   return { route, allowed, segments: match.segments };
@@ -127,14 +130,15 @@ async function answer(
   const { output } = endpoint.method;
   if (endpoint.method.methodKind === "unary") {
     const text = endpoint.write(asMessage(output, await result));
-    await sendCompressed(response, text, request.headers["accept-encoding"]);
+    await sendCompressed(call, text, request.headers["accept-encoding"]);
     return;
   }
   const messages = messagesOf(output, result as AsyncIterable<unknown>);
   const first = await messages.next();
-  response.setHeader("content-type", "text/event-stream");
-  response.setHeader("cache-control", "no-store");
-  response.setHeader("x-accel-buffering", "no");
+  call.setResponseHeader("content-type", "text/event-stream");
+  call.setResponseHeader("cache-control", "no-store");
+  call.setResponseHeader("x-accel-buffering", "no");
+  call.writeHead(200);
   await sendEvents(response as Parameters<typeof sendEvents>[0], first, messages, {
     write: endpoint.write,
     keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
@@ -150,24 +154,20 @@ function asMessage(desc: DescMessage, value: unknown): Message {
   return create(desc, value as never);
 }
 
-async function sendCompressed(
-  response: HttpResponse,
-  text: string,
-  accepted: string | string[] | undefined,
-): Promise<void> {
+async function sendCompressed(call: RestCall, text: string, accepted: string | string[] | undefined) {
   const encoding = chooseEncoding(accepted, text);
   if (encoding === undefined) {
-    sendJson(response, 200, text);
+    call.sendJson(200, text);
     return;
   }
   const bytes = await compress(encoding, text);
-  response.setHeader("content-encoding", encoding);
-  response.setHeader("vary", "accept-encoding");
-  sendJson(response, 200, bytes);
+  call.setResponseHeader("content-encoding", encoding);
+  call.setResponseHeader("vary", "accept-encoding");
+  call.sendJson(200, bytes);
 }
 
 /** Answers an error, once; returns the code for the log where the failure itself does not say it. */
-function refuse(error: unknown, call: RestCall, response: HttpResponse): Code | 0 {
+function refuse(error: unknown, call: RestCall): Code | 0 {
   if (error instanceof CallerGone) return Code.Canceled;
   const known = toKnownError(error);
   call.failure = error instanceof RestProblem ? known : error;
@@ -175,7 +175,7 @@ function refuse(error: unknown, call: RestCall, response: HttpResponse): Code | 
     if (error.allowed.length > 0) call.setResponseHeader("allow", error.allowed.join(", "));
     if (error.kind === "unsupported_media_type") call.setResponseHeader("accept-encoding", KNOWN_ENCODINGS);
   }
-  sendJson(response, errorStatus(known), errorBody(known, call.requestId));
+  call.sendJson(errorStatus(known), errorBody(known, call.requestId));
   return 0;
 }
 

@@ -2,12 +2,16 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import type { Call } from "../gate/call.ts";
 import type { HttpResponse } from "./http.ts";
+import { explainPiece, explainTrailer } from "./own-errors.ts";
 
 /** Sends an answer piece by piece, at the pace the caller takes it. Resolves to the gRPC code it ended with. */
 export async function writeUniversalResponse(
   answer: UniversalServerResponse,
   response: HttpResponse,
+  call: Call | undefined,
 ): Promise<Code | 0> {
   const pieces = answer.body?.[Symbol.asyncIterator]();
   try {
@@ -15,7 +19,19 @@ export async function writeUniversalResponse(
     let piece = await pieces?.next();
     // The two kinds of response declare these methods in ways that TypeScript cannot call through their union.
     const writer = response as ServerResponse;
-    writer.writeHead(answer.status, toNodeHeaders(answer.header));
+    const head = { status: answer.status, headers: toNodeHeaders(answer.header) };
+    if (call && call.failure === undefined && piece && piece.done !== true) {
+      const explained = explainPiece(call.protocol, answer.status, piece.value);
+      if (explained) {
+        piece = { done: false, value: explained.piece };
+        call.failure = explained.error;
+        if (call.protocol === "connect") {
+          head.status = codeToHttpStatus(explained.error.code);
+          head.headers["content-length"] = String(explained.piece.length);
+        }
+      }
+    }
+    writer.writeHead(head.status, head.headers);
     while (piece && piece.done !== true) {
       if (response.destroyed) {
         await pieces?.return?.();
@@ -24,6 +40,7 @@ export async function writeUniversalResponse(
       if (!writer.write(piece.value)) await writable(response);
       piece = await pieces?.next();
     }
+    if (answer.trailer && call && call.failure === undefined) call.failure = explainTrailer(answer.trailer);
     if (answer.trailer) response.addTrailers(toNodeHeaders(answer.trailer));
     response.end();
     return codeOf(answer);

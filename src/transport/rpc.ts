@@ -147,7 +147,7 @@ export async function serveRpc(
     contextValues: createContextValues().set(callKey, call),
   };
   const answer = await route.handler(universal);
-  return await writeUniversalResponse(answer, response);
+  return await writeUniversalResponse(answer, response, call);
 }
 
 async function* bodyOf(request: HttpRequest): AsyncIterable<Uint8Array> {

@@ -7,14 +7,18 @@ const positions = fc.stringMatching(/^[0-9a-z_]{1,60}$/);
 
 /** The token of a page of one row at the position. */
 function tokenOf(position: string): string {
-  return cutPage([position, "another"], { size: 1, after: "" }, (row) => row).nextPageToken;
+  return cutPage([position, "another"], { list: "keys", size: 1, after: "" }, (row) => row).nextPageToken;
 }
 
 test("a token leads to where its page ended", () => {
   fc.assert(
     fc.property(positions, (position) => {
       expect(tokenOf(position)).toMatch(/^[\w-]+$/);
-      expect(readPage({ pageSize: 10, pageToken: tokenOf(position) })).toEqual({ size: 10, after: position });
+      expect(readPage("keys", { pageSize: 10, pageToken: tokenOf(position) })).toEqual({
+        list: "keys",
+        size: 10,
+        after: position,
+      });
     }),
   );
 });
@@ -27,7 +31,7 @@ test("a text is a token in one form only, and any other is refused", () => {
       (pageToken) => {
         let after: string | undefined;
         try {
-          after = readPage({ pageSize: 1, pageToken }).after;
+          after = readPage("keys", { pageSize: 1, pageToken }).after;
         } catch (error) {
           expect(error).toBeInstanceOf(DomainError);
           expect((error as DomainError).fields).toMatchObject([{ field: "page_token" }]);
@@ -45,7 +49,7 @@ test.each([
   [1_000, 1_000],
   [1_001, 1_000],
 ])("a size of %i becomes %i", (pageSize, size) => {
-  expect(readPage({ pageSize, pageToken: "" })).toEqual({ size, after: "" });
+  expect(readPage("keys", { pageSize, pageToken: "" })).toEqual({ list: "keys", size, after: "" });
 });
 
 describe("following the tokens", () => {
@@ -57,7 +61,7 @@ describe("following the tokens", () => {
         let pageToken = "";
         let pages = 0;
         do {
-          const page = readPage({ pageSize, pageToken });
+          const page = readPage("keys", { pageSize, pageToken });
           const fetched = all.filter((row) => row > page.after).slice(0, page.size + 1);
           const { rows, nextPageToken } = cutPage(fetched, page, (row) => row);
           seen.push(...rows);
@@ -69,4 +73,8 @@ describe("following the tokens", () => {
       }),
     );
   });
+});
+
+test("a token of one list is none of another", () => {
+  expect(() => readPage("entries", { pageSize: 1, pageToken: tokenOf("5") })).toThrow("page_token");
 });

@@ -50,11 +50,11 @@ export async function sendHttp2(url: string, raw: RawRequest): Promise<RawAnswer
   try {
     return await new Promise((resolve, reject) => {
       session.on("error", reject);
-      const stream = session.request({
-        ":method": raw.method ?? "POST",
-        ":path": raw.path,
-        ...raw.headers,
-      });
+      const stream = session.request(
+        { ":method": raw.method ?? "POST", ":path": raw.path, ...raw.headers },
+        // Node itself would send no body with a GET.
+        raw.body === undefined ? {} : { endStream: false },
+      );
       const chunks: Buffer[] = [];
       let headers: Record<string, unknown> = {};
       stream.on("response", (received) => {

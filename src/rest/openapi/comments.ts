@@ -1,9 +1,5 @@
 import type { DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
-import type {
-  DescriptorProto,
-  FileDescriptorProto,
-  FileDescriptorSet,
-} from "@bufbuild/protobuf/wkt";
+import type { DescriptorProto, FileDescriptorProto, FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 
 /** Looks up what the .proto says above a declaration, on one line; empty if nothing. */
 export type CommentOf = (desc: DescService | DescMethod | DescMessage | DescField) => string;
@@ -25,7 +21,10 @@ const SERVICE = { method: 2 } as const;
 
 function fileComments(file: FileDescriptorProto): [string, string][] {
   const texts = new Map(
-    file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [path.join("."), oneLine(leadingComments)]),
+    file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [
+      path.join("."),
+      oneLine(leadingComments),
+    ]),
   );
   const found: [string, string][] = [];
   const note = (name: string, path: string) => found.push([name, texts.get(path) ?? ""]);

@@ -34,7 +34,7 @@ export function openApiDocument({ services, version, commentOf }: DocumentOption
       description: operationText(operation, commentOf),
       ...parameters(operation, schemas, commentOf),
       ...requestBody(operation, schemas, unknownFields.get(operation.service) ?? "refuse"),
-      responses: { "200": success(operation, schemas), ...errorResponses(operation) },
+      responses: { "200": success(operation, schemas, commentOf), ...errorResponses(operation) },
     };
   }
   return {
@@ -59,7 +59,8 @@ export function openApiDocument({ services, version, commentOf }: DocumentOption
           type: "http",
           scheme: "bearer",
           bearerFormat: "vx_live_…",
-          description: "An API key, as `Authorization: Bearer <API_KEY>`. Never put one in code that reaches a browser.",
+          description:
+            "An API key, as `Authorization: Bearer <API_KEY>`. Never put one in code that reaches a browser.",
         },
       },
       headers: HEADERS,
@@ -97,26 +98,24 @@ const IDEMPOTENCY_KEY: Schema = {
 };
 
 function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFields): Schema {
-  if (!operation.hasBody) return {};
-  const inPath = operation.pathFields.map(({ name }) => name);
-  const fields = operation.usual.input.fields.filter(({ name }) => !inPath.includes(name));
-  if (fields.length === 0) return {};
-  const schema = schemas.body(operation.usual.input, unknown, inPath);
+  const { usual, bodyFields } = operation;
+  if (bodyFields.length === 0) return {};
+  const schema = schemas.body(usual.input, bodyFields, unknown);
   const { body } = exampleOf(operation.id);
   return {
     requestBody: {
-      required: fields.some((field) => !rulesOf(field).optional),
+      required: bodyFields.some((field) => !rulesOf(field).optional),
       content: { "application/json": clean({ schema, example: body }) },
     },
   };
 }
 
-function success(operation: Operation, schemas: Schemas): Schema {
+function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
   const { binding, usual, streamed } = operation;
   const answer = binding.responseBody?.message ?? usual.output;
   const { response } = exampleOf(operation.id);
   return {
-    description: "Done.",
+    description: commentOf(answer),
     headers: answerHeaders(operation, 200),
     content: {
       "application/json": { schema: schemas.response(answer), example: response },
@@ -125,16 +124,16 @@ function success(operation: Operation, schemas: Schemas): Schema {
   };
 }
 
-/** OpenAPI 3.1 has no word for what is inside a stream, so the schema of an event is named in the text. */
-function events({ streamed, binding }: Operation, schemas: Schemas): Schema {
+/** OpenAPI 3.1 has no word of its own for the events of a stream; JSON Schema has one for what is in a text. */
+function events({ streamed }: Operation, schemas: Schemas): Schema {
   if (!streamed) return {};
-  const item = schemas.response(streamed.output);
-  const name = streamed.output.name;
+  const { output } = streamed.method;
   return {
     schema: {
       type: "string",
-      description: `Asked for with \`"${binding.selectedBy?.name ?? "stream"}": true\`. Each \`data:\` line is a ${name} in JSON, the last one is \`[DONE]\`.`,
-      "x-event": item,
+      description: `With \`"${streamed.by}": true\`. Each \`data:\` line is a ${output.name} in JSON, the last one is \`[DONE]\`.`,
+      contentMediaType: "text/event-stream",
+      contentSchema: schemas.response(output),
     },
     example: EVENTS_EXAMPLE,
   };

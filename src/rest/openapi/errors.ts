@@ -5,7 +5,7 @@ import type { Schema } from "./rules.ts";
 
 const always = () => true;
 const never = () => false;
-const withBody = ({ hasBody }: Operation) => hasBody;
+const withBody = ({ bodyFields }: Operation) => bodyFields.length > 0;
 const metered = ({ policy }: Operation) => policy.metered;
 
 /** Where a reason can be the answer. A new reason does not compile until somebody says so here. */
@@ -83,7 +83,10 @@ export function errorSchema(reasons: readonly Reason[]): Schema {
       description: "What kind of error it is.",
     },
     message: { type: "string", description: "The same for people. The text may change." },
-    param: { type: ["string", "null"], description: "The field that is wrong, such as `messages[3].content`." },
+    param: {
+      type: ["string", "null"],
+      description: "The field that is wrong, such as `messages[3].content`.",
+    },
     status: {
       type: "string",
       enum: distinct((reason) => ERRORS[reason].code),

@@ -56,7 +56,7 @@ function keywordsOf(rules: FieldRules): Schema {
       return clean({
         [greaterThan.case === "gt" ? "exclusiveMinimum" : "minimum"]: number(greaterThan.value),
         [lessThan.case === "lt" ? "exclusiveMaximum" : "maximum"]: number(lessThan.value),
-        enum: nonEmpty(type.value.in)?.map(Number),
+        enum: nonEmpty(type.value.in.map(Number)),
       });
     }
     default:

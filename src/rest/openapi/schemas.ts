@@ -4,8 +4,6 @@ import type { UnknownFields } from "../reader.ts";
 import type { CommentOf } from "./comments.ts";
 import { clean, rulesOf, type Schema } from "./rules.ts";
 
-type Side = "request" | "response";
-
 /** Collects the schemas of messages. One that is sent and received has two: what may be left out differs. */
 export class Schemas {
   readonly #components = new Map<string, Schema>();
@@ -21,12 +19,12 @@ export class Schemas {
   }
 
   /** A request body: the fields of the message that the address does not have. */
-  body(desc: DescMessage, unknown: UnknownFields, inAddress: readonly string[]): Schema {
-    return this.#register(desc, "request", desc.name, () => this.#request(desc, unknown, inAddress));
+  body(desc: DescMessage, fields: readonly DescField[], unknown: UnknownFields): Schema {
+    return this.#register(desc, desc.name, () => this.#request(fields, unknown));
   }
 
   response(desc: DescMessage): Schema {
-    return this.#register(desc, "response", desc.name, () => this.#response(desc));
+    return this.#register(desc, desc.name, () => this.#response(desc));
   }
 
   /** A parameter of the path or the query. */
@@ -34,7 +32,7 @@ export class Schemas {
     return this.#requestValue(field, "refuse");
   }
 
-  #register(desc: DescMessage, side: Side, name: string, make: () => Schema): Schema {
+  #register(desc: DescMessage, name: string, make: () => Schema): Schema {
     const reference = { $ref: `#/components/schemas/${name}` };
     const known = this.#components.get(name);
     if (known) return reference;
@@ -44,8 +42,7 @@ export class Schemas {
     return reference;
   }
 
-  #request(desc: DescMessage, unknown: UnknownFields, inAddress: readonly string[]): Schema {
-    const fields = desc.fields.filter(({ name }) => !inAddress.includes(name));
+  #request(fields: readonly DescField[], unknown: UnknownFields): Schema {
     const required = fields.filter((field) => !rulesOf(field).optional).map(({ name }) => name);
     return clean({
       type: "object",
@@ -60,8 +57,9 @@ export class Schemas {
   #requestValue(field: DescField, unknown: UnknownFields): Schema {
     const { keywords, items } = rulesOf(field);
     const nested = (desc: DescMessage) =>
-      this.#register(desc, "request", `${desc.name}Input`, () => this.#request(desc, unknown, []));
+      this.#register(desc, `${desc.name}Input`, () => this.#request(desc.fields, unknown));
     const value = this.#value(field, nested);
+    if (value.type === "boolean" && field.presence === Presence.IMPLICIT) return { ...value, default: false };
     if (field.fieldKind !== "list") return { ...value, ...keywords };
     return { ...value, ...keywords, items: { ...(value.items as Schema), ...items } };
   }
@@ -89,9 +87,7 @@ export class Schemas {
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
-    return "$ref" in value
-      ? { anyOf: [value, { type: "null" }] }
-      : { ...value, type: [value.type, "null"] };
+    return "$ref" in value ? { anyOf: [value, { type: "null" }] } : { ...value, type: [value.type, "null"] };
   }
 
   #value(field: DescField, nested: (desc: DescMessage) => Schema): Schema {

@@ -1,9 +1,8 @@
 import type { CommentOf } from "./comments.ts";
 import type { Operation } from "./operations.ts";
 
-export const INTRODUCTION = `A paid, metered generation API. Every call under \`/v1\` carries an API key:
-
-    curl http://127.0.0.1:8080/v1/me -H "Authorization: Bearer $VX_KEY"
+export const INTRODUCTION = `A paid, metered generation API. Every call under \`/v1\` carries an API key in the header
+\`Authorization: Bearer <API_KEY>\`; \`GET /v1/me\` is the quickest check that it works.
 
 Each key belongs to a plan, which sets its requests per minute. The account has a prepaid balance: a generation is checked
 against it before it runs and charged after it ran, and each movement is one row of the ledger.
@@ -23,13 +22,13 @@ export function summaryOf({ usual }: Operation, commentOf: CommentOf): string {
 
 export function operationText({ usual, streamed, policy }: Operation, commentOf: CommentOf): string {
   const parts = [commentOf(usual)];
-  if (streamed) parts.push(`With the field set that asks for a stream: ${commentOf(streamed)}`);
-  parts.push(policy.scope ? `Needs the scope \`${policy.scope}\`.` : "Any valid key will do.");
-  parts.push(
+  if (streamed) parts.push(`With \`"${streamed.by}": true\`: ${commentOf(streamed.method)}`);
+  const facts = [
+    policy.scope ? `Needs the scope \`${policy.scope}\`.` : "Any valid key will do.",
     policy.rateLimited
       ? "Takes one slot of the key's requests per minute."
       : "Takes no slot of the key's requests per minute.",
-  );
-  if (policy.metered) parts.push("Is charged to the balance.");
-  return parts.join("\n\n");
+    policy.metered ? "Is charged to the balance." : "Costs nothing.",
+  ];
+  return [...parts, facts.join(" ")].join("\n\n");
 }

@@ -5,6 +5,6 @@ import type { Deps } from "../deps.ts";
 import { viewAccount } from "../views.ts";
 
 export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
-  const { rows, nextPageToken } = await listAccountRows(deps.database, readPage(request));
+  const { rows, nextPageToken } = await listAccountRows(deps.database, readPage("accounts", request));
   return { accounts: rows.map(viewAccount), nextPageToken };
 }

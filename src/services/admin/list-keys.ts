@@ -8,6 +8,6 @@ import { viewKey } from "../views.ts";
 /** An account that does not exist is not found, rather than without keys. */
 export async function listKeys(deps: Deps, request: ListKeysRequest) {
   const account = await getAccount(deps.database, request.accountId);
-  const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, readPage(request));
+  const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, readPage("keys", request));
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }

@@ -7,6 +7,6 @@ import { viewEntry } from "../views.ts";
 
 export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest) {
   const account = await getAccount(deps.database, request.accountId);
-  const { rows, nextPageToken } = await listEntries(deps.database, account.id, readPage(request));
+  const { rows, nextPageToken } = await listEntries(deps.database, account.id, readPage("entries", request));
   return { entries: rows.map(viewEntry), nextPageToken };
 }

@@ -145,16 +145,19 @@ CREATE FUNCTION vx.keys_with_fingerprints(p_fingerprint bytea[])
     scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
     revoked_at timestamptz, balance_micros bigint
   )
-  LANGUAGE sql STABLE ROWS 256
+  LANGUAGE plpgsql STABLE ROWS 256
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
+BEGIN
+  RETURN QUERY
   SELECT a.n::integer, k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes,
          coalesce(k.rate_limit_rpm, p.rpm), k.visible_start, k.visible_end, k.expires_at, k.revoked_at,
          acc.balance_micros
   FROM unnest(p_fingerprint) WITH ORDINALITY AS a (fingerprint, n)
   JOIN vx.keys k ON k.lane = (get_byte(a.fingerprint, 0) & 63)::smallint AND k.fingerprint = a.fingerprint
   JOIN vx.accounts acc ON acc.lane = k.lane AND acc.id = k.account_id
-  JOIN vx.plans p ON p.name = k.plan
+  JOIN vx.plans p ON p.name = k.plan;
+END
 $$;
 
 -- Decides a batch of calls, one row per key: how many of them the key's window still has room for, and all that
@@ -169,6 +172,8 @@ CREATE FUNCTION vx.admit(p_fingerprint bytea[], p_generate integer[], p_read int
   )
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp
+  -- Planned once: left to itself, PostgreSQL plans for each batch anew, which costs more than the batch.
+  SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
@@ -287,7 +292,7 @@ BEGIN
   PERFORM 1 FROM vx.lanes WHERE lane = p_lane FOR UPDATE;
   SELECT * INTO v_account FROM vx.accounts WHERE lane = p_lane AND id = p_id;
   IF NOT FOUND THEN
-    PERFORM vx.refuse('not_found', format('there is no account "%s"', p_id));
+    PERFORM vx.refuse('not_found', format('There is no account "%s".', p_id));
   END IF;
   RETURN v_account;
 END
@@ -305,7 +310,7 @@ BEGIN
       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp());
   IF v_active > p_plan.max_active_keys THEN
     PERFORM vx.refuse('key_limit_reached',
-      format('the plan "%s" allows %s active keys; revoke one that is not used', p_plan.name, p_plan.max_active_keys),
+      format('The plan "%s" allows %s active keys. Revoke one that is not used.', p_plan.name, p_plan.max_active_keys),
       jsonb_build_object('plan', p_plan.name, 'max_active_keys', p_plan.max_active_keys::text));
   END IF;
 END
@@ -442,13 +447,15 @@ BEGIN
   IF FOUND THEN
     IF (v_row.kind, v_row.amount_micros, v_row.reason) <> (p_kind, p_amount_micros, p_reason) THEN
       PERFORM vx.refuse('idempotency_key_reused',
-        format('this idempotency key was used for another movement, ledger row %s', v_row.seq));
+        format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
     END IF;
     RETURN NEXT v_row;
     RETURN;
   END IF;
   IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
-    PERFORM vx.refuse('insufficient_balance', 'the adjustment would take more than is free of holds',
+    PERFORM vx.refuse('insufficient_balance', format('The adjustment would take %s micros, but only %s are free: the balance is %s, running calls hold %s.',
+        -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros,
+        v_account.held_micros),
       jsonb_build_object('balance_micros', v_account.balance_micros::text,
         'held_micros', v_account.held_micros::text, 'required_micros', (-p_amount_micros)::text));
   END IF;

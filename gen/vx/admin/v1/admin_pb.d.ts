@@ -854,7 +854,7 @@ export declare type AuditResponse = Message<"vx.admin.v1.AuditResponse"> & {
   entries: bigint;
 
   /**
-   * How many keys were checked.
+   * How many keys there are.
    *
    * @generated from field: int64 keys = 4;
    */
@@ -1054,7 +1054,7 @@ export declare const AdminService: GenService<{
     output: typeof ListLedgerEntriesResponseSchema;
   },
   /**
-   * Recomputes every balance, every hash and every key count from the rows, and names each difference.
+   * Recomputes every balance and every hash from the rows of the ledger, and names each difference.
    *
    * @generated from rpc vx.admin.v1.AdminService.Audit
    */

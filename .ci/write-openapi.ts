@@ -1,0 +1,22 @@
+// Writes gen/openapi.json from the descriptors, and from the comments of the .proto files, which generated code lacks.
+// With "-" it prints the document instead.
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { developerServices } from "../src/public-server.ts";
+import { commentsOf } from "../src/rest/openapi/comments.ts";
+import { openApiDocument } from "../src/rest/openapi/document.ts";
+
+const set = execFileSync("buf", ["build", "proto", "--as-file-descriptor-set", "-o", "-"], {
+  maxBuffer: 1 << 26,
+});
+const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+const document = openApiDocument({
+  services: developerServices.map((service) => ({ service, unknownFields: "refuse" })),
+  version,
+  commentOf: commentsOf(fromBinary(FileDescriptorSetSchema, set)),
+});
+const text = `${JSON.stringify(document, null, 2)}\n`;
+if (process.argv[2] === "-") process.stdout.write(text);
+else writeFileSync("gen/openapi.json", text);

@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { chromiumPath, openBrowser } from "../support/browser.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+if (!chromiumPath) {
+  console.error("SKIPPED: the pages were tested in no browser. Install chromium, or name one in CHROMIUM.");
+}
+
+/** Of the background, from 0 for black to 1 for white. */
+const BRIGHTNESS = `
+  const colors = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
+  const shown = colors.find((color) => color !== "rgba(0, 0, 0, 0)") ?? "rgb(255, 255, 255)";
+  const [red, green, blue] = shown.match(/[\\d.]+/g).map(Number);
+  (red + green + blue) / 3 / 255;
+`;
+
+const STORED = `(async () => ({
+  local: Object.entries(localStorage),
+  session: Object.entries(sessionStorage),
+  databases: await indexedDB.databases(),
+  caches: await caches.keys(),
+}))()`;
+
+const SIZES = [
+  { width: 1280, height: 900 },
+  { width: 390, height: 844 },
+] as const;
+const LOOKS = SIZES.flatMap((size) =>
+  (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })),
+);
+
+describe.skipIf(!chromiumPath)("in a browser", () => {
+  const profile = createTemporaryFolder("browser");
+  let app: TestApp;
+  let key: TestKey;
+  let browser: BrowserContext;
+  let page: Page;
+  let complaints: string[];
+  let foreign: string[];
+
+  beforeAll(async () => {
+    app = await startTestApp();
+    key = await createTestKey(operatorOf(app));
+    browser = await openBrowser(profile.path);
+    // A request to another host is noted and goes nowhere.
+    await browser.route("**", async (route) => {
+      const { host, protocol } = new URL(route.request().url());
+      if (host === new URL(app.url).host || protocol === "data:") return await route.continue();
+      foreign.push(route.request().url());
+      await route.abort();
+    });
+    complaints = [];
+    foreign = [];
+    page = await browser.newPage();
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(String(error)));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+    profile.remove();
+  });
+
+  async function open(path: string, text: string): Promise<void> {
+    await page.goto("about:blank");
+    await page.goto(`${app.url}${path}`);
+    await seen(text);
+  }
+
+  async function seen(text: string): Promise<void> {
+    await page.getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  describe.each(LOOKS)("$width px, $colorScheme", ({ width, height, colorScheme }) => {
+    beforeAll(async () => {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+    });
+
+    test.each([
+      ["/", "First call"],
+      ["/docs", "A paid, metered generation API"],
+    ])("%s fits, in the right colors", async (path, text) => {
+      await open(path, text);
+      await expect
+        .poll(() => page.evaluate<number>(BRIGHTNESS))
+        .toSatisfy((value: number) => (colorScheme === "dark" ? value < 0.2 : value > 0.8));
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    });
+
+    test("/docs shows the methods, and what they take and answer", async () => {
+      await open("/docs#tag/generateservice/POST/v1/generate", "Generates one reply");
+      await seen("max_tokens");
+      await seen("What is a ledger?");
+    });
+  });
+
+  test("a key that is typed in makes calls, and is nowhere after a reload", async () => {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await open("/docs#tag/meservice/GET/v1/me", "The status of the calling key");
+    const field = page.getByPlaceholder("Token").first();
+    await field.fill(key.secret);
+    const answered = page.waitForResponse((response) => response.url() === `${app.url}/v1/me`);
+    await page
+      .getByRole("button", { name: /Test Request/ })
+      .first()
+      .click();
+    await page.getByRole("button", { name: /^Send/ }).first().click();
+    expect((await answered).status()).toBe(200);
+
+    await page.reload();
+    await page.getByPlaceholder("Token").first().waitFor();
+    expect(await page.getByPlaceholder("Token").first().inputValue()).toBe("");
+    // The start page is of the same origin, and has no script that could stand before its storage.
+    await open("/", "First call");
+    expect(await page.evaluate(STORED)).toEqual({ local: [], session: [], databases: [], caches: [] });
+    expect(await browser.cookies()).toEqual([]);
+  });
+
+  test("nothing was complained about, and no other host was asked", () => {
+    expect(complaints).toEqual([]);
+    expect(foreign).toEqual([]);
+  });
+
+  test("the key is in no file of the browser's profile", async () => {
+    await browser.close();
+    const files = readdirSync(profile.path, { recursive: true, withFileTypes: true }).filter((one) =>
+      one.isFile(),
+    );
+    expect(files.length).toBeGreaterThan(10);
+    const holding = files
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter((file) => readFileSync(file).includes(key.secret));
+    expect(holding).toEqual([]);
+  });
+});

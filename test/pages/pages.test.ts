@@ -1,0 +1,89 @@
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
+
+let app: TestApp;
+let bundle: string;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const { body } = await sendHttp1(app.url, { method: "GET", path: "/docs" });
+  bundle = /src="(\/docs\/assets\/scalar-[^"]+)"/.exec(body.toString())?.[1] ?? "";
+});
+afterAll(() => app.stop());
+
+const get = (path: string, headers: RawRequest["headers"] = {}, method = "GET") =>
+  sendHttp1(app.url, { method, path, headers });
+
+const PAGES = [
+  ["/", "text/html; charset=utf-8"],
+  ["/docs", "text/html; charset=utf-8"],
+  ["/docs/assets/docs.js", "text/javascript; charset=utf-8"],
+  ["/docs/assets/docs.css", "text/css; charset=utf-8"],
+  ["/docs/assets/home.css", "text/css; charset=utf-8"],
+  ["/openapi.json", "application/json"],
+] as const;
+
+describe.each(PAGES)("%s", (path, contentType) => {
+  test("is served without a key, over HTTP/1.1 and HTTP/2", async () => {
+    for (const answer of [await get(path), await sendHttp2(app.url, { method: "GET", path, headers: {} })]) {
+      expect(answer.status).toBe(200);
+      expect(answer.headers["content-type"]).toBe(contentType);
+      expect(answer.body.length).toBe(Number(answer.headers["content-length"]));
+    }
+  });
+
+  test("is the same compressed, and with HEAD has the same headers and no body", async () => {
+    const plain = await get(path);
+    const compressed = await get(path, { "accept-encoding": "br, gzip" });
+    expect(compressed.headers["content-encoding"]).toBe("gzip");
+    expect(gunzipSync(compressed.body)).toEqual(plain.body);
+    const head = await get(path, {}, "HEAD");
+    expect(head.status).toBe(200);
+    expect(head.body.length).toBe(0);
+    expect(head.headers["content-length"]).toBe(plain.headers["content-length"]);
+  });
+
+  test("is not sent twice to who has it", async () => {
+    const { headers } = await get(path);
+    const again = await get(path, { "if-none-match": headers.etag ?? "" });
+    expect([again.status, again.body.length]).toEqual([304, 0]);
+  });
+
+  test("may not be framed, guessed about, or told to others, and sets no cookie", async () => {
+    const { headers } = await get(path);
+    expect(headers["content-security-policy"]).toContain("default-src 'none'");
+    expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+    expect(headers["referrer-policy"]).toBe("no-referrer");
+    expect(Object.keys(headers).filter((name) => /^(set-cookie|access-control-.*)$/.test(name))).toEqual([]);
+  });
+
+  test("takes GET and HEAD only", async () => {
+    const answer = await get(path, {}, "POST");
+    expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
+  });
+});
+
+test("the bundle of the reference may be kept for ever, as its address has its version", async () => {
+  expect(bundle).toMatch(/-\d+\.\d+\.\d+\.js$/);
+  const answer = await get(bundle, { "accept-encoding": "gzip" });
+  expect(answer.status).toBe(200);
+  expect(answer.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
+  expect(gunzipSync(answer.body).equals((await get(bundle)).body)).toBe(true);
+});
+
+test("no script may be inline or evaluated, and none comes from elsewhere", async () => {
+  for (const path of ["/", "/docs"]) {
+    const { headers, body } = await get(path);
+    const scripts = /script-src ([^;]*)/.exec(headers["content-security-policy"] ?? "")?.[1];
+    expect(scripts).toBe(path === "/" ? undefined : "'self'");
+    expect(body.toString()).not.toMatch(/<script(?![^>]*\bsrc="\/)|\son\w+=|(src|href)="(https?:)?\/\//);
+  }
+});
+
+test.each(["gzip;q=0", "br", "identity", ""])("accept-encoding %j gets it as it is", async (accepted) => {
+  const { headers } = await get("/", { "accept-encoding": accepted });
+  expect(headers["content-encoding"]).toBeUndefined();
+});

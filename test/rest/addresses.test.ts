@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { httpBindings } from "../../src/rest/http-rule.ts";
+import { developerMethods } from "../support/any-method.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { talk } from "../support/tcp.ts";
+import { checkEnvelope, expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(async () => {
+  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
+  await app.stop();
+});
+
+describe.each(https)("over $name", ({ send }) => {
+  const call = (method: string, path: string, headers: Record<string, string> = {}) =>
+    send(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
+
+  test.each(["/v1", "/v1/", "/v1/nothing", "/v1/me/", "/v1/keys/", "/v1//me", "/v1/me/more", "/v1/Me"])(
+    "there is nothing at %s",
+    async (path) => {
+      expectError(await call("GET", path), "not_found");
+    },
+  );
+
+  test.each([
+    ["POST", "/v1/me", "GET, HEAD"],
+    ["DELETE", "/v1/keys", "GET, POST, HEAD"],
+    ["GET", "/v1/generate", "POST"],
+    ["HEAD", "/v1/generate", "POST"],
+    ["PATCH", "/v1/keys/key_x", "GET, DELETE, HEAD"],
+    ["GET", "/v1/keys/key_x:revoke", "POST"],
+    ["OPTIONS", "/v1/me", "GET, HEAD"],
+  ])("%s %s is not allowed, and the answer says what is", async (method, path, allowed) => {
+    const answer = await call(method, path);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.allow?.split(", ").sort()).toEqual(allowed.split(", ").sort());
+    if (method !== "HEAD") expectError(answer, "method_not_allowed");
+  });
+
+  test("every address of every method is a 401 without a key, and with a wrong one", async () => {
+    for (const { verb, path } of developerMethods.flatMap(httpBindings)) {
+      const without = await send(app.url, { method: verb, path, headers: JSON_BODY });
+      expectError(without, "missing_api_key");
+      expect(without.headers["www-authenticate"]).toBe("Bearer");
+      const wrong = await send(app.url, { method: verb, path, headers: bearer(`${key.secret}x`) });
+      expectError(wrong, "invalid_api_key");
+      expect(wrong.headers["www-authenticate"]).toBe("Bearer");
+    }
+  });
+
+  test.each([
+    ["GET", "/v1"],
+    ["GET", "/v1/nothing"],
+    ["GET", "/v1/%ff"],
+    ["OPTIONS", "/v1/me"],
+    ["POST", "/v1/me"],
+  ])("%s %s without a key is a 401: who has none learns nothing", async (method, path) => {
+    expectError(await send(app.url, { method, path }), "missing_api_key");
+  });
+
+  test.each(["/v1/me", "/v1/keys", "/v1/ledger"])("HEAD %s is GET without the body", async (path) => {
+    const [get, head] = [await call("GET", path), await call("HEAD", path)];
+    expect(head.status).toBe(200);
+    expect(head.body.length).toBe(0);
+    const same = ["content-type", "content-length", "cache-control"];
+    expect(same.map((name) => head.headers[name])).toEqual(same.map((name) => get.headers[name]));
+  });
+
+  test.each(["/v1/nothing", "/v1/me?x=1"])("HEAD %s is its error without the body", async (path) => {
+    const [get, head] = [await call("GET", path), await call("HEAD", path)];
+    checkEnvelope(get);
+    expect({ status: head.status, bytes: head.body.length }).toEqual({ status: get.status, bytes: 0 });
+  });
+
+  test("a percent-encoded path is the same path", async () => {
+    expect(jsonOf(await call("GET", "/v1/%6De")).key_name).toBe("test");
+    const found = await call("GET", `/v1/keys/${key.id.replace("_", "%5F")}`);
+    expect((jsonOf(found).api_key as { id: string }).id).toBe(key.id);
+  });
+
+  test.each(["a%2Fb", "a%2fb", "%C3%A4", "a%25b", "..%2f..", "a+b"])(
+    "the id %s is one segment, and no key has it",
+    async (id) => {
+      expectError(await call("GET", `/v1/keys/${id}`), "not_found");
+    },
+  );
+
+  test("control characters in an id are refused, and named as its fault", async () => {
+    expectError(await call("GET", "/v1/keys/a%00b"), "invalid_argument", "key_id");
+  });
+
+  test.each([
+    "/v1/keys/%",
+    "/v1/keys/%zz",
+    "/v1/keys/%ff",
+    "/v1/keys/%ed%a0%80",
+    "/v1/%c0%ae",
+    "/v1/keys/%E0%A4%A",
+  ])("%s names nothing", async (path) => {
+    expectError(await call("GET", path), "not_found");
+  });
+
+  test("a verb that no address has is part of the last segment", async () => {
+    expectError(await call("GET", `/v1/keys/${key.id}:nothing`), "not_found");
+    expectError(await call("GET", "/v1/me:revoke"), "not_found");
+  });
+
+  test("the caller's request id is in header and envelope, and another one stands in for an insane one", async () => {
+    const answer = await call("GET", "/v1/nothing", { "x-request-id": "my-id.1" });
+    expect(expectError(answer, "not_found").request_id).toBe("my-id.1");
+    const insane = await call("GET", "/v1/nothing", { "x-request-id": 'a"b' });
+    expect(expectError(insane, "not_found").request_id).toMatch(/^req_/);
+  });
+
+  test("no answer sets a cookie or opens the API to other origins", async () => {
+    const answer = await call("GET", "/v1/me", { cookie: "a=b", origin: "https://example.com" });
+    expect(answer.status).toBe(200);
+    const names = Object.keys(answer.headers);
+    expect(names.filter((name) => /^(set-cookie|access-control-)/.test(name))).toEqual([]);
+  });
+});
+
+describe("targets no client library sends", () => {
+  const request = (line: string, headers: string[] = []) =>
+    [`${line} HTTP/1.1`, "host: vx", "connection: close", ...headers, "", ""].join("\r\n");
+  const auth = () => `authorization: Bearer ${key.secret}`;
+
+  test.each(["/v1/../v1/me", "/v1/./me", "/v1/me#x", "/v1\\me", "/V1/me", "//v1/me", "/v1/me;a=b"])(
+    "GET %s is a 404 in the envelope",
+    async (target) => {
+      const { text } = await talk(app.url, request(`GET ${target}`, [auth()]));
+      expect(text).toMatch(/^HTTP\/1\.1 404 /);
+      expect(text).toContain('"code":"not_found"');
+    },
+  );
+
+  test("a method that HTTP does not know is refused by the parser, in the envelope", async () => {
+    const { text } = await talk(app.url, request("BREW /v1/me", [auth()]));
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toContain('"code":"invalid_argument"');
+  });
+
+  test("a method that HTTP knows and no address takes is a 405", async () => {
+    const { text } = await talk(app.url, request("PROPFIND /v1/me", [auth()]));
+    expect(text).toMatch(/^HTTP\/1\.1 405 /);
+    expect(text).toMatch(/allow: GET, HEAD/i);
+  });
+
+  test("requests in one packet are answered in order, each with its own id", async () => {
+    const lines = ["GET /v1/me", "GET /v1/nothing", "HEAD /v1/me", "POST /v1/me"];
+    const all = lines.map((line, i) =>
+      request(line, [auth(), `x-request-id: r${i}`]).replace("connection: close\r\n", ""),
+    );
+    const { text } = await talk(
+      app.url,
+      all.join("") + request("GET /v1/keys", [auth(), "x-request-id: r9"]),
+    );
+    expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
+      "200",
+      "404",
+      "200",
+      "405",
+      "200",
+    ]);
+    expect(text.match(/x-request-id: \w+/gi)?.map((line) => line.slice(14))).toEqual([
+      "r0",
+      "r1",
+      "r2",
+      "r3",
+      "r9",
+    ]);
+  });
+});

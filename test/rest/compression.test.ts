@@ -1,0 +1,90 @@
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chooseEncoding } from "../../src/rest/compress.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { https } from "./answers.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const operator = operatorOf(app);
+  key = await createTestKey(operator);
+  for (let i = 0; i < 9; i++) await createTestKey(operator, { accountId: key.accountId });
+});
+afterAll(() => app.stop());
+
+const large = "x".repeat(1_024);
+
+test.each([
+  ["gzip", "gzip"],
+  ["br", "br"],
+  ["gzip, deflate, br, zstd", "br"],
+  ["gzip;q=1, br;q=0.5", "gzip"],
+  ["gzip; q=0.5 , br; q=0.4", "gzip"],
+  ["GZIP", "gzip"],
+  ["*", "br"],
+  ["*;q=0.1, gzip;q=0.2", "gzip"],
+  ["br;q=0, *", "gzip"],
+  ["identity;q=0.5, gzip", "gzip"],
+  ["identity, gzip;q=0.5", undefined],
+  ["gzip;q=0", undefined],
+  ["gzip;q=0, br;q=0, *", undefined],
+  ["deflate", undefined],
+  ["identity", undefined],
+  ["", undefined],
+  ["gzip;q=abc", undefined],
+  ["gzip;q=2", undefined],
+  ["__proto__, constructor", undefined],
+  [",,;;q=,", undefined],
+])("a caller who accepts %j gets %s", (accepted, encoding) => {
+  expect(chooseEncoding(accepted, large)).toBe(encoding);
+  expect(chooseEncoding(accepted, large.slice(1))).toBe(undefined);
+});
+
+test("a caller who says nothing gets the answer as it is", () => {
+  expect(chooseEncoding(undefined, large)).toBe(undefined);
+});
+
+describe.each(https)("over $name", ({ send }) => {
+  const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+    send(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
+
+  test("a list is compressed as the caller likes it, and is the same list", async () => {
+    const plain = await get("/v1/keys?page_size=5", { "accept-encoding": "identity" });
+    expect(plain.body.length).toBeGreaterThan(1_024);
+    for (const [encoding, decompress] of [
+      ["gzip", gunzipSync],
+      ["br", brotliDecompressSync],
+    ] as const) {
+      const answer = await get("/v1/keys?page_size=5", { "accept-encoding": encoding });
+      expect(answer.headers["content-encoding"]).toBe(encoding);
+      expect(Number(answer.headers["content-length"])).toBe(answer.body.length);
+      expect(answer.body.length).toBeLessThan(plain.body.length);
+      const names = (bytes: Buffer) => bytes.toString().replaceAll(/"last_used_at":"[^"]*"/g, "");
+      expect(names(decompress(answer.body))).toBe(names(plain.body));
+    }
+  });
+
+  test("whatever could be compressed says that it depends on what is accepted", async () => {
+    expect((await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" })).headers.vary).toBe("accept-encoding");
+    expect((await get("/v1/keys?page_size=5")).headers.vary).toBe("accept-encoding");
+    expect((await get("/v1/me", { "accept-encoding": "gzip" })).headers.vary).toBe(undefined);
+  });
+
+  test("small answers and errors are not compressed", async () => {
+    for (const path of ["/v1/me", "/v1/nothing"]) {
+      expect((await get(path, { "accept-encoding": "br, gzip" })).headers["content-encoding"]).toBe(undefined);
+    }
+  });
+
+  test("HEAD of a compressed answer has its headers and no body", async () => {
+    const answer = await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" }, "HEAD");
+    expect(answer.headers["content-encoding"]).toBe("gzip");
+    expect(Number(answer.headers["content-length"])).toBeGreaterThan(100);
+    expect(answer.body.length).toBe(0);
+  });
+});

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { expectError, expectInvalid, https, JSON_BODY, jsonOf } from "./answers.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(async () => {
+  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
+  await app.stop();
+});
+
+describe.each(https)("over $name", ({ send }) => {
+  const post = (path: string, body: string | Uint8Array) =>
+    send(app.url, { path, headers: { ...JSON_BODY, ...bearer(key.secret) }, body });
+  const generate = (body: string | Uint8Array) => post("/v1/generate", body);
+
+  /** As far as a generation gets until there is one. */
+  const expectAccepted = async (body: string | Uint8Array) =>
+    expectError(await generate(body), "unimplemented");
+
+  const valid = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
+
+  test.each([
+    ["as it is", valid],
+    ["with space around everything", ` \t\r\n${valid.replaceAll(/([:,[\]{}])/g, " $1\n")} `],
+    ["after a byte order mark", `\ufeff${valid}`],
+    ["with escapes in names", valid.replace("model", "mod\\u0065l")],
+    ["with null for what is absent", valid.replace("{", '{"max_tokens":null,"stop":null,"stream":null,')],
+    ["with JSON names", valid.replace("{", '{"maxTokens":5,')],
+    ["with a number as text", valid.replace("{", '{"max_tokens":"5","temperature":"0.5",')],
+    ["with whole numbers in other forms", valid.replace("{", '{"max_tokens":1.0e1,"temperature":2E0,')],
+  ])("a body %s is understood", async (_name, body) => {
+    await expectAccepted(body);
+  });
+
+  test("an empty body is an empty object", async () => {
+    const { details } = expectError(await generate(""), "invalid_argument", "model");
+    expect(JSON.stringify(details)).toContain('"messages"');
+    expectError(await generate("{}"), "invalid_argument", "model");
+  });
+
+  test("an empty body needs no content type", async () => {
+    const { id } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    const answer = await send(app.url, {
+      path: `/v1/keys/${id}:revoke`,
+      headers: bearer(key.secret),
+      body: "",
+    });
+    expect(jsonOf(answer).api_key).toMatchObject({ id, state: "revoked" });
+  });
+
+  test.each([
+    ['{"modle":"m"}', "modle"],
+    [
+      '{"model":"m","messages":[{"role":"user","content":"a"},{"role":"user","contents":"b"}]}',
+      "messages[1].contents",
+    ],
+    ['{"messages":[{},{},{},{"a":{"b":1}}]}', "messages[3].a"],
+    ['{"__proto__":{"model":"m"}}', "__proto__"],
+    ['{"constructor":1}', "constructor"],
+    ['{"messages":[{"__proto__":{"role":"user"}}]}', "messages[0].__proto__"],
+    ['{"toString":1}', "toString"],
+    ['{"$typeName":"vx.v1.Message"}', "$typeName"],
+    ['{"Model":"m"}', "Model"],
+    ['{"":1}', ""],
+  ])("%s has an unknown field, and the answer names it", async (body, field) => {
+    const { message } = expectError(await generate(body), "invalid_argument", field === "" ? null : field);
+    expect(message).toContain("is not a field of this request");
+  });
+
+  test.each([
+    ['{"model":1}', "model"],
+    ['{"model":{}}', "model"],
+    ['{"model":true}', "model"],
+    ['{"messages":{}}', "messages"],
+    ['{"messages":[1]}', "messages[0]"],
+    ['{"messages":[null]}', "messages[0]"],
+    ['{"messages":[[]]}', "messages[0]"],
+    ['{"stop":[1]}', "stop[0]"],
+    ['{"stop":[null]}', "stop[0]"],
+    ['{"max_tokens":"x"}', "max_tokens"],
+    ['{"max_tokens":1.5}', "max_tokens"],
+    ['{"max_tokens":true}', "max_tokens"],
+    ['{"max_tokens":9007199254740993}', "max_tokens"],
+    ['{"max_tokens":1e400}', "max_tokens"],
+    ['{"temperature":1e400}', "temperature"],
+    ['{"temperature":"NaN"}', "temperature"],
+    ['{"temperature":"Infinity"}', "temperature"],
+    ['{"stream":"true"}', "stream"],
+    ['{"stream":1}', "stream"],
+  ])("%s has the wrong type, and the answer names the field", async (body, field) => {
+    const rest = ['"model":"m"', '"messages":[{"role":"user"}]'].filter(
+      (one) => !body.startsWith(`{${one.slice(0, 8)}`),
+    );
+    expectError(await generate(body.replace("{", `{${rest.join(",")},`)), "invalid_argument", field);
+  });
+
+  test("a field under both its names is refused", async () => {
+    expectError(await generate('{"max_tokens":1,"maxTokens":1}'), "invalid_argument", "maxTokens");
+  });
+
+  test.each([
+    ["a name twice", '{"model":"a","model":"a"}', /"model".* twice/],
+    ["a name twice, once escaped", '{"model":"a","mode\\u006c":"b"}', /"model".* twice/],
+    ["a name twice deep inside", '{"messages":[{"role":"user","role":"user"}]}', /"role".* twice/],
+    ["stream twice", '{"stream":true,"stream":false}', /"stream".* twice/],
+    ["NaN", '{"temperature":NaN}', /valid JSON/],
+    ["Infinity", '{"temperature":-Infinity}', /valid JSON/],
+    ["a leading zero", '{"max_tokens":01}', /valid JSON/],
+    ["a leading plus", '{"max_tokens":+1}', /valid JSON/],
+    ["a hexadecimal number", '{"max_tokens":0x1}', /valid JSON/],
+    ["a bare minus", '{"max_tokens":-}', /valid JSON/],
+    ["half a surrogate pair", '{"model":"\\ud800"}', /surrogate/],
+    ["the other half", '{"model":"\\udc00x"}', /surrogate/],
+    ["half a surrogate pair as a name", '{"\\ud800":1}', /surrogate/],
+    ["a control character", '{"model":"a\u0001"}', /valid JSON/],
+    ["a line break in a string", '{"model":"a\nb"}', /valid JSON/],
+    ["a wrong escape", '{"model":"\\x41"}', /valid JSON/],
+    ["a short escape", '{"model":"\\u12"}', /valid JSON/],
+    ["single quotes", "{'model':'m'}", /valid JSON/],
+    ["a comment", '{/**/"model":"m"}', /valid JSON/],
+    ["a comma at the end", '{"model":"m",}', /valid JSON/],
+    ["a comma at the end of a list", '{"messages":[{},]}', /must be an object/],
+    ["a missing comma", '{"model":"m" "stop":[]}', /valid JSON/],
+    ["something after the end", '{"model":"m"}x', /after the end/],
+    ["two objects", "{}{}", /after the end/],
+    ["a list", "[]", /must be an object/],
+    ["a string", '"x"', /must be an object/],
+    ["null", "null", /must be an object/],
+    ["nothing but space", " ", /must be an object/],
+    ["an end too early", '{"model":"m', /no end/],
+    ["an end after a backslash", '{"model":"m\\"', /no end/],
+    ["a word cut short", '{"stream":tru}', /valid JSON|true or false/],
+    ["a second byte order mark", "\ufeff\ufeff{}", /must be an object/],
+    ["a NUL", "\u0000", /must be an object/],
+    ["objects in objects, 100,000 deep", '{"a":'.repeat(100_000), /not a field/],
+    ["lists in lists, 100,000 deep", "[".repeat(100_000), /must be an object/],
+    ["a deep value beside stream", `{"stream":true,"messages":${"[".repeat(100_000)}`, /stand in each other/],
+    ["deep messages", `{"messages":${"[".repeat(100_000)}`, /must be an object/],
+  ])("%s is refused", async (_name, body, message) => {
+    expect(expectInvalid(await generate(body)).message).toMatch(message);
+  });
+
+  test.each([
+    ["a byte that begins nothing", [0xff]],
+    ["an overlong slash", [0xc0, 0xaf]],
+    ["a surrogate as bytes", [0xed, 0xa0, 0x80]],
+    ["a character cut short", [0xe2, 0x82]],
+    ["a character beyond the last", [0xf4, 0x90, 0x80, 0x80]],
+  ])("%s is no UTF-8", async (_name, bytes) => {
+    const body = Buffer.concat([Buffer.from('{"model":"'), Buffer.from(bytes), Buffer.from('"}')]);
+    expect(expectError(await generate(body), "invalid_argument").message).toMatch(/UTF-8/);
+  });
+
+  test("UTF-16 is no UTF-8", async () => {
+    expectError(await generate(Buffer.from(`\ufeff${valid}`, "utf16le")), "invalid_argument");
+  });
+
+  test("a string keeps every character", async () => {
+    const name = 'ä😀"\\/\u2028 e\u0301 __proto__';
+    const answer = await post("/v1/keys", JSON.stringify({ name }));
+    expect((jsonOf(answer).api_key as { name: string }).name).toBe(name);
+    const escaped = [...name]
+      .flatMap((c) => c.split(""))
+      .map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const again = await post("/v1/keys", `{"name":"${escaped.join("")}"}`);
+    expect((jsonOf(again).api_key as { name: string }).name).toBe(name);
+  });
+
+  test("a moment that is none is refused by name", async () => {
+    for (const moment of ["tomorrow", "2026-13-01T00:00:00Z", "0000-01-01T00:00:00Z", "", 5, {}, [], true]) {
+      const answer = await post("/v1/keys", JSON.stringify({ name: "x", expires_at: moment }));
+      expectError(answer, "invalid_argument", "expires_at");
+    }
+  });
+
+  test("a moment in every form of RFC 3339 is understood", async () => {
+    for (const moment of [
+      "2099-01-01T00:00:00Z",
+      "2099-01-01T01:00:00+01:00",
+      "2099-01-01T00:00:00.000000000Z",
+    ]) {
+      const answer = await post("/v1/keys", JSON.stringify({ name: "x", expires_at: moment }));
+      expect((jsonOf(answer).api_key as { expires_at: string }).expires_at).toBe("2099-01-01T00:00:00Z");
+    }
+  });
+
+  test.each(["GET /v1/me", "GET /v1/keys", "DELETE /v1/keys/key_x"])("%s takes no body", async (address) => {
+    const [method, path] = address.split(" ") as [string, string];
+    for (const body of ["{}", "x", " "]) {
+      const headers = { ...JSON_BODY, ...bearer(key.secret), "content-length": String(body.length) };
+      const answer = await send(app.url, { method, path, headers, body });
+      expect(expectError(answer, "invalid_argument").message).toMatch(/takes no body/);
+    }
+  });
+});

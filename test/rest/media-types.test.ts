@@ -1,0 +1,120 @@
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+
+const MAX_BYTES = 4_096;
+const BODY = '{"name":"x"}';
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { VX_MAX_BODY_BYTES: String(MAX_BYTES) } });
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(async () => {
+  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
+  await app.stop();
+});
+
+describe.each(https)("over $name", ({ send }) => {
+  const post = (body: string | Uint8Array, headers: Record<string, string | string[]>) =>
+    send(app.url, { path: "/v1/keys", headers: { ...bearer(key.secret), ...headers }, body });
+
+  test.each([
+    "application/json",
+    "Application/JSON",
+    "application/json;charset=utf-8",
+    'application/json; charset="UTF-8"',
+    "application/json ; charset=utf8 ; x=y",
+  ])("%s is JSON", async (type) => {
+    expect(jsonOf(await post(BODY, { "content-type": type })).secret).toMatch(/^vx_live_/);
+  });
+
+  test.each([
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/jsonp",
+    "application/json, text/plain",
+    "application/json; charset=latin1",
+    "application/json; charset=utf-16",
+    "application/grpc",
+    "application/proto",
+    "",
+    ";",
+  ])("%j is refused", async (type) => {
+    expectError(await post(BODY, { "content-type": type }), "unsupported_media_type");
+  });
+
+  test("no content type at all is refused", async () => {
+    expectError(await post(BODY, {}), "unsupported_media_type");
+  });
+
+  test.each([
+    ["gzip", gzipSync(BODY)],
+    ["GZIP", gzipSync(BODY)],
+    ["br", brotliCompressSync(BODY)],
+    ["identity", Buffer.from(BODY)],
+    ["gzip", Buffer.concat([gzipSync(BODY.slice(0, 4)), gzipSync(BODY.slice(4))])],
+  ])("a body compressed as %s is understood", async (encoding, body) => {
+    const answer = await post(body, { ...JSON_BODY, "content-encoding": encoding });
+    expect(jsonOf(answer).secret).toMatch(/^vx_live_/);
+  });
+
+  test.each([
+    ["deflate", deflateSync(BODY)],
+    ["zstd", Buffer.from(BODY)],
+    ["gzip, br", gzipSync(BODY)],
+    ["gzip, gzip", gzipSync(gzipSync(BODY))],
+    ["constructor", Buffer.from(BODY)],
+    ["__proto__", Buffer.from(BODY)],
+    ["*", Buffer.from(BODY)],
+  ])("the compression %j is refused, and the answer says which are known", async (encoding, body) => {
+    const answer = await post(body, { ...JSON_BODY, "content-encoding": encoding });
+    expectError(answer, "unsupported_media_type");
+    expect(answer.headers["accept-encoding"]).toBe("gzip, br");
+  });
+
+  test.each([
+    ["gzip", Buffer.from(BODY)],
+    ["br", Buffer.from(BODY)],
+    ["gzip", gzipSync(BODY).subarray(0, -5)],
+    ["gzip", gzipSync(BODY).fill(0, 12, 14)],
+    ["br", brotliCompressSync(BODY).subarray(0, -3)],
+    ["gzip", Buffer.alloc(20)],
+  ])("a body that is no valid %s is a 400", async (encoding, body) => {
+    const answer = await post(body, { ...JSON_BODY, "content-encoding": encoding });
+    expect(expectError(answer, "invalid_argument").message).toContain(encoding);
+  });
+
+  test("the largest body is accepted, one byte more is not", async () => {
+    const largest = BODY.padEnd(MAX_BYTES);
+    expect((await post(largest, JSON_BODY)).status).toBe(200);
+    const answer = await post(`${largest} `, JSON_BODY);
+    expect(expectError(answer, "request_too_large").message).toContain(String(MAX_BYTES));
+  });
+
+  test("the same counts after decompression, however small it came", async () => {
+    for (const [encoding, compress] of [
+      ["gzip", gzipSync],
+      ["br", brotliCompressSync],
+    ] as const) {
+      const headers = { ...JSON_BODY, "content-encoding": encoding };
+      expect((await post(compress(BODY.padEnd(MAX_BYTES)), headers)).status).toBe(200);
+      expectError(await post(compress(BODY.padEnd(MAX_BYTES + 1)), headers), "request_too_large");
+      expectError(await post(compress(Buffer.alloc(2_000_000)), headers), "request_too_large");
+    }
+  });
+
+  test("a body that says nothing of its size is cut off at the same one", async () => {
+    const headers = { ...JSON_BODY, "transfer-encoding": "chunked" };
+    const chunked = send === https[0].send ? headers : JSON_BODY;
+    expect((await post(BODY.padEnd(MAX_BYTES), chunked)).status).toBe(200);
+    expectError(await post(BODY.padEnd(MAX_BYTES + 1), chunked), "request_too_large");
+    expectError(await post(BODY.padEnd(1_000_000), chunked), "request_too_large");
+  });
+});

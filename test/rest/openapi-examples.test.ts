@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { developerServices } from "../../src/public-server.ts";
+import { EXAMPLES, errorExample, type OperationExample } from "../../src/rest/openapi/examples.ts";
+import { operationsOf } from "../../src/rest/openapi/operations.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+
+/** Described, but not there yet. */
+const TO_COME = ["Generate", "ListModels", "GetModel"];
+
+let app: TestApp;
+let key: TestKey;
+/** Stands for the key that the examples name. */
+let otherKeyId: string;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const operator = operatorOf(app);
+  key = await createTestKey(operator);
+  const { accountId } = key;
+  otherKeyId = (await createTestKey(operator, { accountId })).id;
+  await operator.creditAccount({
+    accountId,
+    amountMicros: 10_000_000n,
+    reason: "invoice 1001",
+    idempotencyKey: "1001",
+  });
+});
+afterAll(() => app.stop());
+
+const operations = operationsOf(developerServices);
+
+test("every operation has an example, and every example an operation", () => {
+  expect(Object.keys(EXAMPLES).sort()).toEqual(operations.map(({ id }) => id).sort());
+});
+
+describe.each(operations)("$id", ({ id, binding }) => {
+  const example = EXAMPLES[id] as OperationExample;
+
+  test("the example request gets an answer like the example", async () => {
+    const answer = await send(binding.verb, addressOf(binding.path, example), example.body);
+    if (TO_COME.includes(id)) {
+      expect(answer.status).toBe(501);
+      return;
+    }
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    expect(differences(example.response, answer.body)).toEqual([]);
+  });
+});
+
+describe("errors", () => {
+  test.each([
+    ["invalid_argument", 400, "POST", "/v1/keys", { name: "" }],
+    ["insufficient_scope", 403, "GET", "/v1/keys", undefined],
+    ["not_found", 404, "GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg", undefined],
+    ["missing_api_key", 401, "GET", "/v1/me", undefined],
+  ] as const)("%s looks like its example", async (reason, status, verb, path, body) => {
+    const { accountId } = key;
+    const narrow = await createTestKey(operatorOf(app), { accountId, scopes: ["read"] });
+    const secrets = { insufficient_scope: narrow.secret, missing_api_key: "" } as Record<string, string>;
+    const answer = await send(verb, path, body, secrets[reason] ?? key.secret);
+    expect(answer.status).toBe(status);
+    expect(answer.body).toMatchObject({ error: { code: reason } });
+    expect(differences(errorExample(reason), answer.body)).toEqual([]);
+  });
+});
+
+function addressOf(template: string, { path = {}, query = {} }: OperationExample): string {
+  const values: Record<string, string> = { ...path, ...("key_id" in path ? { key_id: otherKeyId } : {}) };
+  const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) search.set(name, String(value));
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}
+
+async function send(verb: string, path: string, body: unknown, secret = key.secret) {
+  const headers: Record<string, string> = secret === "" ? {} : { authorization: `Bearer ${secret}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const response = await fetch(new URL(path, app.url), {
+    method: verb,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as unknown };
+}
+
+/** Where names or types differ. A time that is set in one and null in the other is no difference. */
+function differences(example: unknown, actual: unknown, path = "$"): string[] {
+  const [one, other] = [kindOf(example), kindOf(actual)];
+  if (one !== other) {
+    const nullable = [one, other].includes("null") && /_at$/.test(path);
+    return nullable ? [] : [`${path}: ${one} in the example, ${other} in the answer`];
+  }
+  if (Array.isArray(example) && Array.isArray(actual)) {
+    if (example.length > 0 && actual.length === 0) return [`${path}: empty in the answer`];
+    const length = Math.min(example.length, actual.length);
+    return Array.from({ length }, (_, i) => differences(example[i], actual[i], `${path}[${i}]`)).flat();
+  }
+  if (one !== "object") return [];
+  const [left, right] = [example, actual] as Record<string, unknown>[];
+  const names = new Set([...Object.keys(left ?? {}), ...Object.keys(right ?? {})]);
+  return [...names].flatMap((name) => differences(left?.[name], right?.[name], `${path}.${name}`));
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}

@@ -1,0 +1,148 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { isWellFormedKey } from "../../src/domain/api-key.ts";
+import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import { policyOf } from "../../src/policy/policy.ts";
+import { httpBindings } from "../../src/rest/http-rule.ts";
+import { developerMethods } from "../support/any-method.ts";
+
+type Node = { readonly [key: string]: Node };
+type Operation = { path: string; verb: string; node: Node };
+
+const text = readFileSync("gen/openapi.json", "utf8");
+const document = JSON.parse(text) as Node;
+const operations: Operation[] = Object.entries(at(document, "paths")).flatMap(([path, verbs]) =>
+  Object.entries(verbs).map(([verb, node]) => ({ path, verb: verb.toUpperCase(), node })),
+);
+/** What stands at the place; fails where there is nothing. */
+function at(node: Node, ...path: string[]): Node {
+  return path.reduce((inside, key) => {
+    const next = inside[key];
+    if (next === undefined) throw new Error(`there is no ${path.join(" > ")}`);
+    return next;
+  }, node);
+}
+
+function reasonsOf(operation: Node, status: string): Reason[] {
+  const place = ["schema", "allOf", "1", "properties", "error", "properties", "code", "enum"];
+  return at(operation, "responses", status, "content", "application/json", ...place) as unknown as Reason[];
+}
+
+const bindings = developerMethods.flatMap(httpBindings);
+
+test("the document has every REST address of every method, and no other", () => {
+  const described = operations.map(({ path, verb }) => `${verb} ${path}`);
+  const served = new Set(bindings.map(({ path, verb }) => `${verb} ${path}`));
+  expect(described.toSorted()).toEqual([...served].sort());
+  expect(bindings.length).toBeGreaterThan(10);
+});
+
+test("the document is what the generator writes now", { timeout: 60_000 }, () => {
+  execFileSync(process.execPath, [".ci/derive-validate-proto.ts"]);
+  const PATH = `node_modules/.bin:${process.env.PATH}`;
+  const options = { env: { ...process.env, PATH }, encoding: "utf8", maxBuffer: 1 << 26 } as const;
+  expect(execFileSync(process.execPath, [".ci/write-openapi.ts", "-"], options)).toBe(text);
+});
+
+describe("caps of a generation", () => {
+  const schema = at(document, "components", "schemas", "GenerateRequest");
+
+  test("1 to 200 messages", () => {
+    expect(at(schema, "properties", "messages")).toMatchObject({
+      type: "array",
+      minItems: 1,
+      maxItems: 200,
+    });
+  });
+
+  test("400,000 characters in the content of a message, from one of three roles", () => {
+    const message = at(document, "components", "schemas", "MessageInput", "properties");
+    expect(message.content).toMatchObject({ type: "string", maxLength: 400_000 });
+    expect(message.role).toMatchObject({ enum: ["system", "user", "assistant"] });
+  });
+
+  test("max_tokens from 1 to 32,000", () => {
+    const cap = { type: "integer", minimum: 1, maximum: 32_000 };
+    expect(at(schema, "properties", "max_tokens")).toMatchObject(cap);
+  });
+
+  test("temperature from 0 to 2", () => {
+    const cap = { type: "number", minimum: 0, maximum: 2 };
+    expect(at(schema, "properties", "temperature")).toMatchObject(cap);
+  });
+
+  test("a body needs a model and messages, and may have no field that is not described", () => {
+    expect(schema).toMatchObject({ required: ["model", "messages"], additionalProperties: false });
+  });
+});
+
+test("the two forms of a generation are one operation with two kinds of answer", () => {
+  const content = at(document, "paths", "/v1/generate", "post", "responses", "200", "content");
+  expect(Object.keys(content)).toEqual(["application/json", "text/event-stream"]);
+});
+
+test("64-bit integers are JSON integers, times are date-times, and every field of an answer is there", () => {
+  const me = at(document, "components", "schemas", "GetMeResponse");
+  expect(at(me, "properties", "balance_micros")).toMatchObject({ type: "integer", format: "int64" });
+  expect(me.required).toEqual(["key", "key_name", "plan", "rate_limit_rpm", "balance", "balance_micros"]);
+  const key = at(document, "components", "schemas", "ApiKey");
+  expect(at(key, "properties", "revoked_at")).toMatchObject({
+    type: ["string", "null"],
+    format: "date-time",
+  });
+  expect(key.required).toContain("revoked_at");
+});
+
+describe.each(operations)("$verb $path", ({ path, verb, node }) => {
+  const method = bindings.find((binding) => binding.path === path && binding.verb === verb)?.method;
+  if (!method) throw new Error(`${verb} ${path} belongs to no method`);
+  const policy = policyOf(method);
+  const statuses = Object.keys(at(node, "responses"));
+
+  test("says in words what it does, and shows an answer", () => {
+    expect(node.summary).toMatch(/^.{3,120}$/);
+    expect(at(node, "responses", "200", "content", "application/json", "example")).toBeTypeOf("object");
+  });
+
+  test("has the errors that its policy brings with it", () => {
+    expect(statuses).toEqual(expect.arrayContaining(["400", "401", "429", "500", "503"]));
+    expect(statuses.includes("402")).toBe(policy.metered);
+    expect(statuses.includes("403")).toBe(policy.scope !== undefined);
+    expect(statuses.includes("404")).toBe(path.includes("{"));
+    expect(statuses.includes("413")).toBe("requestBody" in node);
+    expect(reasonsOf(node, "429").includes("rate_limit_exceeded")).toBe(policy.rateLimited);
+  });
+
+  test("tells each error in the one form, with the reasons of its status", () => {
+    for (const status of statuses.filter((one) => one !== "200")) {
+      const content = at(node, "responses", status, "content", "application/json");
+      const reasons = reasonsOf(node, status);
+      expect(at(content, "schema", "allOf", "0")).toEqual({ $ref: "#/components/schemas/Error" });
+      expect(reasons.map((reason) => ERRORS[reason].status)).toEqual(reasons.map(() => Number(status)));
+      expect(Object.keys(at(content, "examples"))).toEqual(reasons);
+    }
+  });
+
+  test("has the headers of each answer", () => {
+    const names = (status: string) => Object.keys(at(node, "responses", status, "headers"));
+    for (const status of statuses) expect(names(status)).toContain("x-request-id");
+    expect(names("401")).toContain("WWW-Authenticate");
+    expect(names("429")).toContain("Retry-After");
+    expect(names("200").includes("RateLimit")).toBe(policy.rateLimited);
+  });
+});
+
+test("operation ids are the names of the methods, and each is used once", () => {
+  const ids = operations.map(({ node }) => String(node.operationId));
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const id of ids) {
+    expect(developerMethods.map(({ name }) => name)).toContain(id.replace(/By(Delete|Post|Get)$/, ""));
+  }
+});
+
+test("no key in it could be a real one", () => {
+  const keys = text.match(/vx_live_\w+/g) ?? [];
+  expect(keys.length).toBeGreaterThan(0);
+  expect(keys.filter(isWellFormedKey)).toEqual([]);
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const operator = operatorOf(app);
+  key = await createTestKey(operator);
+  await createTestKey(operator, { accountId: key.accountId });
+});
+afterAll(() => app.stop());
+
+describe.each(https)("over $name", ({ send }) => {
+  const get = (path: string) => send(app.url, { method: "GET", path, headers: bearer(key.secret) });
+
+  test.each(["page_size=1", "pageSize=1", "page%5Fsize=%31", "&page_size=1&", "page_size=1&page_token="])(
+    "?%s asks for one key",
+    async (query) => {
+      expect(jsonOf(await get(`/v1/keys?${query}`)).api_keys).toHaveLength(1);
+    },
+  );
+
+  test("an empty query is none", async () => {
+    expect(jsonOf(await get("/v1/keys?")).api_keys).toHaveLength(2);
+  });
+
+  test.each([
+    ["/v1/me?x=1", "x"],
+    ["/v1/me?page_size=1", "page_size"],
+    ["/v1/keys?limit=1", "limit"],
+    ["/v1/keys?page_size=1&Page_Size=2", "Page_Size"],
+    ["/v1/keys?page_size.x=1", "page_size.x"],
+    ["/v1/keys?=1", ""],
+    ["/v1/keys?__proto__=1", "__proto__"],
+    ["/v1/keys?__proto__.page_size=1", "__proto__.page_size"],
+    ["/v1/keys?constructor=1", "constructor"],
+    ["/v1/keys?toString", "toString"],
+    ["/v1/keys?%C3%A4=1", "ä"],
+  ])("%s has an unknown parameter, and the answer names it", async (path, name) => {
+    const { message } = expectError(await get(path), "invalid_argument", name === "" ? null : name);
+    if (name !== "") expect(message).toContain(name);
+  });
+
+  test.each(["page_size=1&page_size=2", "page_size=1&pageSize=1", "page_token=a&page_token=a"])(
+    "?%s gives a parameter twice",
+    async (query) => {
+      const last = query.split("&")[1]?.split("=")[0] ?? "";
+      const { message } = expectError(await get(`/v1/keys?${query}`), "invalid_argument", last);
+      expect(message).toMatch(/more than once/);
+    },
+  );
+
+  test.each(["abc", "1.5", "", "1e99", "2147483648", "0x10", "NaN", "true", "1,2"])(
+    "page_size=%s is no page size",
+    async (value) => {
+      expectError(await get(`/v1/keys?page_size=${value}`), "invalid_argument", "page_size");
+    },
+  );
+
+  test("what the path gives cannot be given once more", async () => {
+    expectError(await get(`/v1/keys/${key.id}?key_id=${key.id}`), "invalid_argument", "key_id");
+  });
+
+  test.each(["page_size=%", "page_size=%zz", "%ff=1", "page_token=%ed%a0%80"])(
+    "?%s is no text",
+    async (query) => {
+      expectError(await get(`/v1/keys?${query}`), "invalid_argument");
+    },
+  );
+
+  test("an address that takes its parameters in the body takes none in the query", async () => {
+    const headers = { ...JSON_BODY, ...bearer(key.secret) };
+    const answer = await send(app.url, { path: "/v1/keys?name=x", headers, body: '{"name":"y"}' });
+    expect(expectError(answer, "invalid_argument", "name").message).toMatch(/in the body/);
+  });
+
+  test("a very long name is told shortened", async () => {
+    const { message } = expectError(
+      await get(`/v1/keys?${"x".repeat(5_000)}=1`),
+      "invalid_argument",
+      `${"x".repeat(200)}…`,
+    );
+    expect(message.length).toBeLessThan(400);
+  });
+
+  test("very many parameters are refused at the first that is wrong", async () => {
+    expectError(await get(`/v1/keys?${"a&".repeat(5_000)}`), "invalid_argument", "a");
+  });
+});

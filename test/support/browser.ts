@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { type BrowserContext, chromium } from "playwright-core";
+
+const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
+
+/** The Chromium of this machine, if there is one. */
+export const chromiumPath = PLACES.find((place) => place !== undefined && existsSync(place));
+
+const QUIET = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** A browser with a profile of its own that asks nobody anything by itself. */
+export async function openBrowser(userDataDir: string): Promise<BrowserContext> {
+  return await chromium.launchPersistentContext(userDataDir, {
+    executablePath: chromiumPath ?? "",
+    headless: true,
+    args: QUIET,
+  });
+}

@@ -1,0 +1,66 @@
+import { fromBinary, type JsonValue } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { sendHttp1, sendHttp2 } from "../support/raw.ts";
+
+let app: TestApp;
+let secret: string;
+const path = "/vx.v1.KeyService/GetKey";
+const noProtobuf = Buffer.from([0xff, 0xff]);
+const framed = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), noProtobuf]);
+
+beforeAll(async () => {
+  app = await startTestApp();
+  ({ secret } = await createTestKey(operatorOf(app)));
+});
+afterAll(() => app.stop());
+
+function send(contentType: string, body: Buffer, headers: Record<string, string> = {}) {
+  return { path, headers: { "content-type": contentType, ...bearer(secret), ...headers }, body };
+}
+
+describe("a message that cannot be parsed is the caller's mistake, with reason and details", () => {
+  test("over gRPC", async () => {
+    const { headers } = await sendHttp2(app.url, send("application/grpc+proto", framed, { te: "trailers" }));
+    expect(headers["grpc-status"]).toBe("3");
+    const status = fromBinary(StatusSchema, Buffer.from(headers["grpc-status-details-bin"] ?? "", "base64"));
+    expect(status.details.map(({ typeUrl }) => typeUrl)).toContain(
+      "type.googleapis.com/google.rpc.ErrorInfo",
+    );
+  });
+
+  test("over gRPC-Web", async () => {
+    const { body } = await sendHttp1(app.url, send("application/grpc-web+proto", framed));
+    expect(body[0]).toBe(0x80);
+    expect(body.readUInt32BE(1)).toBe(body.length - 5);
+    expect(body.toString("latin1")).toMatch(/grpc-status: 3\r\n/);
+    expect(body.toString("latin1")).toContain("grpc-status-details-bin");
+  });
+
+  test.each([
+    ["binary", "application/proto", noProtobuf],
+    ["JSON", "application/json", Buffer.from('{"key_id":1}')],
+  ])("over Connect %s", async (_name, type, body) => {
+    const answer = await sendHttp1(app.url, send(type, body));
+    expect(answer.status).toBe(400);
+    expect(Number(answer.headers["content-length"])).toBe(answer.body.length);
+    const error = JSON.parse(answer.body.toString()) as { code: string; details: { type: string }[] };
+    expect(error.code).toBe("invalid_argument");
+    expect(error.details.map((detail) => detail.type)).toContain("google.rpc.ErrorInfo");
+  });
+
+  test("and is not logged as a failure of ours", () => {
+    expect(app.logText()).toContain('"code":"invalid_argument"');
+    expect(app.logText().match(/"level":"error"/)).toBeNull();
+  });
+});
+
+test("an error of a service keeps its own details", async () => {
+  const answer = await sendHttp1(app.url, send("application/json", Buffer.from('{"keyId":"key_none"}')));
+  expect(answer.status).toBe(404);
+  const { details } = JSON.parse(answer.body.toString()) as { details: { debug: JsonValue }[] };
+  expect(details[0]?.debug).toMatchObject({ reason: "NOT_FOUND" });
+});
