@@ -16,9 +16,13 @@ const ENCODERS = {
 
 export type Encoding = keyof typeof ENCODERS;
 
+export function isWorthCompressing(text: string): boolean {
+  return text.length >= MIN_BYTES;
+}
+
 /** The encoding for an answer, or undefined for none: what the caller likes best, Brotli before gzip. */
 export function chooseEncoding(accepted: string | string[] | undefined, text: string): Encoding | undefined {
-  if (accepted === undefined || text.length < MIN_BYTES) return undefined;
+  if (accepted === undefined || !isWorthCompressing(text)) return undefined;
   const weights = readWeights(String(accepted));
   const weight = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
   const [best] = (Object.keys(ENCODERS) as Encoding[]).sort((a, b) => weight(b) - weight(a));

@@ -150,6 +150,17 @@ export class Listener {
     this.#options.handler(request, response);
   };
 
+  /** The caller waits to be asked for the body: it is when somebody begins to read it, not when the call is refused. */
+  #handleExpecting = (request: HttpRequest, response: HttpResponse): void => {
+    const read = request.read;
+    request.read = (size) => {
+      request.read = read;
+      if (!response.headersSent) response.writeContinue();
+      return read.call(request, size);
+    };
+    this.#handle(request, response);
+  };
+
   #createHttp1(): Http1Server {
     const server = createHttp1Server(
       {
@@ -161,6 +172,9 @@ export class Listener {
       },
       (request: IncomingMessage, response: ServerResponse) => this.#handle(request, response),
     );
+    server.on("checkContinue", this.#handleExpecting);
+    // Other expectations are nothing this server has to meet (RFC 9110, 10.1.1).
+    server.on("checkExpectation", this.#handle);
     server.maxHeadersCount = this.#limits.headerCount;
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable || (socket as Socket).bytesWritten > 0) {
@@ -197,6 +211,8 @@ export class Listener {
     server.on("sessionError", () => undefined);
     server.on("stream", (stream) => stream.setTimeout(this.#limits.http2StreamIdleMs, () => stream.close()));
     server.on("request", this.#handle);
+    server.on("checkContinue", this.#handleExpecting);
+    server.on("checkExpectation", this.#handle);
     return server;
   }
 }

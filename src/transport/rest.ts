@@ -13,7 +13,7 @@ import { asDomainError } from "../interceptors/connect-error.ts";
 import { validateRequest } from "../interceptors/validate.ts";
 import { type Policy, PolicyError } from "../policy/policy.ts";
 import { CallerGone, KNOWN_ENCODINGS } from "../rest/body.ts";
-import { chooseEncoding, compress } from "../rest/compress.ts";
+import { chooseEncoding, compress, isWorthCompressing } from "../rest/compress.ts";
 import { errorBody, errorStatus } from "../rest/error-body.ts";
 import { RestProblem } from "../rest/problem.ts";
 import { readRequest } from "../rest/request.ts";
@@ -155,6 +155,8 @@ function asMessage(desc: DescMessage, value: unknown): Message {
 }
 
 async function sendCompressed(call: RestCall, text: string, accepted: string | string[] | undefined) {
+  // Said of the answer that is not compressed too: to another caller it would be.
+  if (isWorthCompressing(text)) call.setResponseHeader("vary", "accept-encoding");
   const encoding = chooseEncoding(accepted, text);
   if (encoding === undefined) {
     call.sendJson(200, text);
@@ -162,7 +164,6 @@ async function sendCompressed(call: RestCall, text: string, accepted: string | s
   }
   const bytes = await compress(encoding, text);
   call.setResponseHeader("content-encoding", encoding);
-  call.setResponseHeader("vary", "accept-encoding");
   call.sendJson(200, bytes);
 }
 

@@ -102,7 +102,10 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
 
   test("migrate, with what is no URL, without the password", async () => {
     const { code, stderr } = await vx(["migrate"], { DATABASE_URL: "postgres://owner:secret@host:99999/vx" });
-    expect({ code, stderr }).toEqual({ code: 2, stderr: "vx: wrong setting: DATABASE_URL: is no valid URL\n" });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "vx: wrong setting: DATABASE_URL: is no valid URL\n",
+    });
   });
 
   test("serve, with a wrong setting", async () => {

@@ -50,7 +50,11 @@ describe.each(https)("over $name", ({ send }) => {
       ["another role", { messages: [hello, { role: "tool", content: "" }] }, "messages[1].role"],
       ["no role", { messages: [{ content: "" }] }, "messages[0].role"],
       ["400,001 characters", { messages: [hello, said("x".repeat(400_001))] }, "messages[1].content"],
-      ["400,001 characters of four bytes", { messages: [said(ASTRAL.repeat(400_001))] }, "messages[0].content"],
+      [
+        "400,001 characters of four bytes",
+        { messages: [said(ASTRAL.repeat(400_001))] },
+        "messages[0].content",
+      ],
       ["max_tokens 0", { max_tokens: 0 }, "max_tokens"],
       ["max_tokens -1", { max_tokens: -1 }, "max_tokens"],
       ["max_tokens 32,001", { max_tokens: 32_001 }, "max_tokens"],
@@ -74,9 +78,16 @@ describe.each(https)("over $name", ({ send }) => {
   });
 
   test("every field that is wrong is told, the first as the one", async () => {
-    const answer = await generate({ model: "", max_tokens: 0, temperature: 3, messages: [{ role: "x" }, hello] });
+    const answer = await generate({
+      model: "",
+      max_tokens: 0,
+      temperature: 3,
+      messages: [{ role: "x" }, hello],
+    });
     const { details } = expectError(answer, "invalid_argument", "model");
-    const { field_violations: violations } = details[1] as unknown as { field_violations: { field: string }[] };
+    const { field_violations: violations } = details[1] as unknown as {
+      field_violations: { field: string }[];
+    };
     expect(violations.map(({ field }) => field).sort()).toEqual([
       "max_tokens",
       "messages[0].role",
@@ -87,7 +98,8 @@ describe.each(https)("over $name", ({ send }) => {
 
   test("a name of 100 characters is accepted, one of 101 is not", async () => {
     const headers = { ...JSON_BODY, ...bearer(key.secret) };
-    const create = (name: string) => send(app.url, { path: "/v1/keys", headers, body: JSON.stringify({ name }) });
+    const create = (name: string) =>
+      send(app.url, { path: "/v1/keys", headers, body: JSON.stringify({ name }) });
     expect(jsonOf(await create(ASTRAL.repeat(100))).secret).toMatch(/^vx_live_/);
     expectError(await create(ASTRAL.repeat(101)), "invalid_argument", "name");
   });

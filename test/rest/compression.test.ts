@@ -70,14 +70,18 @@ describe.each(https)("over $name", ({ send }) => {
   });
 
   test("whatever could be compressed says that it depends on what is accepted", async () => {
-    expect((await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" })).headers.vary).toBe("accept-encoding");
+    expect((await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" })).headers.vary).toBe(
+      "accept-encoding",
+    );
     expect((await get("/v1/keys?page_size=5")).headers.vary).toBe("accept-encoding");
     expect((await get("/v1/me", { "accept-encoding": "gzip" })).headers.vary).toBe(undefined);
   });
 
   test("small answers and errors are not compressed", async () => {
     for (const path of ["/v1/me", "/v1/nothing"]) {
-      expect((await get(path, { "accept-encoding": "br, gzip" })).headers["content-encoding"]).toBe(undefined);
+      expect((await get(path, { "accept-encoding": "br, gzip" })).headers["content-encoding"]).toBe(
+        undefined,
+      );
     }
   });
 

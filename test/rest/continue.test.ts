@@ -1,0 +1,216 @@
+import { randomUUID } from "node:crypto";
+import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { talk } from "../support/tcp.ts";
+import { https } from "./answers.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(async () => {
+  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
+  await app.stop();
+});
+
+const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+
+function head(line: string, headers: string[], secret = key.secret): string {
+  const all = ["host: vx", `authorization: Bearer ${secret}`, "content-type: application/json", ...headers];
+  return `${line} HTTP/1.1\r\n${all.join("\r\n")}\r\n\r\n`;
+}
+
+describe("Expect: 100-continue over HTTP/1.1", () => {
+  const expecting = (body: string) => ["expect: 100-continue", `content-length: ${body.length}`];
+
+  test("a call that is let in is asked for its body, then answered", async () => {
+    for (const line of ["POST /v1/keys", "POST /vx.v1.KeyService/CreateKey"]) {
+      const body = JSON.stringify({ name: randomUUID() });
+      expect(await converse(app.url, head(line, expecting(body)), body)).toMatch(
+        /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*vx_live_/,
+      );
+    }
+  });
+
+  test("a call without a valid key is answered without its body, on a connection that ends", async () => {
+    for (const line of ["POST /v1/keys", "POST /v1/nothing", "POST /vx.v1.KeyService/CreateKey"]) {
+      const { text, closedByServer } = await talk(app.url, head(line, expecting("{}"), `${key.secret}x`));
+      expect(text).toMatch(/^HTTP\/1\.1 401 /);
+      expect(text).toMatch(/\r\nconnection: close\r\n/i);
+      expect(text).not.toContain("100 Continue");
+      expect(closedByServer).toBe(true);
+    }
+  });
+
+  test.each([
+    ["a body that is too large", "POST /v1/keys", ["content-length: 99999999"], 413],
+    ["an address that takes no body", "GET /v1/me", ["content-length: 2"], 400],
+    ["no address", "POST /v1/nothing", ["content-length: 2"], 404],
+    ["another method", "POST /v1/me", ["content-length: 2"], 405],
+  ])("%s is refused without being asked for", async (_name, line, headers, status) => {
+    const { text, closedByServer } = await talk(app.url, head(line, ["expect: 100-continue", ...headers]));
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(closedByServer).toBe(true);
+  });
+
+  test("a connection goes on after a body that was asked for", async () => {
+    const body = '{"name":"x"}';
+    const call = head("POST /v1/keys", expecting(body)) + body;
+    const last = head("GET /v1/me", ["connection: close"]);
+    const { text } = await talk(app.url, call + call + last);
+    expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
+      "100",
+      "200",
+      "100",
+      "200",
+      "200",
+    ]);
+  });
+
+  test("another expectation is overlooked", async () => {
+    const { text } = await talk(app.url, head("GET /v1/me", ["expect: miracles", "connection: close"]));
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
+describe("Expect: 100-continue over HTTP/2", () => {
+  test("a call that is let in is asked for its body, then answered", async () => {
+    expect(await expectOverHttp2(key.secret)).toEqual(["100", "200"]);
+  });
+
+  test("a call without a valid key is answered without its body", async () => {
+    expect(await expectOverHttp2(`${key.secret}x`)).toEqual(["401"]);
+  });
+});
+
+describe("answers before the body is complete", () => {
+  test.each([
+    ["keep-alive", 401, () => `${key.secret}x`],
+    ["close", 401, () => `${key.secret}x`],
+    ["close", 413, () => key.secret],
+  ])("a caller with %s who goes on sending can read the %i", async (connection, status, secret) => {
+    const bytes = status === 413 ? 64 * 1024 * 1024 : 8 * 1024 * 1024;
+    const headers = [`connection: ${connection}`, `content-length: ${bytes}`];
+    const { text, error } = await sendSlowly(app.url, head("POST /v1/generate", headers, secret()), bytes);
+    expect(error).toBe(undefined);
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"request_id"`));
+  });
+
+  test.each(https)("a caller over $name whose body never comes can read the 401", async ({ send }) => {
+    const headers = { "content-type": "application/json", "content-length": "1000", ...bearer("x") };
+    expect((await send(app.url, { path: "/v1/generate", headers, withoutBody: true })).status).toBe(401);
+  });
+});
+
+describe("calls that are taken back before their body is complete", () => {
+  test("an HTTP/2 stream that is reset does not run with what came", async () => {
+    const { id } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    const session = connect(app.url);
+    const headers = { ":method": "POST", ":path": `/v1/keys/${id}:revoke`, ...bearer(key.secret) };
+    const stream = session.request(headers);
+    stream.on("error", () => undefined);
+    // The gate has let the call in when the next one is answered; only then is it taken back.
+    await new Promise((resolve) => stream.once("ready", resolve));
+    await answered(session, key.secret);
+    stream.close(8);
+    await new Promise((resolve) => stream.once("close", resolve));
+    const key2 = await answered(session, key.secret, `/v1/keys/${id}`);
+    expect(key2).toContain('"state":"active"');
+    session.destroy();
+  });
+});
+
+/** Sends the head, the body only when it is asked for, and returns all that came back. */
+async function converse(url: string, request: string, body: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connectTcp(Number(port), hostname);
+  let text = "";
+  try {
+    return await new Promise((resolve, reject) => {
+      socket.on("error", reject);
+      socket.on("close", () => reject(new Error(text)));
+      socket.on("data", (chunk: Buffer) => {
+        text += chunk.toString("latin1");
+        if (text === CONTINUE) socket.write(body);
+        else if (text.endsWith("}")) resolve(text);
+      });
+      socket.write(request);
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Reads while it sends, piece by piece, to the end of the announced body. */
+function sendSlowly(url: string, request: string, bytes: number): Promise<{ text: string; error?: string }> {
+  const { hostname, port } = new URL(url);
+  const socket = connectTcp(Number(port), hostname);
+  const piece = Buffer.alloc(64 * 1024, " ");
+  let text = "";
+  let left = bytes;
+  return new Promise((resolve) => {
+    const send = () => {
+      while (left > 0 && socket.writable) {
+        left -= piece.length;
+        if (!socket.write(piece)) return;
+      }
+    };
+    socket.on("drain", () => setImmediate(send));
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (/\r\n\r\n[\s\S]*\}$/.test(text)) {
+        resolve({ text });
+        socket.destroy();
+      }
+    });
+    socket.on("error", (error) => resolve({ text, error: error.message }));
+    socket.on("close", () => resolve({ text }));
+    socket.write(request);
+    send();
+  });
+}
+
+function expectOverHttp2(secret: string): Promise<string[]> {
+  const session = connect(app.url);
+  const seen: string[] = [];
+  return new Promise<string[]>((resolve, reject) => {
+    session.on("error", reject);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/v1/keys",
+      expect: "100-continue",
+      "content-type": "application/json",
+      ...bearer(secret),
+    });
+    stream.on("continue", () => {
+      seen.push("100");
+      stream.end('{"name":"x"}');
+    });
+    stream.on("response", (headers) => {
+      seen.push(String(headers[":status"]));
+      stream.resume();
+      if (!stream.writableEnded) stream.end();
+    });
+    stream.on("end", () => resolve(seen));
+    stream.on("error", reject);
+  }).finally(() => session.destroy());
+}
+
+function answered(session: ReturnType<typeof connect>, secret: string, path = "/v1/me"): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ":path": path, ...bearer(secret) });
+    let text = "";
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    stream.on("end", () => resolve(text));
+    stream.on("error", reject);
+  });
+}
