@@ -19,9 +19,9 @@ const hello = said("hello");
 
 // Spec 4: each edge is accepted, one beyond is a 400 that names the field.
 describe.each(https)("over $name", ({ send }) => {
-  const generate = (fields: object, escape = false) => {
+  const generate = (fields: object, escaped = false) => {
     const text = JSON.stringify({ model: "m", messages: [hello], ...fields });
-    const body = escape
+    const body = escaped
       ? text.replaceAll(/[\ud800-\udfff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`)
       : text;
     return send(app.url, { path: "/v1/generate", headers: { ...JSON_BODY, ...bearer(key.secret) }, body });
