@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import type { Message } from "@bufbuild/protobuf";
+import { CallerGone } from "./body.ts";
+import { isGone } from "./gone.ts";
 import type { Writer } from "./writer.ts";
 
 /** An answer that can be written piece by piece, whichever HTTP it is. */
 export type EventSink = {
-  readonly destroyed: boolean;
   write(text: string): boolean;
   end(): unknown;
   once(event: "close" | "drain", listener: () => void): unknown;
@@ -33,12 +34,13 @@ export async function sendEvents(
   const keepAlive = setInterval(() => sink.write(": keep-alive\n\n"), options.keepAliveMs);
   try {
     for (let next = first; next.done !== true; next = await messages.next()) {
-      if (sink.destroyed) return;
+      if (isGone(sink)) throw new CallerGone();
       if (!sink.write(`data: ${options.write(next.value)}\n\n`)) await drained(sink);
       keepAlive.refresh();
     }
     sink.write("data: [DONE]\n\n");
   } catch (error) {
+    if (isGone(sink)) throw new CallerGone();
     sink.write(`data: ${options.errorJson(error)}\n\n`);
     throw error;
   } finally {
@@ -50,7 +52,7 @@ export async function sendEvents(
 
 /** Until there is room again, or nobody left to write to. */
 async function drained(sink: EventSink): Promise<void> {
-  if (sink.destroyed) return;
+  if (isGone(sink)) return;
   const waiting = new AbortController();
   const emitter = sink as unknown as NodeJS.EventEmitter;
   try {

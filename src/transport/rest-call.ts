@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Call } from "../gate/call.ts";
 import type { Policy } from "../policy/policy.ts";
+import { isGone } from "../rest/gone.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
 
@@ -45,10 +46,11 @@ export class RestCall implements Call {
       const aborted = new AbortController();
       this.#aborted = aborted;
       const leave = () => {
-        if (!this.#response.writableFinished)
+        // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
+        if (!this.#response.writableEnded)
           aborted.abort(new ConnectError("the caller went away", Code.Canceled));
       };
-      if (this.#response.destroyed) leave();
+      if (isGone(this.#response)) leave();
       else this.#response.once("close", leave);
     }
     return this.#aborted.signal;

@@ -1,0 +1,96 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
+import { jsonOf } from "./answers.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const DATA = 0;
+const HEADERS = 1;
+const RST_STREAM = 3;
+const SETTINGS = 4;
+const END_STREAM = 1;
+const END_HEADERS = 4;
+const CANCEL = Buffer.from([0, 0, 0, 8]);
+
+// Client libraries end the body before they reset; a caller that breaks off does not. So: frames by hand.
+test.each([
+  ["at once", ""],
+  ["after half of its body", "{"],
+  ["after what could be all of its body", "{}"],
+])("an HTTP/2 call that is reset %s does not run", async (_name, body) => {
+  const { id } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+  const revoke = { ":method": "POST", ":path": `/v1/keys/${id}:revoke`, "content-type": "application/json" };
+  const me = { ":method": "GET", ":path": "/v1/me" };
+  const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
+  let seen = Buffer.alloc(0);
+  const answerOf = (stream: number) =>
+    new Promise<void>((resolve, reject) => {
+      const read = (chunk: Buffer) => {
+        seen = Buffer.concat([seen, chunk]);
+        if (!framesOf(seen).some((one) => one.type === HEADERS && one.stream === stream)) return;
+        socket.off("data", read);
+        resolve();
+      };
+      socket.on("data", read).on("error", reject);
+    });
+  socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  socket.write(frame(SETTINGS, 0, 0, Buffer.alloc(0)));
+  socket.write(frame(HEADERS, END_HEADERS, 1, headers(revoke)));
+  if (body === "") socket.write(frame(RST_STREAM, 0, 1, CANCEL));
+  else socket.write(frame(DATA, 0, 1, Buffer.from(body)));
+  // Gate and body of the first call are through when a later call is answered.
+  for (const stream of [3, 5]) {
+    const answered = answerOf(stream);
+    socket.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, headers(me)));
+    await answered;
+    if (stream === 3 && body !== "") socket.write(frame(RST_STREAM, 0, 1, CANCEL));
+  }
+  socket.destroy();
+  const found = await sendHttp1(app.url, {
+    method: "GET",
+    path: `/v1/keys/${id}`,
+    headers: bearer(key.secret),
+  });
+  expect(jsonOf(found).api_key).toMatchObject({ id, state: "active" });
+});
+
+function headers(fields: Record<string, string>): Buffer {
+  const all = { ":scheme": "http", ":authority": "vx", ...fields, ...bearer(key.secret) };
+  // HPACK: literal fields without indexing, names and values as they are.
+  const text = (value: string) => {
+    const bytes = Buffer.from(value);
+    return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  };
+  const sorted = Object.entries(all).sort(
+    ([a], [b]) => Number(b.startsWith(":")) - Number(a.startsWith(":")),
+  );
+  return Buffer.concat(sorted.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
+}
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+function framesOf(bytes: Buffer): { type: number; stream: number }[] {
+  const frames = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+    frames.push({ type: bytes.readUInt8(at + 3), stream: bytes.readUInt32BE(at + 5) });
+  }
+  return frames;
+}
