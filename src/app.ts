@@ -40,31 +40,31 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
   const prepared = await prepareDatabase(config, say);
   const closers: (() => Promise<void>)[] = [() => prepared.stop()];
+  const listeners: Listener[] = [];
+  let workers: Workers | undefined;
   const stop = async () => {
     for (const close of closers.splice(0).reverse()) await close();
   };
   try {
     const parts = createParts(config, log, prepared.address, prepared.role, prepared);
     closers.push(() => parts.close());
+    closers.push(async () => {
+      await Promise.all([parts.drain(listeners), workers?.stop()]);
+    });
     const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
 
-    let workers: Workers | undefined;
     let publicAddress: AddressInfo;
     if (config.workers === 1) {
-      const server = createPublicServer({ ...parts, config, log });
-      closers.push(() => parts.drain(server));
-      publicAddress = await open(server, config.host);
+      publicAddress = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
     } else {
       workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
-      closers.push(() => (workers as Workers).stop());
       publicAddress = workers.address;
     }
 
-    const readMetrics = () =>
-      workers ? workers.readMetrics(parts.metrics.registry) : parts.metrics.registry.metrics();
+    const { registry } = parts.metrics;
+    const readMetrics = () => workers?.readMetrics(registry) ?? registry.metrics();
     const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
-    closers.push(() => parts.drain(operator));
-    const adminAddress = await open(operator, config.adminHost);
+    const adminAddress = await open(operator, config.adminHost, listeners);
 
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
     if (demoKey !== undefined) say(demoText(demoKey, url));
@@ -82,10 +82,10 @@ export async function startWorker(
   database: { address: DatabaseAddress; role: string },
 ) {
   const parts = createParts(config, log, database.address, database.role, undefined);
-  const server = createPublicServer({ ...parts, config, log });
-  const address = await open(server, config.host);
+  const listeners: Listener[] = [];
+  const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
   const stop = async () => {
-    await parts.drain(server);
+    await parts.drain(listeners);
     await parts.close();
   };
   return { address, registry: parts.metrics.registry, stop };
@@ -128,6 +128,7 @@ function createParts(
   monitor.start(async () => {
     await prepared?.revive();
   });
+  const drainStarted = new AbortController();
   const shutdown = new AbortController();
   let draining = false;
   const readiness = {
@@ -141,12 +142,14 @@ function createParts(
     admitter,
     metrics,
     readiness,
-    shutdown: shutdown.signal,
-    drain: async (listener: Listener) => {
+    drainSignal: drainStarted.signal,
+    shutdownSignal: shutdown.signal,
+    drain: async (listeners: readonly Listener[]) => {
       draining = true;
       monitor.announce();
-      await listener.close(DRAIN_MS);
-      shutdown.abort(shutdownReason());
+      drainStarted.abort(shutdownReason());
+      const cutCalls = () => shutdown.abort(shutdownReason());
+      await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cutCalls)));
     },
     close: async () => {
       monitor.stop();
@@ -155,9 +158,11 @@ function createParts(
   };
 }
 
-async function open(listener: Listener, host: string): Promise<AddressInfo> {
+async function open(listener: Listener, host: string, opened: Listener[]): Promise<AddressInfo> {
   try {
-    return await listener.open();
+    const address = await listener.open();
+    opened.push(listener);
+    return address;
   } catch (error) {
     const { code, message, port } = error as NodeJS.ErrnoException & { port?: number };
     throw new StartError(

@@ -34,7 +34,9 @@ export type OperatorServerOptions = {
   readonly metrics: Metrics;
   /** The text of /metrics, over all workers. */
   readonly readMetrics: () => Promise<string>;
-  readonly shutdown: AbortSignal;
+  /** Aborted when a drain begins, and when its time is over. */
+  readonly drainSignal: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 };
 
 /** The listener of the operator API and the metrics, ready to be opened. */
@@ -47,7 +49,8 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     gate: operatorGate(isOperator, config.maxBodyBytes),
     interceptors,
     maxBodyBytes: config.maxBodyBytes,
-    shutdownSignal: options.shutdown,
+    shutdownSignal: options.shutdownSignal,
+    drainSignal: options.drainSignal,
     routes: (router) => bindService(router, AdminService, adminService(deps)),
     openRoutes: (router) => {
       bindHealth(

@@ -50,7 +50,9 @@ export type PublicServerOptions = {
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly shutdown: AbortSignal;
+  /** Aborted when a drain begins, and when its time is over. */
+  readonly drainSignal: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 };
 
 /** The listener of the developer API, ready to be opened. */
@@ -70,7 +72,8 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     gate,
     interceptors,
     maxBodyBytes: config.maxBodyBytes,
-    shutdownSignal: options.shutdown,
+    shutdownSignal: options.shutdownSignal,
+    drainSignal: options.drainSignal,
     routes: (router) => {
       bindService(router, MeService, methods.me);
       bindService(router, KeyService, methods.keys);

@@ -10,9 +10,14 @@ export function isWellKnown(desc: DescMessage): boolean {
   return WRAPPERS.has(desc.typeName) || OTHERS.has(desc.typeName);
 }
 
+/** DoubleValue and its like, whose JSON form is that of the value in them. */
+export function isWrapper(desc: DescMessage): boolean {
+  return WRAPPERS.has(desc.typeName);
+}
+
 /** A field of a wrapper type that holds the bare value; only lists, maps and oneofs hold the message. */
 export function holdsBareValue(field: DescField): boolean {
-  return field.fieldKind === "message" && !field.oneof && WRAPPERS.has(field.message.typeName);
+  return field.fieldKind === "message" && !field.oneof && isWrapper(field.message);
 }
 
 /** A Struct is held as the plain object it stands for, everywhere but inside google.protobuf.Value. */

@@ -8,10 +8,13 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { holdsBareValue, holdsPlainObject, isWellKnown } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */
 export type Writer = (message: Message) => string;
+
+const { IMPLICIT } = FeatureSet_FieldPresence;
 
 type ValueWriter = (value: unknown) => string;
 
@@ -35,7 +38,12 @@ export function writerOf(desc: DescMessage): Writer {
 function messageWriter(desc: DescMessage): Writer {
   const plain = desc.fields
     .filter((field) => !field.oneof)
-    .map((field) => ({ field, name: label(field), write: fieldWriter(field) }));
+    .map((field) => ({
+      field,
+      name: label(field),
+      write: fieldWriter(field),
+      own: hasInheritedDefault(field),
+    }));
   const oneofs = desc.oneofs.map((oneof) => ({
     oneof,
     members: new Map(
@@ -45,7 +53,10 @@ function messageWriter(desc: DescMessage): Writer {
   return (message) => {
     const fields = message as unknown as Record<string, unknown>;
     const parts: string[] = [];
-    for (const { field, name, write } of plain) parts.push(name + write(fields[field.localName]));
+    for (const { field, name, write, own } of plain) {
+      const absent = own && !Object.hasOwn(fields, field.localName);
+      parts.push(name + write(absent ? undefined : fields[field.localName]));
+    }
     for (const { oneof, members } of oneofs) {
       // Only the member that is set is present: the others would say something else.
       const { case: set, value } = fields[oneof.localName] as { case: string | undefined; value?: unknown };
@@ -54,6 +65,11 @@ function messageWriter(desc: DescMessage): Writer {
     }
     return `{${parts.join(",")}}`;
   };
+}
+
+/** Messages of proto2 show the defaults of absent fields through their prototype. */
+function hasInheritedDefault(field: DescField): boolean {
+  return (field.fieldKind === "scalar" || field.fieldKind === "enum") && field.presence !== IMPLICIT;
 }
 
 function fieldWriter(field: DescField): ValueWriter {

@@ -84,7 +84,7 @@ function readApplied(sql: Sql): Promise<Applied[]> {
 /** The owner may; a login that only acts as the server's role may not. */
 async function mayReadMigrations(sql: Sql): Promise<boolean> {
   const [row] = await sql`SELECT has_table_privilege('vx.migrations', 'SELECT') AS allowed`;
-  return row?.["allowed"] === true;
+  return row?.allowed === true;
 }
 
 async function prepare(sql: Sql): Promise<void> {

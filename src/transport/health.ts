@@ -30,13 +30,13 @@ export function bindHealth(router: ConnectRouter, services: readonly string[], r
         return;
       }
       let told: Status | undefined;
-      while (!context.signal.aborted) {
+      for (;;) {
         if (told !== status()) {
           told = status();
           yield { status: told };
-        } else {
-          await nextChange(readiness, context.signal);
         }
+        if (context.signal.aborted) return;
+        await nextChange(readiness, context.signal);
       }
     },
   });
@@ -51,6 +51,7 @@ function nextChange(readiness: Readiness, signal: AbortSignal): Promise<void> {
     };
     const unwatch = readiness.watch(done);
     signal.addEventListener("abort", done);
+    if (signal.aborted) done();
   });
 }
 

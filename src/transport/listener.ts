@@ -84,8 +84,8 @@ export class Listener {
     return this.#server.address() as AddressInfo;
   }
 
-  /** Takes no new calls, lets running ones finish for at most graceMs, then ends every connection. */
-  async close(graceMs: number): Promise<void> {
+  /** Takes no new calls, lets running ones finish for at most graceMs, cuts those, then ends every connection. */
+  async close(graceMs: number, cutCalls: () => void = () => undefined): Promise<void> {
     this.#draining = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#http1.closeIdleConnections();
@@ -97,6 +97,7 @@ export class Listener {
       });
       clearTimeout(timer);
     }
+    cutCalls();
     await this.#endConnections();
     await closed;
     this.#http1.close();

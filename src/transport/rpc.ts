@@ -34,7 +34,10 @@ export type RpcOptions = {
   readonly gate: Gate;
   readonly interceptors: Interceptor[];
   readonly maxBodyBytes: number;
+  /** Ends the calls that outlast a drain. */
   readonly shutdownSignal: AbortSignal;
+  /** Ends what would otherwise hold a drain up: whoever watches the health. */
+  readonly drainSignal: AbortSignal;
 };
 
 /** A probe or a look at the services needs few bytes. */
@@ -51,7 +54,11 @@ export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
     requestGate: (context) => passGate(gate, callOf(context.values)),
   });
   options.routes(gated);
-  const open = createConnectRouter({ acceptCompression, readMaxBytes: OPEN_BODY_BYTES, shutdownSignal });
+  const open = createConnectRouter({
+    acceptCompression,
+    readMaxBytes: OPEN_BODY_BYTES,
+    shutdownSignal: options.drainSignal,
+  });
   options.openRoutes(open);
   const routes = new Map<string, RpcRoute>();
   for (const handler of gated.handlers) {

@@ -66,6 +66,21 @@ test("who watches the health is told that it ends", async () => {
   await stopped;
 });
 
+test("who keeps watching does not hold the stop up", async () => {
+  const app = await startTestApp();
+  const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));
+  const told: Status[] = [];
+  const watched = (async () => {
+    for await (const { status } of health.watch({})) told.push(status);
+  })();
+  await vi.waitFor(() => expect(told).toEqual([Status.SERVING]));
+  const startedAt = performance.now();
+  await app.stop();
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  await watched.catch(() => undefined);
+  expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]);
+});
+
 async function running(adminUrl: string): Promise<number> {
   const answer = await fetch(`${adminUrl}/metrics`, { headers: bearer("operator-token-of-the-tests") });
   return Number(/^vx_running_calls (\d+)$/m.exec(await answer.text())?.[1]);

@@ -77,6 +77,7 @@ describe("the start is refused for a method that", () => {
         interceptors: [],
         maxBodyBytes: 1_024,
         shutdownSignal: new AbortController().signal,
+        drainSignal: new AbortController().signal,
       });
     expect(serve).toThrow(PolicyError);
     expect(serve).toThrow("/vx.v1.MeService/GetMe is served but has no policy");

@@ -1,0 +1,292 @@
+import { type ClientRequest, request as httpRequest } from "node:http";
+import { type ClientHttp2Stream, connect } from "node:http2";
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { DomainError } from "../../src/domain/errors.ts";
+import type { Call } from "../../src/gate/call.ts";
+import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+import { testFile } from "./descriptors.ts";
+import { type Mounted, mount } from "./mount.ts";
+
+type Ask = { readonly kind: string; readonly stream: boolean };
+
+const file = testFile(
+  {
+    Inner: ["bool stream"],
+    Ask: ["string kind", "bool stream", "Inner inner", "repeated Inner list"],
+    Reply: ["string text", "int64 number"],
+  },
+  {
+    Say: { input: "Ask", output: "Reply", http: { pattern: { case: "post", value: "/v1/say" }, body: "*" } },
+    StreamSay: {
+      input: "Ask",
+      output: "Reply",
+      streams: true,
+      http: { pattern: { case: "post", value: "/v1/say" }, body: "*" },
+      selectedBy: "stream",
+    },
+    Watch: {
+      input: "Ask",
+      output: "Reply",
+      streams: true,
+      http: { pattern: { case: "get", value: "/v1/watch" } },
+    },
+  },
+);
+
+const PIECE = "x".repeat(100_000);
+let mounted: Mounted;
+/** What became of the generator of the last call. */
+let produced = 0;
+let finished: "no" | "ended" | "aborted" = "no";
+let release: () => void = () => undefined;
+
+async function* pieces({ kind }: Ask, call: Call) {
+  finished = "no";
+  const { signal } = call;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+    signal.addEventListener("abort", () => resolve());
+  });
+  try {
+    if (kind === "fails first") throw new DomainError("insufficient_balance");
+    if (kind === "breaks first") throw new Error("a secret");
+    if (kind === "nothing") return;
+    yield { text: "a\n\ndata: b\r\n", number: 9_007_199_254_740_993n };
+    if (kind === "fails later") throw new DomainError("unavailable", { message: "gone" });
+    if (kind === "breaks later") throw new Error("a secret");
+    if (kind === "waits") await released;
+    while (kind === "endless" && !signal.aborted) {
+      produced++;
+      yield { text: PIECE };
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    yield { text: "end" };
+  } finally {
+    finished = signal.aborted ? "aborted" : "ended";
+  }
+}
+
+beforeAll(async () => {
+  mounted = await mount(file, {
+    methods: { say: ({ kind }: Ask) => ({ text: `unary ${kind}` }), streamSay: pieces, watch: pieces },
+    keepAliveMs: 20,
+  });
+});
+afterAll(() => mounted.stop());
+afterEach(() => {
+  mounted.ended.splice(0);
+  produced = 0;
+});
+
+const FIRST = 'data: {"text":"a\\n\\ndata: b\\r\\n","number":9007199254740993}\n\n';
+const END = 'data: {"text":"end","number":0}\n\n';
+const DONE = "data: [DONE]\n\n";
+
+describe.each(https)("over $name", ({ name, send }) => {
+  const say = (body: object | string, headers: Record<string, string> = {}) =>
+    send(mounted.url, {
+      path: "/v1/say",
+      headers: { ...JSON_BODY, ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+
+  test("messages come as server-sent events, then [DONE]", async () => {
+    const answer = await say({ stream: true });
+    expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+    });
+    expect(answer.body.toString()).toBe(FIRST + END + DONE);
+    expect(mounted.ended).toEqual([{ rpc: "test.v1.TestService/StreamSay", code: 0, failure: undefined }]);
+    expect(finished).toBe("ended");
+  });
+
+  test("a stream without messages is [DONE] alone", async () => {
+    expect((await say({ stream: true, kind: "nothing" })).body.toString()).toBe(DONE);
+  });
+
+  test("a streaming method of its own takes its parameters from the query", async () => {
+    const answer = await send(mounted.url, { method: "GET", path: "/v1/watch?kind=x&inner.stream=true" });
+    expect(answer.body.toString()).toBe(FIRST + END + DONE);
+  });
+
+  test("a stream is not compressed", async () => {
+    const answer = await say({ stream: true }, { "accept-encoding": "gzip, br" });
+    expect(answer.headers["content-encoding"]).toBe(undefined);
+    expect(answer.body.toString()).toBe(FIRST + END + DONE);
+  });
+
+  test.each([
+    '{"stream":true}',
+    ' { "kind" : "x" , "stream" : true } ',
+    '{"str\\u0065am":true}',
+    '{"inner":{"stream":false},"stream":true}',
+    '{"list":[{"stream":true},{}],"stream":true}',
+  ])("%s asks for the stream", async (body) => {
+    expect((await say(body)).headers["content-type"]).toBe("text/event-stream");
+  });
+
+  test.each([
+    "",
+    "{}",
+    '{"stream":false}',
+    '{"stream":null}',
+    '{"kind":"true"}',
+    '{"kind":"\\"stream\\":true"}',
+    '{"inner":{"stream":true}}',
+    '{"list":[{"stream":true}]}',
+    '{"stream":false,"inner":{"stream":true}}',
+    '{"inner":{"stream":true},"stream":false}',
+  ])("%s does not", async (body) => {
+    expect(jsonOf(await say(body)).text).toMatch(/^unary /);
+  });
+
+  test.each([
+    ['{"stream":"true"}', "stream"],
+    ['{"stream":1}', "stream"],
+    ['{"stream":[true]}', "stream"],
+    ['{"stream":true,"nothing":1}', "nothing"],
+    ['{"stream":true,"inner":{"streams":true}}', "inner.streams"],
+  ])("%s is an ordinary 400", async (body, field) => {
+    expectError(await say(body), "invalid_argument", field);
+  });
+
+  test.each(['{"stream":true,"stream":true}', '{"stream":true', '{"stream":true}}', '[{"stream":true}]'])(
+    "%s is an ordinary 400 without a field",
+    async (body) => {
+      expectError(await say(body), "invalid_argument");
+    },
+  );
+
+  test("a failure before the first event is an ordinary error", async () => {
+    expectError(await say({ stream: true, kind: "fails first" }), "insufficient_balance");
+    expect(mounted.ended[0]?.failure).toBeInstanceOf(DomainError);
+    const broken = await say({ stream: true, kind: "breaks first" });
+    expectError(broken, "internal");
+    expect(broken.body.toString()).not.toContain("secret");
+  });
+
+  test.each([
+    ["fails later", "unavailable", "gone"],
+    ["breaks later", "internal", "request id"],
+  ])("a stream that %s ends with an error event and no [DONE]", async (kind, code, text) => {
+    const answer = await say({ stream: true, kind }, { "x-request-id": "r1" });
+    expect(answer.status).toBe(200);
+    const [first, event, ...more] = answer.body.toString().split(/(?<=\n\n)/);
+    expect(first).toBe(FIRST);
+    expect(more).toEqual([]);
+    const { error } = JSON.parse(event?.replace(/^data: /, "") ?? "") as { error: Record<string, unknown> };
+    expect(error).toMatchObject({ code, request_id: "r1" });
+    expect(error.message).toContain(text);
+    expect(answer.body.toString()).not.toContain("secret");
+    expect(mounted.ended[0]?.failure).toBeInstanceOf(Error);
+  });
+
+  test("while nothing is to tell, comments keep the connection alive", async () => {
+    const stream = open(name, "waits");
+    await vi.waitFor(() => expect(stream.text()).toMatch(/^data: [^\n]*\n\n(: keep-alive\n\n){3}/));
+    release();
+    await stream.ended;
+    expect(stream.text().replaceAll(": keep-alive\n\n", "")).toBe(FIRST + END + DONE);
+  });
+
+  test.each(["waits", "endless"])("a caller who leaves a stream that %s ends it", async (kind) => {
+    const stream = open(name, kind);
+    await vi.waitFor(() => expect(stream.text()).toContain(FIRST));
+    stream.leave();
+    await vi.waitFor(() => expect(mounted.ended.map(({ code }) => code)).toEqual([Code.Canceled]));
+    expect(finished).toBe("aborted");
+  });
+
+  test("a caller who does not read is not produced for, and gets all once it reads", async () => {
+    const stream = open(name, "endless");
+    stream.pause();
+    // Sockets and windows take some; then production stands still.
+    let before = -1;
+    await vi.waitFor(
+      () => {
+        const stands = produced > 0 && produced === before;
+        before = produced;
+        expect(stands).toBe(true);
+      },
+      { interval: 100, timeout: 5_000 },
+    );
+    expect(produced * PIECE.length).toBeLessThan(24_000_000);
+    stream.resume();
+    await vi.waitFor(() => expect(produced).toBeGreaterThan(before + 50));
+    stream.leave();
+    await vi.waitFor(() => expect(mounted.ended).toHaveLength(1));
+    expect(finished).toBe("aborted");
+  });
+
+  test("a caller who leaves while it does not read ends the stream", async () => {
+    const stream = open(name, "endless");
+    stream.pause();
+    await vi.waitFor(() => expect(produced).toBeGreaterThan(0));
+    stream.leave();
+    await vi.waitFor(() => expect(mounted.ended.map(({ code }) => code)).toEqual([Code.Canceled]));
+    expect(finished).toBe("aborted");
+  });
+});
+
+type OpenStream = {
+  text(): string;
+  readonly ended: Promise<void>;
+  pause(): void;
+  resume(): void;
+  leave(): void;
+};
+
+/** A stream that is read, or not, as it comes. */
+function open(http: string, kind: string): OpenStream {
+  const body = JSON.stringify({ stream: true, kind });
+  const chunks: Buffer[] = [];
+  const text = () => Buffer.concat(chunks).toString();
+  if (http === "HTTP/2") {
+    const session = connect(mounted.url);
+    const stream: ClientHttp2Stream = session.request({
+      ":method": "POST",
+      ":path": "/v1/say",
+      ...JSON_BODY,
+    });
+    stream.on("error", () => undefined);
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.end(body);
+    const ended = new Promise<void>((resolve) => stream.once("close", () => resolve()));
+    void ended.then(() => session.destroy());
+    return {
+      text,
+      ended,
+      pause: () => stream.pause(),
+      resume: () => stream.resume(),
+      leave: () => stream.close(8),
+    };
+  }
+  let paused = false;
+  const call: ClientRequest = httpRequest(`${mounted.url}/v1/say`, {
+    method: "POST",
+    headers: { ...JSON_BODY, "content-length": body.length },
+    agent: false,
+  });
+  call.on("error", () => undefined);
+  const ended = new Promise<void>((resolve) => call.once("close", () => resolve()));
+  let resume = () => undefined as unknown;
+  call.on("response", (response) => {
+    response.on("error", () => undefined);
+    response.on("data", (chunk: Buffer) => chunks.push(chunk));
+    if (paused) response.pause();
+    resume = () => response.resume();
+  });
+  call.end(body);
+  return {
+    text,
+    ended,
+    pause: () => {
+      paused = true;
+    },
+    resume: () => resume(),
+    leave: () => call.destroy(),
+  };
+}

@@ -1,0 +1,79 @@
+import { type DescField, type DescMessage, type JsonValue, type Message, ScalarType, toJson } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isWrapper } from "../../src/rest/well-known.ts";
+import { writerOf } from "../../src/rest/writer.ts";
+import { anyMessage } from "./any-message.ts";
+import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
+import { messageTypes, testTypes } from "./messages.ts";
+
+const INT64 = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
+
+describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
+  test("is printed as canonical ProtoJSON, but for 64-bit integers and absent fields", () => {
+    fc.assert(
+      fc.property(anyMessage(desc), (message) => {
+        const printed = parseExact(writerOf(desc)(message));
+        const canonical = toJson(desc, message, { alwaysEmitImplicit: true, useProtoFieldName: true });
+        expect(printed).toEqual(expected(desc, message, canonical));
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+/** Canonical ProtoJSON as REST has it: digits for int64, null for what is absent and in no oneof. */
+function expected(desc: DescMessage, message: Message, canonical: JsonValue): ExactJson {
+  if (/^google\.protobuf\.U?Int64Value$/.test(desc.typeName)) return new Digits(canonical as string);
+  if (hasOwnJson(desc)) return exact(canonical);
+  const object = canonical as Record<string, JsonValue>;
+  const result: Record<string, ExactJson> = {};
+  for (const field of desc.fields) {
+    const value = Object.hasOwn(object, field.name) ? object[field.name] : undefined;
+    if (value === undefined) {
+      if (field.oneof) continue;
+      define(result, field.name, null);
+    } else {
+      define(result, field.name, expectedField(field, reflect(desc, message).get(field), value));
+    }
+  }
+  return result;
+}
+
+function expectedField(field: DescField, value: unknown, canonical: JsonValue): ExactJson {
+  if (field.fieldKind === "list") {
+    const items = [...(value as Iterable<unknown>)];
+    return (canonical as JsonValue[]).map((item, i) => expectedElement(field, items[i], item));
+  }
+  if (field.fieldKind === "map") {
+    const result: Record<string, ExactJson> = {};
+    for (const [key, item] of value as Iterable<[unknown, unknown]>) {
+      define(result, String(key), expectedElement(field, item, (canonical as Record<string, JsonValue>)[String(key)] as JsonValue));
+    }
+    return result;
+  }
+  return expectedElement(field, value, canonical);
+}
+
+function expectedElement(field: DescField, value: unknown, canonical: JsonValue): ExactJson {
+  if (field.message) return expected(field.message, (value as { message: Message }).message, canonical);
+  if (field.scalar !== undefined && INT64.has(field.scalar)) return new Digits(canonical as string);
+  return exact(canonical);
+}
+
+/** Scalars and what has a JSON form of its own; JSON.stringify would lose the sign of zero. */
+function exact(value: JsonValue): ExactJson {
+  return Object.is(value, -0) ? new Digits("-0") : parseExact(JSON.stringify(value));
+}
+
+function hasOwnJson(desc: DescMessage): boolean {
+  return (
+    /^google\.protobuf\.(Timestamp|Duration|FieldMask|Struct|Value|ListValue|Any)$/.test(desc.typeName) ||
+    isWrapper(desc)
+  );
+}
+
+function define(object: Record<string, ExactJson>, name: string, value: ExactJson): void {
+  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
