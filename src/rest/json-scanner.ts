@@ -93,7 +93,7 @@ export class JsonScanner {
     this.#at += word.length;
   }
 
-  /** Steps over a value and returns it as it is written. */
+  /** Steps over a value as strictly as if it were read, and returns it as it is written. */
   raw(): string {
     this.#skipSpace();
     const start = this.#at;
@@ -102,12 +102,25 @@ export class JsonScanner {
   }
 
   skip(): void {
+    this.#skip(() => this.string());
+  }
+
+  /** Steps over a value that will be read once more: does not look into its strings. */
+  glance(): void {
+    this.#skip(() => this.#quoted());
+  }
+
+  #skip(string: () => void): void {
     const kind = this.peek();
-    if (kind === "object") this.object(() => this.skip());
-    else if (kind === "array") this.array(() => this.skip());
-    else if (kind === "string") this.#quoted();
-    else if (kind === "number") this.number();
+    if (kind === "object") this.object(() => this.#skip(string));
+    else if (kind === "array") this.array(() => this.#skip(string));
+    else if (kind === "string") string();
+    else if (kind === "number") this.#finite();
     else this.literal(kind);
+  }
+
+  #finite(): void {
+    if (!Number.isFinite(Number(this.number()))) throw this.#fail("a number is too large");
   }
 
   end(): void {

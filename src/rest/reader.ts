@@ -11,7 +11,7 @@ import {
 import type { JsonScanner } from "./json-scanner.ts";
 import { invalid, RestProblem } from "./problem.ts";
 import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
-import { holdsBareValue, holdsPlainObject, isWellKnown } from "./well-known.ts";
+import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
 export type Reader = (scanner: JsonScanner, path: string) => Message;
@@ -123,8 +123,9 @@ export class Readers {
       expect(scanner, "object", path);
       scanner.object((name) => {
         const where = shortened(`${path}["${name}"]`);
-        const key = guarded(where, () => parseScalar(field.mapKey, name));
-        Object.defineProperty(map, String(key), {
+        const key = String(guarded(where, () => parseScalar(field.mapKey, name)));
+        if (Object.hasOwn(map, key)) throw invalid(where, "stands twice, in two forms");
+        Object.defineProperty(map, key, {
           value: value(scanner, where),
           enumerable: true,
           configurable: true,
@@ -183,6 +184,10 @@ function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unkno
 
 /** Timestamps and the like are small and have rules of their own: left to the library, in its own words. */
 function wellKnownReader(desc: DescMessage): Reader {
+  if (isWrapper(desc)) {
+    const type = desc.fields[0]?.scalar as ScalarType;
+    return (scanner, path) => create(desc, { value: readScalar(scanner, path, type) } as never);
+  }
   return (scanner, path) => {
     const raw = scanner.raw();
     return guarded(path, () => fromJson(desc, JSON.parse(raw) as JsonValue)) as Message;

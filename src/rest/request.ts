@@ -62,7 +62,7 @@ function isTrue(text: string, field: DescField): boolean {
   let found = false;
   scanner.object((name) => {
     if ((name === field.name || name === field.jsonName) && scanner.peek() === "true") found = true;
-    scanner.skip();
+    scanner.glance();
   });
   return found;
 }

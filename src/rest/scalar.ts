@@ -4,7 +4,8 @@ import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
 export type ScalarParser = (text: string) => unknown;
 
 const INTEGER = /^-?\d{1,20}$/;
-const DECIMAL = /^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+// No digit can be taken by two parts of it: text of any length is refused in one pass.
+const DECIMAL = /^-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 const RANGES: Partial<Record<ScalarType, readonly [min: bigint, max: bigint]>> = {
   [ScalarType.INT32]: [-(2n ** 31n), 2n ** 31n - 1n],

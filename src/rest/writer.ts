@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { holdsBareValue, holdsPlainObject, isWellKnown } from "./well-known.ts";
+import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */
 export type Writer = (message: Message) => string;
@@ -135,8 +135,9 @@ function orNull(write: ValueWriter): ValueWriter {
 }
 
 function wellKnownWriter(desc: DescMessage): Writer {
-  if (desc.name === "Int64Value" || desc.name === "UInt64Value") {
-    return (message) => String((message as unknown as { value: bigint }).value);
+  if (isWrapper(desc)) {
+    const write = scalarWriter(desc.fields[0]?.scalar as ScalarType);
+    return (message) => write((message as unknown as { value: unknown }).value);
   }
   return (message) => JSON.stringify(toJson(desc, message));
 }

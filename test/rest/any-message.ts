@@ -63,7 +63,7 @@ const WELL_KNOWN: Record<string, Arbitrary<Record<string, Value>>> = {
 export function anyMessage(desc: DescMessage, depth = 3): Arbitrary<Message> {
   const known = WELL_KNOWN[desc.typeName];
   if (known) return known.map((init) => create(desc, init as never));
-  if (desc.typeName === "google.protobuf.Value") return json.map((value) => valueOf(desc, value));
+  if (desc.typeName === "google.protobuf.Value") return json.map((value) => asValue(desc, value));
   const entries: Record<string, Arbitrary<Value>> = {};
   for (const member of desc.members) {
     if (member.kind === "field") {
@@ -74,18 +74,26 @@ export function anyMessage(desc: DescMessage, depth = 3): Arbitrary<Message> {
         const value = anyField(field, depth);
         return value ? [value.map((one) => ({ case: field.localName, value: one }))] : [];
       });
-      entries[member.localName] = fc.oneof(fc.constant({ case: undefined }), ...(cases as Arbitrary<object>[]));
+      entries[member.localName] = fc.oneof(
+        fc.constant({ case: undefined }),
+        ...(cases as Arbitrary<object>[]),
+      );
     }
   }
   return fc.record(entries).map((init) => {
     const message = create(desc);
-    for (const [name, value] of Object.entries(init)) if (value !== undefined) Object.assign(message, { [name]: value });
+    for (const [name, value] of Object.entries(init))
+      if (value !== undefined) Object.assign(message, { [name]: value });
     return message;
   });
 }
 
 function canBeAbsent(field: DescField): boolean {
-  return field.presence === FeatureSet_FieldPresence.EXPLICIT && field.fieldKind !== "list" && field.fieldKind !== "map";
+  return (
+    field.presence === FeatureSet_FieldPresence.EXPLICIT &&
+    field.fieldKind !== "list" &&
+    field.fieldKind !== "map"
+  );
 }
 
 function maybe(value: Arbitrary<Value>): Arbitrary<Value> {
@@ -105,7 +113,8 @@ function anyField(field: DescField, depth: number): Arbitrary<Value> | undefined
     }
     case "message":
       // Outside oneofs a wrapper is held as the value in it.
-      if (!field.oneof && isWrapper(field.message)) return SCALARS[field.message.fields[0]?.scalar as ScalarType];
+      if (!field.oneof && isWrapper(field.message))
+        return SCALARS[field.message.fields[0]?.scalar as ScalarType];
       return anyElement(field, depth);
     default:
       return anyElement(field, depth);
@@ -119,7 +128,9 @@ function anyElement(field: DescField, depth: number): Arbitrary<Value> | undefin
   }
   if (field.enum) {
     const numbers = fc.constantFrom(...field.enum.values.map(({ number }) => number));
-    return field.enum.open && field.enum.typeName !== "google.protobuf.NullValue" ? fc.oneof(numbers, int32) : numbers;
+    return field.enum.open && field.enum.typeName !== "google.protobuf.NullValue"
+      ? fc.oneof(numbers, int32)
+      : numbers;
   }
   return SCALARS[field.scalar as ScalarType];
 }
@@ -134,19 +145,20 @@ function anyObject(field: DescField): Arbitrary<Value> {
 function structOf(desc: DescMessage, fields: Record<string, unknown>): Message {
   const value = desc.fields[0]?.message as DescMessage;
   return create(desc, {
-    fields: toMap(Object.entries(fields).map(([name, one]) => [name, valueOf(value, one)])),
+    fields: toMap(Object.entries(fields).map(([name, one]) => [name, asValue(value, one)])),
   } as never);
 }
 
-function valueOf(desc: DescMessage, value: unknown): Message {
+function asValue(desc: DescMessage, value: unknown): Message {
   const kind = (name: string, one: unknown) => create(desc, { kind: { case: name, value: one } } as never);
-  const typeOf = (name: string) => desc.fields.find((field) => field.localName === name)?.message as DescMessage;
+  const typeOf = (name: string) =>
+    desc.fields.find((field) => field.localName === name)?.message as DescMessage;
   if (value === null) return kind("nullValue", 0);
   if (typeof value === "string") return kind("stringValue", value);
   if (typeof value === "number") return kind("numberValue", value);
   if (typeof value === "boolean") return kind("boolValue", value);
   if (Array.isArray(value)) {
-    const list = create(typeOf("listValue"), { values: value.map((one) => valueOf(desc, one)) } as never);
+    const list = create(typeOf("listValue"), { values: value.map((one) => asValue(desc, one)) } as never);
     return kind("listValue", list);
   }
   return kind("structValue", structOf(typeOf("structValue"), value as Record<string, unknown>));

@@ -116,7 +116,13 @@ function toMessage(name: string, specs: readonly string[], names: ReadonlySet<st
       );
     if (!words?.groups) throw new Error(`no field: ${spec}`);
     const { oneof, label, key, value, type, field: fieldName } = words.groups;
-    const field: Record<string, unknown> = { name: fieldName, number: i + 1, label: OPTIONAL };
+    const field: Record<string, unknown> = {
+      name: fieldName,
+      // protoc always says it.
+      jsonName: pascal(`.${fieldName}`).slice(1),
+      number: i + 1,
+      label: OPTIONAL,
+    };
     if (key !== undefined && value !== undefined) {
       const entry = `${pascal(fieldName as string)}Entry`;
       message.nestedType.push(
@@ -164,7 +170,7 @@ function typeName(name: string, names: ReadonlySet<string>): string {
 }
 
 function pascal(name: string): string {
-  return name.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return name.replaceAll(/(?:^|_+)(\w|$)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function existing<Value>(value: Value | undefined): Value {

@@ -10,7 +10,9 @@ import { file_vx_v1_model } from "../../gen/vx/v1/model_pb.js";
 import { testFile } from "./descriptors.ts";
 
 const SCALARS =
-  "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes".split(" ");
+  "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes".split(
+    " ",
+  );
 const KEYS = SCALARS.filter((name) => !/double|float|bytes/.test(name));
 const WELL_KNOWN =
   "Timestamp Duration FieldMask Empty Struct Value ListValue DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue"
@@ -30,8 +32,17 @@ export const everything = testFile({
     ...KEYS.map((type) => `map<${type},string> keyed_by_${type}`),
     ...values.map((type) => `map<string,${type}> map_of_${type.split(".").at(-1)?.toLowerCase()}`),
   ],
-  Choice: [...values.map((type) => `choice: ${named("one", type)}`), "choice: google.protobuf.NullValue nothing"],
-  Names: ["string snake_case", "string camelCase", "string _leading", "string with_1_digit", "string __proto__"],
+  Choice: [
+    ...values.map((type) => `choice: ${named("one", type)}`),
+    "choice: google.protobuf.NullValue nothing",
+  ],
+  Names: [
+    "string snake_case",
+    "string camelCase",
+    "string _leading",
+    "string with_1_digit",
+    "string __proto__",
+  ],
 });
 
 /** Every message type the product prints or reads, the well-known ones, and those of this test. */

@@ -1,4 +1,11 @@
-import { type DescField, type DescMessage, type JsonValue, type Message, ScalarType, toJson } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  type Message,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -8,7 +15,13 @@ import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";
 
-const INT64 = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
+const INT64 = new Set([
+  ScalarType.INT64,
+  ScalarType.UINT64,
+  ScalarType.SINT64,
+  ScalarType.FIXED64,
+  ScalarType.SFIXED64,
+]);
 
 describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
   test("is printed as canonical ProtoJSON, but for 64-bit integers and absent fields", () => {
@@ -49,7 +62,11 @@ function expectedField(field: DescField, value: unknown, canonical: JsonValue): 
   if (field.fieldKind === "map") {
     const result: Record<string, ExactJson> = {};
     for (const [key, item] of value as Iterable<[unknown, unknown]>) {
-      define(result, String(key), expectedElement(field, item, (canonical as Record<string, JsonValue>)[String(key)] as JsonValue));
+      define(
+        result,
+        String(key),
+        expectedElement(field, item, (canonical as Record<string, JsonValue>)[String(key)] as JsonValue),
+      );
     }
     return result;
   }
