@@ -3,12 +3,13 @@ import { http as httpOption } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { selected_by as selectedByOption } from "../../gen/vx/options/v1/options_pb.js";
 import { findFieldPath } from "./field-path.ts";
+import { isParameter } from "./parameters.ts";
 import { parseTemplate, type Template } from "./template.ts";
 
 /** One way to call a method over REST, as its google.api.http says. */
 export type HttpBinding = {
   readonly method: DescMethod;
-  /** GET, POST, … or what `custom` names. */
+  /** GET, POST, … or what `custom` names; "*" there is every verb. */
   readonly verb: string;
   readonly path: string;
   readonly template: Template;
@@ -27,11 +28,14 @@ export class HttpRuleError extends Error {}
 export function httpBindings(method: DescMethod): HttpBinding[] {
   if (!hasOption(method, httpOption)) return [];
   const rule = getOption(method, httpOption);
+  for (const { additionalBindings } of rule.additionalBindings) {
+    if (additionalBindings.length > 0)
+      throw new HttpRuleError(`${nameOf(method)}: an additional binding has additional bindings`);
+  }
   return [rule, ...rule.additionalBindings].map((one) => toBinding(method, one));
 }
 
 function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
-  const name = `${method.parent.typeName}.${method.name}`;
   try {
     const { verb, path } = patternOf(rule);
     const template = parseTemplate(path);
@@ -39,6 +43,7 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
       const field = findFieldPath(method.input, fieldPath).at(-1);
       if (field?.fieldKind === "list" || field?.fieldKind === "map")
         throw new HttpRuleError(`${fieldPath} is repeated`);
+      if (field && !isParameter(field)) throw new HttpRuleError(`${fieldPath} has no form in a path`);
     }
     return {
       method,
@@ -46,11 +51,11 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
       path,
       template,
       body: rule.body === "" ? undefined : rule.body === "*" ? "*" : findField(method, rule.body, "input"),
-      responseBody: rule.responseBody === "" ? undefined : findField(method, rule.responseBody, "output"),
+      responseBody: rule.responseBody === "" ? undefined : responseBody(method, rule.responseBody),
       selectedBy: selectedBy(method),
     };
   } catch (error) {
-    throw new HttpRuleError(`${name}: ${(error as Error).message}`);
+    throw new HttpRuleError(`${nameOf(method)}: ${(error as Error).message}`);
   }
 }
 
@@ -70,6 +75,18 @@ function findField(method: DescMethod, name: string, side: "input" | "output"): 
   const field = method[side].fields.find((candidate) => candidate.name === name);
   if (!field) throw new HttpRuleError(`${method[side].typeName} has no field "${name}"`);
   return field;
+}
+
+/** Only message fields can be the whole answer: JSON at the top is an object. */
+function responseBody(method: DescMethod, name: string): DescField {
+  const field = findField(method, name, "output");
+  if (field.fieldKind !== "message" || field.oneof)
+    throw new HttpRuleError(`response_body "${name}" is no message field of its own`);
+  return field;
+}
+
+function nameOf(method: DescMethod): string {
+  return `${method.parent.typeName}.${method.name}`;
 }
 
 function selectedBy(method: DescMethod): DescField | undefined {

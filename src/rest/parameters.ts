@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, fromJson, type Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescOneof, fromJson, type Message } from "@bufbuild/protobuf";
 import { findFieldPath } from "./field-path.ts";
 import type { HttpBinding } from "./http-rule.ts";
 import { invalid, RestProblem } from "./problem.ts";
@@ -61,19 +61,28 @@ function setField(
   for (const step of path.slice(0, -1)) inside = enter(step, inside, name);
   const value = parse(field, text, name);
   if (field.fieldKind === "list") (inside[field.localName] as unknown[]).push(value);
-  else if (field.oneof) inside[field.oneof.localName] = { case: field.localName, value };
+  else if (field.oneof) setMember(field, field.oneof, inside, value, name);
   else inside[field.localName] = value;
+}
+
+function setMember(field: DescField, oneof: DescOneof, inside: Fields, value: unknown, name: string): void {
+  checkMember(field, oneof, inside, name);
+  inside[oneof.localName] = { case: field.localName, value };
+}
+
+/** Which field of a oneof is set; another one excludes this one. */
+function checkMember(field: DescField, oneof: DescOneof, inside: Fields, name: string): string | undefined {
+  const { case: set } = inside[oneof.localName] as { case: string | undefined };
+  if (set !== undefined && set !== field.localName) throw invalid(shown(name), "excludes another parameter");
+  return set;
 }
 
 /** The message that a field on the way holds, made if it is not there yet. */
 function enter(field: DescField, inside: Fields, name: string): Fields {
   const desc = field.message as DescMessage;
   if (field.oneof) {
-    const oneof = inside[field.oneof.localName] as { case: string | undefined; value?: Fields };
-    if (oneof.case !== undefined && oneof.case !== field.localName)
-      throw invalid(shown(name), "excludes another parameter");
-    if (oneof.case === undefined)
-      inside[field.oneof.localName] = { case: field.localName, value: createOf(desc) };
+    const set = checkMember(field, field.oneof, inside, name);
+    if (set === undefined) inside[field.oneof.localName] = { case: field.localName, value: createOf(desc) };
     return (inside[field.oneof.localName] as { value: Fields }).value;
   }
   inside[field.localName] ??= createOf(desc);
@@ -85,14 +94,18 @@ function createOf(desc: DescMessage): Fields {
 }
 
 function parse(field: DescField, text: string, name: string): unknown {
+  if (!isParameter(field)) throw invalid(shown(name), "cannot be given in an address");
   try {
     const scalar = scalarParser(holdsBareValue(field) ? (field.message?.fields[0] as DescField) : field);
-    if (scalar) return scalar(text);
-    if (field.message && isWellKnown(field.message)) return fromJson(field.message, text);
+    return scalar ? scalar(text) : fromJson(field.message as DescMessage, text);
   } catch (error) {
     throw invalid(shown(name), (error as Error).message);
   }
-  throw invalid(shown(name), "cannot be given in an address");
+}
+
+/** Whether a text can stand for the field: maps and messages without such a form cannot be written in an address. */
+export function isParameter(field: DescField): boolean {
+  return field.fieldKind !== "map" && (field.message === undefined || isWellKnown(field.message));
 }
 
 function decodeVariable(variable: Variable, segments: readonly string[]): string {

@@ -1,4 +1,4 @@
-import type { DescField, DescMethod, DescService, Message } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import { type HttpBinding, httpBindings } from "./http-rule.ts";
 import { type Reader, Readers, type UnknownFields } from "./reader.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
@@ -63,11 +63,12 @@ function toEndpoint(binding: HttpBinding, readers: Readers): Endpoint {
   };
 }
 
-/** Only message fields can be the whole answer: JSON at the top is an object. */
 function fieldWriter(field: DescField): Writer {
-  if (field.fieldKind !== "message") throw new Error(`response_body "${field.name}" is no message`);
-  const write = writerOf(field.message);
-  return (message) => write((message as unknown as Record<string, Message>)[field.localName] as Message);
+  const write = writerOf(field.message as DescMessage);
+  return (message) => {
+    const value = (message as unknown as Record<string, Message | undefined>)[field.localName];
+    return value ? write(value) : "null";
+  };
 }
 
 function nameOf({ method }: Endpoint): string {

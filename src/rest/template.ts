@@ -61,7 +61,9 @@ export function parseTemplate(text: string): Template {
       else {
         const literal = takeUntil(/[/:{}*=]/);
         if (!LITERAL.test(literal)) throw fail("has no segment");
-        segments.push({ kind: "literal", text: decodeURIComponent(literal) });
+        const text = decoded(literal);
+        if (text === undefined) throw fail("has no UTF-8");
+        segments.push({ kind: "literal", text });
       }
     } while (take("/"));
   };
@@ -87,4 +89,12 @@ export function parseTemplate(text: string): Template {
   }
   if (parser.rest !== "") throw fail("has something left over");
   return { segments, variables, verb };
+}
+
+function decoded(literal: string): string | undefined {
+  try {
+    return decodeURIComponent(literal);
+  } catch {
+    return undefined;
+  }
 }

@@ -68,7 +68,8 @@ function walk<Route>(
   verb: string,
 ): ReadonlyMap<string, Route> | undefined {
   const segment = segments[at];
-  if (segment === undefined) return node.routes.get(verb);
+  // "**" takes no segment, too.
+  if (segment === undefined) return node.routes.get(verb) ?? node.rest?.routes.get(verb);
   const literal = node.literals.get(decodeLiteral(segment));
   const found = literal && walk(literal, segments, at + 1, verb);
   if (found) return found;

@@ -104,10 +104,11 @@ type Match = {
 function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Match {
   const match = trie.find(path);
   if (!match) return { route: undefined, allowed: [], segments: [] };
-  const route = match.routes.get(verb) ?? (verb === "HEAD" ? match.routes.get("GET") : undefined);
+  const { routes } = match;
+  const route = routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*");
   if (route) return { route, allowed: [], segments: match.segments };
-  const allowed = [...match.routes.keys()];
-  if (match.routes.has("GET")) allowed.push("HEAD");
+  const allowed = [...routes.keys()];
+  if (routes.has("GET")) allowed.push("HEAD");
   return { route, allowed, segments: match.segments };
 }
 

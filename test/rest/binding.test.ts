@@ -1,0 +1,291 @@
+import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
+import { HttpRuleError, httpBindings } from "../../src/rest/http-rule.ts";
+import { restRoutes } from "../../src/rest/routes.ts";
+import { DuplicateRouteError } from "../../src/rest/trie.ts";
+import { sendHttp1 } from "../support/raw.ts";
+import { expectError, JSON_BODY, jsonOf } from "./answers.ts";
+import { testFile } from "./descriptors.ts";
+import { type Mounted, mount } from "./mount.ts";
+
+type Rule = HttpRule;
+
+const rule = (init: MessageInitShape<typeof HttpRuleSchema>): Rule => create(HttpRuleSchema, init);
+const get = (value: string) => rule({ pattern: { case: "get", value } });
+const post = (value: string, body: string) => rule({ pattern: { case: "post", value }, body });
+const custom = (kind: string, path: string) => rule({ pattern: { case: "custom", value: { kind, path } } });
+
+const MESSAGES = {
+  Sub: ["string name", "int32 number", "Sub sub"],
+  Ask: [
+    "string name",
+    "Sub sub",
+    "int64 big",
+    "optional bool flag",
+    "repeated string tags",
+    "repeated Color colors",
+    "repeated int64 numbers",
+    "Color color",
+    "double ratio",
+    "bytes blob",
+    "google.protobuf.Timestamp at",
+    "google.protobuf.Duration within",
+    "google.protobuf.FieldMask mask",
+    "google.protobuf.Int64Value wrapped",
+    "google.protobuf.StringValue maybe_text",
+    "choice: string left",
+    "choice: int32 right",
+    "choice: Sub middle",
+    "map<string,int32> counts",
+    "repeated Sub subs",
+    "google.protobuf.Struct anything",
+    "string two_words",
+  ],
+};
+
+const file = testFile(
+  { ...MESSAGES, Answer: ["string rpc", "Ask asked", "choice: Ask chosen"] },
+  {
+    Get: { input: "Ask", output: "Answer", http: get("/v1/get/{name}") },
+    Deep: {
+      input: "Ask",
+      output: "Answer",
+      http: {
+        ...get("/v1/deep/{sub.sub.name=shelves/*/books/*}"),
+        additionalBindings: [get("/v1/rest/{sub.name=**}:dig")],
+      },
+    },
+    Put: {
+      input: "Ask",
+      output: "Answer",
+      http: {
+        pattern: { case: "put", value: "/v1/put/{name}" },
+        body: "sub",
+        additionalBindings: [
+          { pattern: { case: "patch", value: "/v1/put/{sub.name}" }, body: "*" },
+          { pattern: { case: "post", value: "/v1/list" }, body: "subs" },
+          { pattern: { case: "post", value: "/v1/count" }, body: "counts" },
+          { pattern: { case: "post", value: "/v1/text" }, body: "two_words" },
+        ],
+      },
+    },
+    Whole: { input: "Ask", output: "Answer", http: { ...post("/v1/whole", "*"), responseBody: "asked" } },
+    Copy: { input: "Ask", output: "Answer", http: custom("COPY", "/v1/get/{name}") },
+    Any: { input: "Ask", output: "Answer", http: custom("*", "/v1/any") },
+  },
+);
+
+let mounted: Mounted;
+
+beforeAll(async () => {
+  const echo = (rpc: string) => (asked: { name: string }) =>
+    asked.name === "nobody" ? { rpc } : { rpc, asked };
+  mounted = await mount(file, {
+    methods: Object.fromEntries(file.service.methods.map(({ name, localName }) => [localName, echo(name)])),
+  });
+});
+afterAll(() => mounted.stop());
+
+const send = (method: string, path: string, body?: string) =>
+  sendHttp1(mounted.url, { method, path, ...(body === undefined ? {} : { headers: JSON_BODY, body }) });
+
+async function asked(path: string): Promise<Record<string, unknown>> {
+  return jsonOf(await send("GET", path)).asked as Record<string, unknown>;
+}
+
+describe("parameters in the path", () => {
+  test.each([
+    ["/v1/get/x", { name: "x" }],
+    ["/v1/get/a%2Fb%20c+d", { name: "a/b c+d" }],
+    ["/v1/get/%F0%9F%98%80", { name: "😀" }],
+    ["/v1/deep/shelves/1/books/2", { sub: { sub: { name: "shelves/1/books/2" } } }],
+    ["/v1/deep/shelves/a%2Fb/books/%41", { sub: { sub: { name: "shelves/a%2Fb/books/A" } } }],
+    ["/v1/rest/a/b/c:dig", { sub: { name: "a/b/c" } }],
+    ["/v1/rest/a%2fb:c:dig", { sub: { name: "a%2fb:c" } }],
+    ["/v1/rest:dig", { sub: { name: "" } }],
+  ])("%s", async (path, expected) => {
+    expect(await asked(path)).toMatchObject(expected);
+  });
+
+  test.each(["/v1/deep/shelves/1/books", "/v1/deep/shelves//books/2", "/v1/rest/a/b", "/v1/get", "/v1/get/"])(
+    "%s does not fit",
+    async (path) => {
+      expectError(await send("GET", path), "not_found");
+    },
+  );
+});
+
+describe("parameters in the query", () => {
+  test.each([
+    ["sub.name=a&sub.number=5", { sub: { name: "a", number: 5 } }],
+    ["sub.sub.sub.number=-1", { sub: { sub: { sub: { number: -1 } } } }],
+    ["two_words=a", { two_words: "a" }],
+    ["twoWords=a+b%2Bc", { two_words: "a b+c" }],
+    ["flag=false", { flag: false }],
+    ["", { flag: null, tags: [], sub: null }],
+    ["tags=a&tags=b&tags=", { tags: ["a", "b", ""] }],
+    ["colors=COLOR_RED&colors=2", { colors: ["COLOR_RED", "COLOR_BLUE"] }],
+    ["color=COLOR_BLUE", { color: "COLOR_BLUE" }],
+    ["ratio=1.5e-3", { ratio: 0.0015 }],
+    ["ratio=-Infinity", { ratio: "-Infinity" }],
+    ["blob=-_-_", { blob: "+/+/" }],
+    ["at=2026-01-02T03:04:05.5Z", { at: "2026-01-02T03:04:05.500Z" }],
+    ["within=1.5s", { within: "1.500s" }],
+    ["mask=a,bC.d", { mask: "a,bC.d" }],
+    ["wrapped=0", { wrapped: 0 }],
+    ["maybe_text=", { maybe_text: "" }],
+    ["left=", { left: "" }],
+    ["right=7", { right: 7 }],
+    ["middle.name=x&middle.number=1", { middle: { name: "x", number: 1 } }],
+  ])("?%s", async (query, expected) => {
+    expect(await asked(`/v1/get/x?${query}`)).toMatchObject(expected);
+  });
+
+  test("64-bit integers keep every digit", async () => {
+    const answer = await send(
+      "GET",
+      "/v1/get/x?big=-9223372036854775808&numbers=9007199254740993&wrapped=9007199254740995",
+    );
+    const text = answer.body.toString();
+    expect(text).toContain('"big":-9223372036854775808');
+    expect(text).toContain('"numbers":[9007199254740993]');
+    expect(text).toContain('"wrapped":9007199254740995');
+  });
+
+  test.each([
+    ["name=y", "name", /given by the path/],
+    ["sub=x", "sub", /cannot be given/],
+    ["subs=x", "subs", /cannot be given/],
+    ["subs.name=x", "subs.name", /not a parameter/],
+    ["counts=x", "counts", /cannot be given/],
+    ["counts.a=1", "counts.a", /not a parameter/],
+    ["anything=x", "anything", /./],
+    ["sub.nothing=x", "sub.nothing", /not a parameter/],
+    ["sub.=x", "sub.", /not a parameter/],
+    ["big=9223372036854775808", "big", /from -9223372036854775808/],
+    ["flag=1", "flag", /true or false/],
+    ["color=GREEN", "color", /COLOR_RED/],
+    ["at=now", "at", /./],
+    ["within=soon", "within", /./],
+    ["left=a&right=1", "right", /excludes/],
+    ["left=a&middle.name=1", "middle.name", /excludes/],
+    ["middle.name=1&left=a", "left", /excludes/],
+    ["left=a&left=b", "left", /more than once/],
+    ["wrapped=1&wrapped=1", "wrapped", /more than once/],
+  ])("?%s is refused", async (query, field, message) => {
+    expect(expectError(await send("GET", `/v1/get/x?${query}`), "invalid_argument", field).message).toMatch(
+      message,
+    );
+  });
+});
+
+describe("bodies", () => {
+  test("a field of the request as the body, the rest in path and query", async () => {
+    const answer = await send("PUT", "/v1/put/x?big=5&tags=a", '{"name":"inner","number":2}');
+    expect(jsonOf(answer).asked).toMatchObject({
+      name: "x",
+      big: 5,
+      tags: ["a"],
+      sub: { name: "inner", number: 2 },
+    });
+  });
+
+  test("what is the body cannot be given in the query", async () => {
+    expectError(await send("PUT", "/v1/put/x?sub.name=y", "{}"), "invalid_argument", "sub.name");
+  });
+
+  test("a wrong field is named from the request down", async () => {
+    expectError(await send("PUT", "/v1/put/x", '{"number":"y"}'), "invalid_argument", "sub.number");
+    expectError(await send("PUT", "/v1/put/x", '{"sub":{"other":1}}'), "invalid_argument", "sub.sub.other");
+    expectError(await send("POST", "/v1/list", '[{},{"other":1}]'), "invalid_argument", "subs[1].other");
+    expectError(await send("POST", "/v1/count", '{"a":"b"}'), "invalid_argument", 'counts["a"]');
+    expectError(await send("PUT", "/v1/put/x", "[]"), "invalid_argument", "sub");
+  });
+
+  test("lists, maps and texts can be the body", async () => {
+    expect(jsonOf(await send("POST", "/v1/list", '[{"name":"a"},{}]')).asked).toMatchObject({
+      subs: [{ name: "a" }, { name: "" }],
+    });
+    expect(jsonOf(await send("POST", "/v1/count", '{"a":1,"__proto__":2}')).asked).toHaveProperty(
+      "counts.a",
+      1,
+    );
+    expect(jsonOf(await send("POST", "/v1/text", '"x"')).asked).toMatchObject({ two_words: "x" });
+  });
+
+  test("the path wins over the body", async () => {
+    const answer = await send("PATCH", "/v1/put/path", '{"sub":{"name":"body","number":3}}');
+    expect(jsonOf(answer).asked).toMatchObject({ sub: { name: "path", number: 3 } });
+  });
+
+  test("a field of the answer is the whole answer", async () => {
+    expect(jsonOf(await send("POST", "/v1/whole", '{"name":"x"}')).name).toBe("x");
+    expect((await send("POST", "/v1/whole", '{"name":"nobody"}')).body.toString()).toBe("null");
+  });
+});
+
+describe("custom verbs", () => {
+  test("a verb of its own", async () => {
+    const { rpc, status } = { ...(jsonOf(await send("COPY", "/v1/get/x")) as { rpc: string }), status: 0 };
+    expect({ rpc, status }).toEqual({ rpc: "Copy", status: 0 });
+    expect((await send("MOVE", "/v1/get/x")).headers.allow).toBe("GET, COPY, HEAD");
+  });
+
+  test("* takes every verb", async () => {
+    for (const verb of ["GET", "DELETE", "PROPFIND"])
+      expect(jsonOf(await send(verb, "/v1/any")).rpc).toBe("Any");
+    expect((await send("HEAD", "/v1/any")).status).toBe(200);
+  });
+});
+
+describe("a rule that cannot be served stops the start, and names the method:", () => {
+  const bindings = (http: Rule) =>
+    httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
+
+  test.each<[string, Rule, RegExp]>([
+    ["no path", rule({}), /names no path/],
+    ["a wrong template", get("/v1/{"), /template/],
+    ["an unknown field in the path", get("/v1/{nothing}"), /no field "nothing"/],
+    ["an unknown field below", get("/v1/{sub.nothing}"), /no field "sub.nothing"/],
+    ["a list in the path", get("/v1/{tags}"), /tags is repeated/],
+    ["a field of a list in the path", get("/v1/{subs.name}"), /no field/],
+    ["a message in the path", get("/v1/{sub}"), /sub/],
+    ["an unknown body", post("/v1/x", "nothing"), /no field "nothing"/],
+    ["an unknown response body", { ...get("/v1/x"), responseBody: "nothing" }, /no field "nothing"/],
+    ["a response body that is no message", { ...get("/v1/x"), responseBody: "name" }, /name/],
+    ["a wrong additional binding", { ...get("/v1/x"), additionalBindings: [get("/v1/{x}")] }, /no field "x"/],
+    [
+      "a binding in an additional binding",
+      { ...get("/v1/x"), additionalBindings: [{ ...get("/v1/y"), additionalBindings: [get("/v1/z")] }] },
+      /additional/,
+    ],
+  ])("%s", (_name, wrong, message) => {
+    expect(() => bindings(wrong)).toThrow(HttpRuleError);
+    expect(() => bindings(wrong)).toThrow(message);
+    expect(() => bindings(wrong)).toThrow(/^test\.v1\.TestService\.Do: /);
+  });
+
+  test("a method that nothing selects by such a field", () => {
+    const method: DescMethod = testFile(MESSAGES, {
+      Do: { input: "Ask", output: "Ask", http: post("/v1/x", "*"), selectedBy: "nothing" },
+    }).method("Do");
+    expect(() => httpBindings(method)).toThrow(/no field "nothing"/);
+  });
+
+  test("two methods at one address, by both names", () => {
+    const both = (one: Rule, other: Rule, selectedBy?: string) => {
+      const spec = { input: "Ask", output: "Ask", ...(selectedBy === undefined ? {} : { selectedBy }) };
+      const { service } = testFile(MESSAGES, {
+        One: { ...spec, http: one },
+        Other: { ...spec, http: other },
+      });
+      return () => restRoutes([{ service, unknownFields: "refuse" }]);
+    };
+    const message = "test.v1.TestService.One and test.v1.TestService.Other have the same route";
+    expect(both(get("/v1/x"), get("/v1/x"))).toThrow(new DuplicateRouteError(message));
+    expect(both(get("/v1/{name}"), get("/v1/{two_words}"))).toThrow(new DuplicateRouteError(message));
+    expect(both(post("/v1/x", "*"), post("/v1/x", "*"), "flag")).toThrow(new DuplicateRouteError(message));
+    expect(both(get("/v1/x"), post("/v1/x", "*"))).not.toThrow();
+  });
+});

@@ -1,0 +1,240 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseTemplate, TemplateError } from "../../src/rest/template.ts";
+import { DuplicateRouteError, RouteTrie } from "../../src/rest/trie.ts";
+
+/** The template as it was understood: segments, then each variable with the segments it takes. */
+function understood(text: string) {
+  const { segments, variables, verb } = parseTemplate(text);
+  return {
+    path: segments.map((segment) => (segment.kind === "literal" ? segment.text : segment.kind)).join("/"),
+    ...(variables.length === 0
+      ? {}
+      : { variables: variables.map(({ fieldPath, start, end }) => `${fieldPath} ${start}-${end}`) }),
+    ...(verb === undefined ? {} : { verb }),
+  };
+}
+
+describe("templates", () => {
+  test.each<[string, object]>([
+    ["/v1", { path: "v1" }],
+    ["/v1/a.b~c-d_e", { path: "v1/a.b~c-d_e" }],
+    ["/v1/%C3%A4", { path: "v1/ä" }],
+    ["/v1/*", { path: "v1/*" }],
+    ["/v1/**", { path: "v1/**" }],
+    ["/*/x/*", { path: "*/x/*" }],
+    ["/**", { path: "**" }],
+    ["/v1/{a}", { path: "v1/*", variables: ["a 1-2"] }],
+    ["/v1/{a=*}", { path: "v1/*", variables: ["a 1-2"] }],
+    ["/v1/{a=**}", { path: "v1/**", variables: ["a 1-2"] }],
+    ["/v1/{a.b_c.d=x/*/y}", { path: "v1/x/*/y", variables: ["a.b_c.d 1-4"] }],
+    ["/v1/{a=x/*}/{b=y/**}", { path: "v1/x/*/y/**", variables: ["a 1-3", "b 3-5"] }],
+    ["/v1/{a=x}", { path: "v1/x", variables: ["a 1-2"] }],
+    ["/v1:verb", { path: "v1", verb: "verb" }],
+    ["/v1/{a}:verb", { path: "v1/*", variables: ["a 1-2"], verb: "verb" }],
+    ["/v1/{a=**}:do.it", { path: "v1/**", variables: ["a 1-2"], verb: "do.it" }],
+  ])("%s", (text, expected) => {
+    expect(understood(text)).toEqual(expected);
+  });
+
+  test.each([
+    "",
+    "v1",
+    "/",
+    "//",
+    "/v1/",
+    "/v1//x",
+    "/v1/{",
+    "/v1/{}",
+    "/v1/{a",
+    "/v1/{a=",
+    "/v1/{a=}",
+    "/v1/{a=x/}",
+    "/v1/}",
+    "/v1/{a}}",
+    "/v1/{a}b",
+    "/v1/b{a}",
+    "/v1/{a={b}}",
+    "/v1/{a=x/{b}}",
+    "/v1/{1a}",
+    "/v1/{a.}",
+    "/v1/{.a}",
+    "/v1/{a..b}",
+    "/v1/{a-b}",
+    "/v1/{a}/{a}",
+    "/v1/**/x",
+    "/v1/**/*",
+    "/v1/{a=**}/x",
+    "/v1/{a=**/x}",
+    "/v1/***",
+    "/v1/*x",
+    "/v1/x*",
+    "/v1:",
+    "/v1:a:b",
+    "/v1:a/b",
+    "/v1/x:{a}",
+    "/v1/a b",
+    "/v1/a?b",
+    "/v1/a#b",
+    "/v1/ä",
+    "/v1/%",
+    "/v1/%zz",
+    "/v1/%ff",
+  ])("%j is none", (text) => {
+    expect(() => parseTemplate(text)).toThrow(TemplateError);
+  });
+
+  test("what is wrong is told with the place", () => {
+    expect(() => parseTemplate("/v1/{a=**}/x")).toThrow(
+      'the template "/v1/{a=**}/x" has something after "**"',
+    );
+    expect(() => parseTemplate("/v1/{a}/{a}")).toThrow('names "a" twice');
+  });
+
+  test("any text is a template or a TemplateError", () => {
+    const piece = fc.constantFrom("/", "*", "**", "{", "}", "=", ":", ".", "a", "b.c", "%41", "%", "ä");
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        try {
+          parseTemplate(pieces.join(""));
+        } catch (error) {
+          expect(error).toBeInstanceOf(TemplateError);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
+/** A trie in which each template leads to itself, for GET. */
+function trieOf(...templates: string[]): RouteTrie<string> {
+  const trie = new RouteTrie<string>();
+  for (const text of templates) trie.add(parseTemplate(text), "GET", text, (route) => route);
+  return trie;
+}
+
+describe("the trie", () => {
+  test.each<[string, string | undefined, string[]]>([
+    ["a literal beats *", "/v1/x", ["/v1/*", "/v1/x", "/v1/**"]],
+    ["* beats **", "/v1/*", ["/v1/**", "/v1/*"]],
+    ["** is left", "/v1/**", ["/v1/**", "/v1/*/y"]],
+    ["the order does not matter", "/v1/x", ["/v1/x", "/v1/**", "/v1/*"]],
+  ])("of what fits /v1/x, %s", (_name, found, templates) => {
+    expect(
+      trieOf(...templates)
+        .find("/v1/x")
+        ?.routes.get("GET"),
+    ).toBe(found);
+  });
+
+  test.each<[string, string, string[]]>([
+    ["/v1/a/c", "/v1/*/c", ["/v1/a/b", "/v1/*/c"]],
+    ["/v1/a/b/d", "/v1/*/b/d", ["/v1/a/b/c", "/v1/*/b/d", "/v1/**"]],
+    ["/v1/a/b/e", "/v1/**", ["/v1/a/b/c", "/v1/*/b/d", "/v1/**"]],
+    ["/v1/a/b", "/v1/a/**", ["/v1/*/b", "/v1/a/**"]],
+    ["/v1/a/b:go", "/v1/*/b:go", ["/v1/a/b", "/v1/*/b:go"]],
+    ["/v1/a/x:go", "/v1/a/*", ["/v1/a/*", "/v1/**:stop"]],
+    ["/v1/a/x:stop", "/v1/**:stop", ["/v1/a/*", "/v1/**:stop"]],
+    ["/v1/a", "/v1/a/**", ["/v1/a/**", "/v1/**"]],
+    ["/v1", "/v1/**", ["/v1/**"]],
+  ])("%s goes back from dead ends to %s", (path, found, templates) => {
+    expect(
+      trieOf(...templates)
+        .find(path)
+        ?.routes.get("GET"),
+    ).toBe(found);
+  });
+
+  test.each([
+    ["/v1/", ["/v1", "/v1/*", "/v1/x"]],
+    ["/v1/x/", ["/v1/x", "/v1/*"]],
+    ["/v1//y", ["/v1/*/y"]],
+    ["/v1", ["/v1/*"]],
+    ["/V1", ["/v1"]],
+    ["/v1/x:go", ["/v1/x"]],
+    ["/v1/x", ["/v1/x:go"]],
+    ["/v1/x:", ["/v1/x"]],
+    ["/v1/__proto__", ["/v1/x"]],
+    ["/v1/constructor:toString", ["/v1/x:go"]],
+    ["/", ["/v1"]],
+  ])("%s leads nowhere in %j", (path, templates) => {
+    expect(trieOf(...templates).find(path)).toBe(undefined);
+  });
+
+  test("a literal is compared decoded, a value stays as it came", () => {
+    const trie = trieOf("/v1/%C3%A4/{a}");
+    expect(trie.find("/v1/%c3%a4/x%2Fy")?.segments).toEqual(["v1", "%c3%a4", "x%2Fy"]);
+    expect(trie.find("/v1/%ff/x")).toBe(undefined);
+  });
+
+  test("a verb is taken off the last segment, and only the last colon counts", () => {
+    const trie = trieOf("/v1/{a}:go", "/v1/{a}");
+    expect(trie.find("/v1/x:y:go")?.segments).toEqual(["v1", "x:y"]);
+    expect(trie.find("/v1/x:y")?.routes.get("GET")).toBe("/v1/{a}");
+    expect(trie.find("/v1/:go")?.routes.get("GET")).toBe("/v1/{a}");
+  });
+
+  test("two routes at one place are told by both their names", () => {
+    const trie = trieOf("/v1/{a}/x");
+    const add = (text: string, verb: string) => trie.add(parseTemplate(text), verb, text, (route) => route);
+    expect(() => add("/v1/{b=*}/x", "GET")).toThrow(
+      new DuplicateRouteError("/v1/{a}/x and /v1/{b=*}/x have the same route"),
+    );
+    add("/v1/{b}/x", "POST");
+    add("/v1/{b}/x:go", "GET");
+    expect([...trie.routes()].sort()).toEqual(["/v1/{a}/x", "/v1/{b}/x", "/v1/{b}/x:go"]);
+  });
+
+  test("finds what a search through all templates finds", () => {
+    const segment = fc.constantFrom("a", "b", "*");
+    const template = fc
+      .tuple(
+        fc.array(segment, { minLength: 1, maxLength: 3 }),
+        fc.constantFrom("", "/**"),
+        fc.constantFrom("", ":go"),
+      )
+      .map(([segments, rest, verb]) => `/${segments.join("/")}${rest}${verb}`);
+    const path = fc
+      .tuple(
+        fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 4 }),
+        fc.constantFrom("", ":go"),
+      )
+      .map(([segments, verb]) => `/${segments.join("/")}${verb}`);
+    fc.assert(
+      fc.property(fc.uniqueArray(template, { maxLength: 6 }), path, (templates, wanted) => {
+        const found = trieOf(...templates)
+          .find(wanted)
+          ?.routes.get("GET");
+        expect(found === undefined ? undefined : rank(found)).toBe(best(templates, wanted));
+        if (found !== undefined) expect(fits(found, wanted)).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+/** With a verb before without, then segment by segment a literal before "*" before "**". */
+function best(templates: readonly string[], path: string): string | undefined {
+  return templates
+    .filter((template) => fits(template, path))
+    .map(rank)
+    .sort()
+    .at(0);
+}
+
+function rank(template: string): string {
+  const [path, verb] = template.split(":") as [string, string?];
+  const kinds = path
+    .split("/")
+    .slice(1)
+    .map((segment) => (segment === "**" ? "3" : segment === "*" ? "2" : "1"));
+  return `${verb === undefined ? "2" : "1"}${kinds.join("")}`;
+}
+
+function fits(template: string, path: string): boolean {
+  const [wanted, verb] = template.split(":") as [string, string?];
+  if (verb !== undefined && !path.endsWith(`:${verb}`)) return false;
+  const bare = verb === undefined ? path : path.slice(0, -verb.length - 1);
+  const pattern = wanted.replaceAll("/**", "(/.+)?").replaceAll("/*", "/[^/]+");
+  return new RegExp(`^${pattern}$`).test(bare);
+}
