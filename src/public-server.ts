@@ -24,6 +24,7 @@ import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
+import { SMALL_BODY_BYTES } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { createObserver } from "./transport/observe.ts";
 import { probePages } from "./transport/probes.ts";
@@ -75,7 +76,8 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
     routes: (router) => {
-      bindService(router, MeService, methods.me);
+      // Nothing limits how often it is called, so little may be sent each time, also once it is decompressed.
+      bindService(router, MeService, methods.me, { readMaxBytes: SMALL_BODY_BYTES });
       bindService(router, KeyService, methods.keys);
       bindService(router, LedgerService, methods.ledger);
       bindService(router, GenerateService, {});

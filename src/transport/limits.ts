@@ -22,3 +22,6 @@ export const defaultLimits = {
 } as const;
 
 export type Limits = { readonly [Name in keyof typeof defaultLimits]: number };
+
+/** Room for a request that carries next to nothing. */
+export const SMALL_BODY_BYTES = 65_536;

@@ -16,6 +16,7 @@ import { callKey, callOf } from "../interceptors/call-context.ts";
 import { toConnectError } from "../interceptors/connect-error.ts";
 import { type Policy, PolicyError } from "../policy/policy.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
+import { SMALL_BODY_BYTES } from "./limits.ts";
 import { writeUniversalResponse } from "./rpc-response.ts";
 
 /** An RPC at its path, for gRPC, gRPC-Web and Connect. */
@@ -40,9 +41,6 @@ export type RpcOptions = {
   readonly drainSignal: AbortSignal;
 };
 
-/** A probe or a look at the services needs few bytes. */
-const OPEN_BODY_BYTES = 65_536;
-
 export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
   const { gate, policies, maxBodyBytes, shutdownSignal } = options;
   const acceptCompression = [compressionGzip, compressionBrotli];
@@ -56,7 +54,7 @@ export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
   options.routes(gated);
   const open = createConnectRouter({
     acceptCompression,
-    readMaxBytes: OPEN_BODY_BYTES,
+    readMaxBytes: SMALL_BODY_BYTES,
     shutdownSignal: options.drainSignal,
   });
   options.openRoutes(open);

@@ -1,9 +1,11 @@
 import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, type Caller, protocols } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 
 let app: TestApp;
@@ -149,6 +151,15 @@ describe("bodies", () => {
       /resource_exhausted/,
     );
     expect(text).toContain('"code":"resource_exhausted"');
+  });
+
+  test("a compressed body that grows without end is refused early, where no limit counts the calls", async () => {
+    const bomb = gzipSync(Buffer.alloc(16 * 1024 * 1024, 32));
+    const headers = { "content-type": "application/json", "content-encoding": "gzip", ...bearer(secret) };
+    const { status, body } = await sendHttp1(app.url, { path, headers, body: bomb });
+    expect(status).toBe(429);
+    expect(JSON.parse(body.toString())).toMatchObject({ code: "resource_exhausted" });
+    expect(body.toString()).toContain("65536");
   });
 
   test("an unknown compression is refused and says which are known", async () => {
