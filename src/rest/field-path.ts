@@ -1,4 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { isWellKnown } from "./well-known.ts";
 
 /** The fields that a dotted name leads through: "message.content". Proto and JSON names are both understood. */
 export function findFieldPath(desc: DescMessage, path: string): DescField[] {
@@ -13,4 +14,9 @@ export function findFieldPath(desc: DescMessage, path: string): DescField[] {
     inside = field.fieldKind === "message" ? field.message : undefined;
   }
   return fields;
+}
+
+/** Whether a text can stand for the field: maps and messages without such a form cannot be written in an address. */
+export function isParameter(field: DescField): boolean {
+  return field.fieldKind !== "map" && (field.message === undefined || isWellKnown(field.message));
 }

@@ -2,8 +2,7 @@ import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild
 import { http as httpOption } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { selected_by as selectedByOption } from "../../gen/vx/options/v1/options_pb.js";
-import { findFieldPath } from "./field-path.ts";
-import { isParameter } from "./parameters.ts";
+import { findFieldPath, isParameter } from "./field-path.ts";
 import { parseTemplate, type Template } from "./template.ts";
 
 /** One way to call a method over REST, as its google.api.http says. */

@@ -1,10 +1,10 @@
 import { type DescField, type DescMessage, type DescOneof, fromJson, type Message } from "@bufbuild/protobuf";
-import { findFieldPath } from "./field-path.ts";
+import { findFieldPath, isParameter } from "./field-path.ts";
 import type { HttpBinding } from "./http-rule.ts";
 import { invalid, RestProblem } from "./problem.ts";
 import { scalarParser } from "./scalar.ts";
 import type { Variable } from "./template.ts";
-import { holdsBareValue, isWellKnown } from "./well-known.ts";
+import { holdsBareValue } from "./well-known.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -101,11 +101,6 @@ function parse(field: DescField, text: string, name: string): unknown {
   } catch (error) {
     throw invalid(shown(name), (error as Error).message);
   }
-}
-
-/** Whether a text can stand for the field: maps and messages without such a form cannot be written in an address. */
-export function isParameter(field: DescField): boolean {
-  return field.fieldKind !== "map" && (field.message === undefined || isWellKnown(field.message));
 }
 
 function decodeVariable(variable: Variable, segments: readonly string[]): string {

@@ -1,0 +1,110 @@
+import { developerServices } from "../../src/public-server.ts";
+import type { Random } from "./random.ts";
+
+export type AnyBody = Buffer;
+
+const NAMES = [
+  ...new Set(
+    developerServices.flatMap(({ methods }) =>
+      methods.flatMap(({ input }) => input.fields.map((f) => f.name)),
+    ),
+  ),
+  "role",
+  "content",
+  "maxTokens",
+  "__proto__",
+  "constructor",
+  "toString",
+  "",
+];
+
+/** Texts that parsers of JSON, numbers, moments and Unicode stumble over. */
+const TEXTS = [
+  '""',
+  '"user"',
+  '"vx-sandbox-small"',
+  '"generate"',
+  '"\\ud800"',
+  '"\\udc00\\ud800"',
+  '"\\u0000"',
+  '"\\x"',
+  '"\u0001"',
+  '"\u{1f600}"',
+  '"2099-01-01T00:00:00Z"',
+  '"9999-12-31T23:59:60Z"',
+  "0",
+  "-0",
+  "1",
+  "1.5",
+  "1e400",
+  "-1e-400",
+  "9007199254740993",
+  "99999999999999999999999999",
+  "01",
+  "0x1",
+  "NaN",
+  "Infinity",
+  "true",
+  "false",
+  "null",
+  "tru",
+  "{}",
+  "[]",
+  "[",
+  "{",
+  "]",
+  "}",
+  ",",
+  ":",
+  '"',
+  "\\",
+  "/**/",
+  "\ufeff",
+  "",
+];
+
+const VALID = [
+  '{"model":"vx-sandbox-small","messages":[{"role":"user","content":"hi"}]}',
+  '{"model":"vx-sandbox-small","messages":[{"role":"system","content":""},{"role":"user","content":"\\u00e9"}],"max_tokens":5,"temperature":0.5,"stop":["a"],"stream":true}',
+  '{"name":"fuzz","scopes":["read"],"rate_limit_rpm":5,"expires_at":"2099-01-01T00:00:00Z"}',
+  '{"name":"fuzz"}',
+  "{}",
+];
+
+export function anyBody(random: Random): AnyBody {
+  const kind = random.next();
+  if (kind < 0.2) return Buffer.from(random.pick(VALID));
+  if (kind < 0.5) return mutate(random, Buffer.from(random.pick(VALID)));
+  if (kind < 0.9) return Buffer.from(anyJson(random, 4));
+  if (kind < 0.95) return Buffer.from(random.list(200, () => random.below(256)));
+  if (kind < 0.98)
+    return Buffer.from(
+      random.pick(["[", '{"a":', '{"messages":[', "\\", "9", " ", '"']).repeat(random.below(20_000)),
+    );
+  return Buffer.alloc(0);
+}
+
+function anyJson(random: Random, depth: number): string {
+  const kind = random.next();
+  if (depth === 0 || kind < 0.3) return random.pick(TEXTS);
+  if (kind < 0.5) return `[${random.list(5, () => anyJson(random, depth - 1)).join(",")}]`;
+  return `{${random.list(6, () => `${JSON.stringify(random.pick(NAMES))}:${anyJson(random, depth - 1)}`).join(",")}}`;
+}
+
+/** Some bytes are flipped, left out, doubled, or replaced by something troublesome. */
+export function mutate(random: Random, bytes: Buffer): Buffer {
+  let changed = bytes;
+  for (let i = 1 + random.below(3); i > 0; i--) {
+    const from = random.below(changed.length + 1);
+    const to = Math.min(changed.length, from + random.below(8));
+    const pieces = [
+      () => Buffer.alloc(0),
+      () => Buffer.from(random.pick(TEXTS)),
+      () => Buffer.from([random.below(256)]),
+      () => Buffer.concat([changed.subarray(from, to), changed.subarray(from, to)]),
+      () => changed.subarray(0, random.below(changed.length + 1)),
+    ];
+    changed = Buffer.concat([changed.subarray(0, from), random.pick(pieces)(), changed.subarray(to)]);
+  }
+  return changed;
+}

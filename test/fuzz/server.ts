@@ -1,0 +1,92 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
+const TOKEN = "operator-token-of-the-fuzzer";
+
+export type FuzzServer = {
+  readonly url: string;
+  readonly secret: string;
+  /** Undefined while it runs. */
+  exitCode(): number | null;
+  logText(): string;
+  stop(): Promise<void>;
+};
+
+/** A server as people start it, in a process of its own, with a key that no limit stops. */
+export async function startFuzzServer(): Promise<FuzzServer> {
+  const folder = createTemporaryFolder("fuzz");
+  const child = spawn(process.execPath, [SERVER, "serve"], {
+    env: {
+      ...process.env,
+      PORT: "0",
+      VX_ADMIN_PORT: "0",
+      VX_ADMIN_TOKEN: TOKEN,
+      VX_DATA_DIR: folder.path,
+      VX_SEED_DEMO: "0",
+      VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
+      VX_MAX_BODY_BYTES: "65536",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines: string[] = [];
+  const keep = (line: string) => {
+    // Calls that went well are not kept: there are very many.
+    if (!line.includes('"level":30') || line.includes('"admin"')) lines.push(line);
+  };
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on("line", keep);
+  const logText = () => lines.join("\n");
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    }
+    folder.remove();
+  };
+  const found = async (pattern: RegExp): Promise<string> => {
+    for (;;) {
+      const match = pattern.exec(logText());
+      if (match) return match[1] ?? "";
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}\n${logText()}`);
+      await Promise.race([once(child.stdout, "data"), once(child.stderr, "data"), once(child, "exit")]);
+    }
+  };
+  try {
+    const url = await found(/vx ready on (\S+)/);
+    const adminUrl = await found(/"admin":"([^"]+)"/);
+    return {
+      url,
+      secret: await createKey(adminUrl),
+      exitCode: () => child.exitCode,
+      logText,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function createKey(adminUrl: string): Promise<string> {
+  const transport = createGrpcTransport({
+    baseUrl: adminUrl,
+    interceptors: [
+      (next) => (request) => {
+        request.header.set("authorization", `Bearer ${TOKEN}`);
+        return next(request);
+      },
+    ],
+  });
+  const operator = createClient(AdminService, transport);
+  await operator.putPlan({ name: "fuzz", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
+  const { account } = await operator.createAccount({ name: "fuzz", plan: "fuzz" });
+  const scopes = ["generate", "read", "keys"];
+  return (await operator.createKey({ accountId: account?.id ?? "", name: "fuzz", plan: "fuzz", scopes }))
+    .secret;
+}
