@@ -51,8 +51,6 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     closers.push(async () => {
       await Promise.all([parts.drain(listeners), workers?.stop()]);
     });
-    const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
-
     let publicAddress: AddressInfo;
     if (config.workers === 1) {
       publicAddress = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
@@ -66,6 +64,8 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
     const adminAddress = await open(operator, config.adminHost, listeners);
 
+    // Only now that nothing can fail any more: the key is shown once.
+    const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
     if (demoKey !== undefined) say(demoText(demoKey, url));
     return { url, adminUrl: urlOf("http", adminAddress), stop };

@@ -16,6 +16,7 @@ import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
+import { SMALL_BODY_BYTES } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { metricsPage } from "./transport/metrics-page.ts";
 import { createObserver } from "./transport/observe.ts";
@@ -51,7 +52,8 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     maxBodyBytes: config.maxBodyBytes,
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
-    routes: (router) => bindService(router, AdminService, adminService(deps)),
+    routes: (router) =>
+      bindService(router, AdminService, adminService(deps), { readMaxBytes: SMALL_BODY_BYTES }),
     openRoutes: (router) => {
       bindHealth(
         router,

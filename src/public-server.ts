@@ -76,12 +76,13 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
     routes: (router) => {
-      // Nothing limits how often it is called, so little may be sent each time, also once it is decompressed.
-      bindService(router, MeService, methods.me, { readMaxBytes: SMALL_BODY_BYTES });
-      bindService(router, KeyService, methods.keys);
-      bindService(router, LedgerService, methods.ledger);
-      bindService(router, GenerateService, {});
-      bindService(router, ModelService, {});
+      // What is decoded takes many times the memory of what is sent, and what is sent may be compressed.
+      const small = { readMaxBytes: SMALL_BODY_BYTES };
+      bindService(router, MeService, methods.me, small);
+      bindService(router, KeyService, methods.keys, small);
+      bindService(router, LedgerService, methods.ledger, small);
+      bindService(router, GenerateService, {}, small);
+      bindService(router, ModelService, {}, small);
     },
     openRoutes: (router) => {
       bindHealth(

@@ -26,6 +26,8 @@ export type FromWorker =
 
 /** A worker that dies again at once is not started in a tight circle. */
 const RESTART_MS = 1_000;
+/** Longer than a drain takes. */
+const STOP_MS = 35_000;
 const METRICS_WAIT_MS = 2_000;
 
 export async function startWorkers(count: number, database: WorkerDatabase, log: Log): Promise<Workers> {
@@ -65,7 +67,10 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
 async function stopWorker(worker: Worker): Promise<void> {
   const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   send(worker, { kind: "stop" });
+  // One that hangs would hold everything up for ever.
+  const timer = setTimeout(() => worker.process.kill("SIGKILL"), STOP_MS);
   await gone;
+  clearTimeout(timer);
 }
 
 let metricsRequests = 0;

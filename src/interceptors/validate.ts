@@ -3,6 +3,7 @@ import { pathToString } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
+import { maxItemsOf, tooMany } from "../rest/list-limits.ts";
 
 const validator = createValidator();
 
@@ -25,6 +26,7 @@ export function prepareValidation(services: readonly DescService[]): void {
 /** Checks a request against the rules of its .proto; a 400 names every field that breaks one. */
 export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
+  checkListLengths(desc, message);
   const result = validator.validate(desc, message);
   if (result.kind === "valid") return;
   if (result.kind === "error") throw result.error;
@@ -36,6 +38,15 @@ export function validateRequest(desc: DescMessage, message: Message): void {
     message: fields.map(({ field, description }) => `${field}: ${description}`).join("; "),
     fields,
   });
+}
+
+function checkListLengths(desc: DescMessage, message: Message): void {
+  for (const field of desc.fields) {
+    if (field.fieldKind !== "list") continue;
+    const max = maxItemsOf(field);
+    const { length } = (message as unknown as Record<string, unknown[]>)[field.localName] ?? [];
+    if (length > max) throw DomainError.ofField(field.name, tooMany(max));
+  }
 }
 
 async function* validated<M extends Message>(

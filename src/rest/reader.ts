@@ -9,6 +9,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import type { JsonScanner } from "./json-scanner.ts";
+import { maxItemsOf, tooMany } from "./list-limits.ts";
 import { invalid, RestProblem } from "./problem.ts";
 import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
@@ -88,12 +89,14 @@ export class Readers {
   #fieldReader(field: DescField): FieldReader {
     const { localName } = field;
     if (field.fieldKind === "list") {
+      const max = maxItemsOf(field);
       const value = this.#valueReader(field);
       const read = (scanner: JsonScanner, path: string, into: Fields) => {
         if (isNull(scanner)) return;
         const list = into[localName] as unknown[];
         expect(scanner, "array", path);
         scanner.array((index) => {
+          if (index >= max) throw invalid(path, tooMany(max));
           list.push(value(scanner, `${path}[${index}]`));
         });
       };

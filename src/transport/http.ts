@@ -32,10 +32,11 @@ export function pathOf(request: HttpRequest): string | undefined {
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** A Host header must be a host (RFC 9110, 7.2); none at all is fine, as HTTP/1.0 and HTTP/2 have it. */
+/** A Host header must be a host (RFC 9110, 7.2), and HTTP/1.1 must have one (RFC 9112, 3.2). */
 export function hasSaneHost(request: HttpRequest): boolean {
   const host = request.headers.host;
-  return host === undefined || /^[\w.~!$&'()*+,;=%:[\]-]*$/.test(host);
+  if (host === undefined) return request.httpVersion !== "1.1";
+  return /^[\w.~!$&'()*+,;=%:[\]-]*$/.test(host);
 }
 
 export function contentLengthOf(request: HttpRequest): number | undefined {

@@ -97,7 +97,7 @@ export class Listener {
       });
       clearTimeout(timer);
     }
-    cutCalls();
+    if (this.#running > 0) cutCalls();
     await this.#endConnections();
     await closed;
     this.#http1.close();
@@ -142,7 +142,8 @@ export class Listener {
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     if (request.httpVersionMajor === 1) {
-      if (this.#draining) response.setHeader("connection", "close");
+      const last = this.#draining || request.headers.host === undefined;
+      if (last) response.setHeader("connection", "close");
     } else if (headerBytes(request) > this.#limits.headerBytes) {
       // Over HTTP/1.1 the parser stops there; over HTTP/2 Node only tells the limit, it does not hold it.
       this.#options.onLargeHeaders(response);
@@ -166,6 +167,8 @@ export class Listener {
     const server = createHttp1Server(
       {
         maxHeaderSize: this.#limits.headerBytes,
+        // The handler refuses what has none, in the envelope; Node itself would say nothing.
+        requireHostHeader: false,
         headersTimeout: this.#limits.headersMs,
         requestTimeout: this.#limits.requestMs,
         connectionsCheckingInterval: this.#limits.timeoutCheckMs,

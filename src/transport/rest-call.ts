@@ -11,6 +11,8 @@ export class RestCall implements Call {
   readonly protocol = "rest";
   readonly requestId: string;
   readonly policy: Policy;
+  /** Read at once: a connection that is gone has none. */
+  readonly remoteAddress: string;
   rpc: string;
   key: AdmittedKey | undefined = undefined;
   failure: unknown = undefined;
@@ -24,13 +26,10 @@ export class RestCall implements Call {
     this.rpc = rpc;
     this.policy = policy;
     this.requestId = requestId;
+    this.remoteAddress = request.socket.remoteAddress ?? "";
     this.#request = request;
     this.#response = response;
     this.#responseHeaders = ["x-request-id", requestId];
-  }
-
-  get remoteAddress(): string {
-    return this.#request.socket.remoteAddress ?? "";
   }
 
   get target(): string {

@@ -44,6 +44,7 @@ export class RawConnection {
   #open(): Promise<Socket> {
     const socket = connect(Number(this.#url.port), this.#url.hostname);
     this.#socket = socket;
+    socket.on("error", () => undefined);
     return new Promise((resolve, reject) => {
       socket.once("connect", () => resolve(socket));
       socket.once("error", reject);
@@ -64,7 +65,7 @@ function bytesOf({ method, target, headers, body }: FuzzRequest, random: Random)
       body,
     ]);
   }
-  const pieces = [Buffer.from(`${lines.join("\r\n")}\r\ntransfer-encoding: chunked\r\n\r\n`)];
+  const pieces: Uint8Array[] = [Buffer.from(`${lines.join("\r\n")}\r\ntransfer-encoding: chunked\r\n\r\n`)];
   for (let at = 0; at < body.length; ) {
     const chunk = body.subarray(at, at + 1 + random.below(4_000));
     pieces.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n"));
@@ -84,7 +85,6 @@ function exchange(
     const finish = (result: FuzzAnswer | "closed" | "silent") => {
       clearTimeout(timer);
       socket.off("data", read).off("close", close).off("error", close);
-      socket.on("error", () => undefined);
       resolve(result);
     };
     const read = (chunk: Buffer) => {

@@ -142,6 +142,13 @@ describe("targets no client library sends", () => {
     },
   );
 
+  test("HTTP/1.1 without a Host header is a 400 in the envelope", async () => {
+    const { text } = await talk(app.url, request("GET /v1/me", [auth()]).replace("host: vx\r\n", ""));
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toMatch(/x-request-id: req_/i);
+    expect(text).toContain('"code":"invalid_argument"');
+  });
+
   test("a method that HTTP does not know is refused by the parser, in the envelope", async () => {
     const { text } = await talk(app.url, request("BREW /v1/me", [auth()]));
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
