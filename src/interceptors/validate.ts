@@ -3,7 +3,7 @@ import { pathToString } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
-import { maxItemsOf, tooMany } from "../rest/list-limits.ts";
+import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
 
 const validator = createValidator();
 

@@ -3,6 +3,12 @@ import { invalid, type RestProblem } from "./problem.ts";
 /** Deeper than any message of an honest caller, and far from what the stack can take. */
 const MAX_DEPTH = 64;
 
+/** More names and values than any message here can have; a body of 32 MiB could hold sixteen million. */
+const MAX_VALUES = 100_000;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WHITESPACE = /[ \t\n\r]*/y;
 
@@ -14,6 +20,7 @@ export class JsonScanner {
   readonly #text: string;
   #at = 0;
   #depth = 0;
+  #values = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -52,6 +59,7 @@ export class JsonScanner {
           throw this.#fail(`the name ${JSON.stringify(name.slice(0, 100))} stands twice in one object`);
         seen.add(name);
         this.#expect(":");
+        this.#count();
         member(name);
       } while (this.#take(","));
       this.#expect("}");
@@ -64,15 +72,30 @@ export class JsonScanner {
     this.#open("[");
     if (!this.#take("]")) {
       let index = 0;
-      do item(index++);
-      while (this.#take(","));
+      do {
+        this.#count();
+        item(index++);
+      } while (this.#take(","));
       this.#expect("]");
     }
     this.#depth--;
   }
 
+  /** Undefined if it has more characters than the limit, which is found out before it is decoded. */
+  shortString(maxCharacters: number): string | undefined {
+    const quoted = this.#quoted();
+    // A character is at most two escapes of six.
+    if (quoted.length > maxCharacters * 12 + 2) return undefined;
+    const value = this.#decoded(quoted);
+    return value.length > maxCharacters * 2 ? undefined : value;
+  }
+
   string(): string {
-    const value = this.#decode(this.#quoted());
+    return this.#decoded(this.#quoted());
+  }
+
+  #decoded(quoted: string): string {
+    const value = this.#decode(quoted);
     if (!value.isWellFormed()) throw this.#fail("a string has half of a surrogate pair");
     return value;
   }
@@ -134,16 +157,22 @@ export class JsonScanner {
     const start = this.#at;
     if (this.#text[start] !== '"') throw this.#fail("a string is missing");
     let end = this.#text.indexOf('"', start + 1);
-    while (end > 0 && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1);
+    // Nearly always that is it; where it is not, there may be many more, so each character is looked at once.
+    if (this.#text[end - 1] === "\\") end = this.#endFrom(start + 1);
     if (end < 0) throw this.#fail("a string has no end");
     this.#at = end + 1;
     return this.#text.slice(start, end + 1);
   }
 
-  #isEscaped(quote: number): boolean {
-    let backslashes = 0;
-    while (this.#text[quote - 1 - backslashes] === "\\") backslashes++;
-    return backslashes % 2 === 1;
+  /** Where the string that begins there ends; below 0 if it does not. */
+  #endFrom(at: number): number {
+    const text = this.#text;
+    for (let i = at; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code === QUOTE) return i;
+      if (code === BACKSLASH) i++;
+    }
+    return -1;
   }
 
   #decode(quoted: string): string {
@@ -158,6 +187,10 @@ export class JsonScanner {
     this.#expect(bracket);
     if (++this.#depth > MAX_DEPTH)
       throw this.#fail(`more than ${MAX_DEPTH} objects and lists stand in each other`);
+  }
+
+  #count(): void {
+    if (++this.#values > MAX_VALUES) throw this.#fail(`it has more than ${MAX_VALUES} values`);
   }
 
   #expect(character: string): void {

@@ -8,10 +8,11 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
 import type { JsonScanner } from "./json-scanner.ts";
-import { maxItemsOf, tooMany } from "./list-limits.ts";
 import { invalid, RestProblem } from "./problem.ts";
 import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
+import { maxCharactersOf, tooLong } from "./text-limits.ts";
 import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
@@ -163,8 +164,20 @@ export class Readers {
         return guarded(path, () => parseEnum(desc, text));
       };
     }
+    if (scalar === ScalarType.STRING) return stringReader(field);
     return (scanner, path) => readScalar(scanner, path, scalar as ScalarType);
   }
+}
+
+/** What is far too long is refused before anybody counts its characters. */
+function stringReader(field: DescField): ValueReader {
+  const max = maxCharactersOf(field);
+  return (scanner, path) => {
+    if (scanner.peek() !== "string") throw invalid(path, "must be a string");
+    const text = scanner.shortString(max);
+    if (text === undefined) throw invalid(path, tooLong(max));
+    return text;
+  };
 }
 
 function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unknown {

@@ -5,6 +5,8 @@ import { bindPath, bindQuery } from "./parameters.ts";
 import { invalid } from "./problem.ts";
 import type { Endpoint, RestRoute } from "./routes.ts";
 
+const LARGE_TEXT = 262_144;
+
 /** What a request asks for: the endpoint that serves it, and the message it gets. */
 export type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
 
@@ -24,8 +26,18 @@ export async function readRequest(
     return finish(first, create(first.method.input), segments, query);
   }
   const text = await readJsonText(source, maxBytes);
+  const others = text.length < LARGE_TEXT ? undefined : letOthersRun;
+  await others?.();
   const endpoint = route.selected && isTrue(text, route.selected.by) ? route.selected.endpoint : first;
-  return finish(endpoint, readBody(endpoint, text), segments, query);
+  await others?.();
+  const message = readBody(endpoint, text);
+  await others?.();
+  return finish(endpoint, message, segments, query);
+}
+
+/** Between the steps of a large body: each of them takes milliseconds. */
+function letOthersRun(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function finish(
