@@ -1,0 +1,26 @@
+import type { Micros } from "./money.ts";
+
+/** Where a model runs; tried in order when one fails before its first token. */
+export type UpstreamSettings =
+  | { readonly kind: "sandbox"; readonly delayMs: number }
+  | {
+      readonly kind: "openai" | "anthropic";
+      readonly baseUrl: string;
+      /** The name of the environment variable with the upstream's key; none if it wants no key. */
+      readonly apiKeyEnv: string | undefined;
+      /** What the upstream calls the model. */
+      readonly model: string;
+      readonly timeoutMs: number;
+    };
+
+/** A model that can be asked, as models.yaml describes it. */
+export type Model = {
+  readonly id: string;
+  readonly ownedBy: string;
+  readonly createdSeconds: number;
+  readonly contextWindow: number;
+  readonly maxOutputTokens: number;
+  readonly inputMicrosPerMillionTokens: Micros;
+  readonly outputMicrosPerMillionTokens: Micros;
+  readonly upstreams: readonly UpstreamSettings[];
+};
