@@ -8,6 +8,7 @@ export type Ids = {
   /** Falls into the lane of its account, so the id alone says where the key is. */
   key(lane: Lane): string;
   entry(): string;
+  generation(): string;
   request(): string;
 };
 
@@ -20,6 +21,7 @@ export const typeIds: Ids = {
     }
   },
   entry: () => typeid("led").toString(),
+  generation: () => typeid("gen").toString(),
   // Drawn for every call: from the pool of random bytes that Node keeps for UUIDs.
   request: () => `req_${randomUUID().replaceAll("-", "")}`,
 };
