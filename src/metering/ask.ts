@@ -26,5 +26,5 @@ export type Reply = {
 
 /** What a streamed generation tells: pieces, then the reply. */
 export type Piece =
-  | { readonly kind: "delta"; readonly content: string }
+  | { readonly kind: "delta"; readonly id: string; readonly content: string }
   | { readonly kind: "reply"; readonly reply: Reply };

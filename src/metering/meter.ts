@@ -50,7 +50,8 @@ export class Meter {
   async *stream(call: Call, ask: Ask): AsyncGenerator<Piece, void> {
     const started = await this.#start(call, ask, true);
     if (!(started instanceof Generation)) {
-      yield { kind: "delta", content: started.reply.content };
+      const { id, content } = started.reply;
+      yield { kind: "delta", id, content };
       if (started.failure) throw new DomainError(started.failure);
       yield { kind: "reply", reply: started.reply };
       return;
@@ -58,7 +59,7 @@ export class Meter {
     let ended = false;
     try {
       for (let piece = await started.next(); piece !== undefined; piece = await started.next()) {
-        yield { kind: "delta", content: piece };
+        yield { kind: "delta", id: started.order.id, content: piece };
       }
       ended = true;
       yield { kind: "reply", reply: await started.finish() };

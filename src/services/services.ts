@@ -6,6 +6,7 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import type { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ChatService } from "../../gen/vx/openai/v1/chat_pb.js";
 import type { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import type { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
@@ -33,6 +34,8 @@ import { getKey } from "./get-key.ts";
 import { getMe } from "./get-me.ts";
 import { listEntries } from "./list-entries.ts";
 import { listKeys } from "./list-keys.ts";
+import { createChatCompletion } from "./openai/create-chat-completion.ts";
+import { streamChatCompletion } from "./openai/stream-chat-completion.ts";
 import { revokeKey } from "./revoke-key.ts";
 import { streamGenerate } from "./stream-generate.ts";
 
@@ -67,6 +70,13 @@ export function generateService(meter: Meter): ServiceMethods<typeof GenerateSer
   return {
     generate: (request, call) => generate(meter, request, call),
     streamGenerate: (request, call) => streamGenerate(meter, request, call),
+  };
+}
+
+export function chatService(meter: Meter): ServiceMethods<typeof ChatService> {
+  return {
+    createChatCompletion: (request, call) => createChatCompletion(meter, request, call),
+    streamChatCompletion: (request, call) => streamChatCompletion(meter, request, call),
   };
 }
 
