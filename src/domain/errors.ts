@@ -122,6 +122,12 @@ export const ERRORS = {
     "Something went wrong on our side. The request id helps us find it.",
   ),
   unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This operation is not available yet."),
+  upstream_error: row(
+    "UNAVAILABLE",
+    502,
+    "api_error",
+    "The model could not be reached, or did not finish its reply. Try again shortly.",
+  ),
   unavailable: row(
     "UNAVAILABLE",
     503,

@@ -30,6 +30,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #paused = false;
   #ended = false;
   #given = false;
+  #lingers = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(answer: Answer, reader: AnswerReader, wireBytesMax: number) {
@@ -118,9 +119,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
    * keeping for the next call; anything else ends at once.
    */
   release(): void {
-    if (this.#ended || this.#given) return;
+    if (this.#ended || this.#given || this.#lingers) return;
     if (this.#answer.isComplete && !this.#answer.wasCut) {
       this.resume();
+      this.#lingers = true;
       this.#timer = setTimeout(() => this.#destroy(), ANSWER_LIMITS.lingerMs);
       this.#timer.unref();
     } else {

@@ -25,6 +25,7 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   rate_limit_exceeded: ({ policy }) => policy.rateLimited,
   too_many_failed_authentications: always,
   internal: always,
+  upstream_error: metered,
   unavailable: always,
   overloaded: always,
   deadline_exceeded: metered,
