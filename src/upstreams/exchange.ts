@@ -92,7 +92,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
       if (this.#body?.kind === "whole" && !this.#answer.isOver) {
         this.#reader.readWhole(Buffer.concat(this.#body.chunks).toString("utf8"));
       }
-      this.#answer.end(dropped("the answer ended before the reply did"));
+      // Made only where it is needed: an error costs more than everything else that happens here.
+      if (!this.#answer.isOver) this.#answer.end(dropped("the answer ended before the reply did"));
     } catch (error) {
       this.#answer.fail(error);
     }

@@ -65,7 +65,8 @@ export class Runner {
    */
   run(model: Model, prompt: Prompt, signal: AbortSignal): AsyncIterableIterator<UpstreamEvent> {
     const stop = new AbortController();
-    const events = this.#reply(model.upstreams, prompt, signal, stop);
+    const run = { prompt, signal, stop, isWhole: false };
+    const events = this.#reply(model.upstreams, run);
     return {
       [Symbol.asyncIterator]() {
         return this;
@@ -73,7 +74,7 @@ export class Runner {
       next: () => events.next(),
       // A generator alone would wait for the upstream before it stops.
       return: () => {
-        stop.abort(STOPPED);
+        if (!run.isWhole) stop.abort(STOPPED);
         return events.return();
       },
     };
@@ -95,10 +96,9 @@ export class Runner {
 
   async *#reply(
     upstreams: readonly UpstreamSettings[],
-    prompt: Prompt,
-    signal: AbortSignal,
-    stop: AbortController,
+    run: Run,
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
+    const { prompt, signal, stop } = run;
     signal.throwIfAborted();
     const abort = () => stop.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -108,9 +108,12 @@ export class Runner {
     try {
       current = await this.#begin(lines, prompt, stop.signal);
       for (let event = current.first; ; event = await nextOf(current.events)) {
-        if (event.kind === "done") current.attempt.succeed();
+        if (event.kind === "done") {
+          run.isWhole = true;
+          current.attempt.succeed();
+        }
         yield event;
-        if (event.kind === "done") return;
+        if (run.isWhole) return;
       }
     } catch (error) {
       if (error === STOPPED) return;
@@ -173,6 +176,14 @@ export class Runner {
     await Promise.all(unused.map(({ upstream }) => upstream.close()));
   }
 }
+
+type Run = {
+  readonly prompt: Prompt;
+  readonly signal: AbortSignal;
+  /** Aborted with the signal, and when the reader stops. */
+  readonly stop: AbortController;
+  isWhole: boolean;
+};
 
 type Begun = {
   readonly attempt: Try;
