@@ -5,12 +5,14 @@ import { grpcMe } from "./grpc-me.ts";
 import { admissionMemory, idleMemory } from "./memory.ts";
 import { restMe } from "./rest-me.ts";
 import { type BenchDatabase, type Figure, startDatabase } from "./support.ts";
+import { upstreams } from "./upstreams.ts";
 
 const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   admission,
   billing,
   "grpc-me": grpcMe,
   "rest-me": restMe,
+  upstreams,
   "idle-memory": idleMemory,
   "admission-memory": (database) => admissionMemory(database, 10_000_000),
 };

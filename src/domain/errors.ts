@@ -139,7 +139,7 @@ export const ERRORS = {
     "UNAVAILABLE",
     502,
     "api_error",
-    "The model could not be asked, or broke off. Nothing is charged for a reply that was not given.",
+    "The model could not be reached, or did not finish its reply. Try again shortly.",
   ),
   unavailable: row(
     "UNAVAILABLE",

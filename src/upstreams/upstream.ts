@@ -14,7 +14,11 @@ export type UpstreamEvent =
 export type Upstream = {
   /** For logs and metrics. */
   readonly name: string;
-  /** Ends, and lets go of its connection, as soon as the signal aborts or the reader stops. */
+  /**
+   * Throws an UpstreamFailure when the reply does not come to its end. When the signal aborts it lets go of its
+   * connection at once and throws the signal's reason; when the reader stops, it lets go too.
+   */
   generate(prompt: Prompt, signal: AbortSignal): AsyncIterable<UpstreamEvent>;
+  /** Once what it still does has ended. */
   close(): Promise<void>;
 };

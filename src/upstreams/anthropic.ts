@@ -1,0 +1,130 @@
+import type { FinishReason, Prompt } from "../domain/generation.ts";
+import type { Answer } from "./answer.ts";
+import type { AnswerReader, Dialect } from "./dialect.ts";
+import { readObject } from "./error-body.ts";
+import { UpstreamFailure } from "./failure.ts";
+import { asCount, asObject, asText, type JsonObject, usageOf } from "./json-value.ts";
+
+const VERSION = "2023-06-01";
+
+/** Anthropic's Messages API. */
+export const anthropicDialect: Dialect = {
+  // Its own clients take the base URL without the version, everybody else's with it.
+  path: (basePath) => `${basePath.endsWith("/v1") ? basePath : `${basePath}/v1`}/messages`,
+  headers: (apiKey) => ({
+    "anthropic-version": VERSION,
+    ...(apiKey === undefined ? {} : { "x-api-key": apiKey }),
+  }),
+  body: (prompt, model) => ({
+    model,
+    messages: joinTurns(prompt),
+    max_tokens: prompt.maxTokens,
+    system: systemOf(prompt),
+    // Its range ends at 1, ours at 2: what is hotter is as hot as it gets.
+    temperature: prompt.temperature === undefined ? undefined : Math.min(prompt.temperature, 1),
+    stop_sequences: prompt.stop.length === 0 ? undefined : prompt.stop,
+    stream: true,
+  }),
+  createReader: (answer) => new AnthropicReader(answer),
+};
+
+type Content = string | { readonly type: "text"; readonly text: string }[];
+
+/** System messages have a place of their own there, wherever they stood. */
+function systemOf({ messages }: Prompt): Content | undefined {
+  const [first, ...others] = messages.filter(({ role }) => role === "system").map(({ content }) => content);
+  return first === undefined ? undefined : others.reduce(addText, first);
+}
+
+/** Turns alternate there, so messages of one role that follow each other become one of several blocks. */
+function joinTurns({ messages }: Prompt): { role: string; content: Content }[] {
+  const turns: { role: string; content: Content }[] = [];
+  for (const { role, content } of messages) {
+    const last = turns.at(-1);
+    if (role === "system") continue;
+    if (last?.role === role) last.content = addText(last.content, content);
+    else turns.push({ role, content });
+  }
+  return turns;
+}
+
+function addText(content: Content, text: string): Content {
+  const blocks = typeof content === "string" ? [block(content)] : content;
+  blocks.push(block(text));
+  return blocks;
+}
+
+function block(text: string): { readonly type: "text"; readonly text: string } {
+  return { type: "text", text };
+}
+
+class AnthropicReader implements AnswerReader {
+  readonly #answer: Answer;
+  #inputTokens: unknown;
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  readEvent(data: string): void {
+    const event = readObject(data);
+    switch (event.type) {
+      case "message_start":
+        this.#inputTokens = inputTokensOf(asObject(asObject(event.message)?.usage));
+        break;
+      case "content_block_delta":
+        this.#readText(asObject(event.delta), "text_delta");
+        break;
+      case "message_delta":
+        this.#finish(asObject(event.delta));
+        this.#report(asObject(event.usage));
+        break;
+      case "message_stop":
+        this.#answer.complete();
+        break;
+      // Pings, the borders of blocks, and what is added one day.
+      default:
+    }
+  }
+
+  readWhole(body: string): void {
+    const message = readObject(body);
+    if (message.type !== "message" || !Array.isArray(message.content)) {
+      throw new UpstreamFailure("garbled", "the answer is no message");
+    }
+    for (const part of message.content) this.#readText(asObject(part), "text");
+    this.#finish(message);
+    const usage = asObject(message.usage);
+    this.#inputTokens = inputTokensOf(usage);
+    this.#report(usage);
+    this.#answer.complete();
+  }
+
+  /** What a model thinks is not its reply. */
+  #readText(part: JsonObject | undefined, type: string): void {
+    if (part?.type === type) this.#answer.add(asText(part.text) ?? "");
+  }
+
+  #finish(value: JsonObject | undefined): void {
+    const reason = asText(value?.stop_reason);
+    if (reason !== undefined) this.#answer.finish(finishReasonOf(reason));
+  }
+
+  #report(usage: JsonObject | undefined): void {
+    this.#answer.report(usageOf(this.#inputTokens, usage?.output_tokens));
+  }
+}
+
+/** Tokens of a cached prompt are counted apart; the caller sent them all the same. */
+function inputTokensOf(usage: JsonObject | undefined): unknown {
+  const cached = [usage?.cache_creation_input_tokens ?? 0, usage?.cache_read_input_tokens ?? 0].map(asCount);
+  const counts = [asCount(usage?.input_tokens), ...cached];
+  return counts.reduce(
+    (sum, count) => (sum === undefined || count === undefined ? undefined : sum + count),
+    0,
+  );
+}
+
+function finishReasonOf(reason: string): FinishReason {
+  return reason === "max_tokens" || reason === "model_context_window_exceeded" ? "length" : "stop";
+}

@@ -1,0 +1,70 @@
+import type { FinishReason } from "../domain/generation.ts";
+import type { Answer } from "./answer.ts";
+import type { AnswerReader, Dialect } from "./dialect.ts";
+import { readObject } from "./error-body.ts";
+import { UpstreamFailure } from "./failure.ts";
+import { asObject, asText, firstObject, type JsonObject, usageOf } from "./json-value.ts";
+
+/** Where max_tokens is refused by the newer models; everywhere else it is the name that all servers know. */
+const WANTS_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
+
+/** Any server that speaks like OpenAI's: vLLM, Ollama, llama.cpp, hosted ones. */
+export function openaiDialect(baseUrl: string): Dialect {
+  const maxTokensName = WANTS_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
+    ? "max_completion_tokens"
+    : "max_tokens";
+  return {
+    path: (basePath) => `${basePath}/chat/completions`,
+    headers: (apiKey) => (apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    body: (prompt, model) => ({
+      model,
+      messages: prompt.messages,
+      [maxTokensName]: prompt.maxTokens,
+      temperature: prompt.temperature,
+      stop: prompt.stop.length === 0 ? undefined : prompt.stop,
+      // Always, so that what was produced is known when a caller leaves.
+      stream: true,
+      stream_options: { include_usage: true },
+    }),
+    createReader: (answer) => new OpenaiReader(answer),
+  };
+}
+
+class OpenaiReader implements AnswerReader {
+  readonly #answer: Answer;
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  readEvent(data: string): void {
+    if (data === "[DONE]") {
+      this.#answer.complete();
+      return;
+    }
+    const chunk = readObject(data);
+    this.#read(chunk, asObject(firstObject(chunk.choices)?.delta));
+  }
+
+  readWhole(body: string): void {
+    const completion = readObject(body);
+    const choice = firstObject(completion.choices);
+    if (!choice) throw new UpstreamFailure("garbled", "the answer is no chat completion");
+    this.#read(completion, asObject(choice.message));
+    this.#answer.complete();
+  }
+
+  #read(value: JsonObject, message: JsonObject | undefined): void {
+    this.#answer.add(asText(message?.content) ?? "");
+    const reason = asText(firstObject(value.choices)?.finish_reason);
+    if (reason !== undefined) this.#answer.finish(finishReasonOf(reason));
+    // Some servers count in every chunk: the last one that can be true stands.
+    const usage = asObject(value.usage);
+    if (usage) this.#answer.report(usageOf(usage.prompt_tokens, usage.completion_tokens));
+  }
+}
+
+/** Only a reply that ran out of tokens is cut; a filter, a tool or anything new is an end like any other. */
+function finishReasonOf(reason: string): FinishReason {
+  return reason === "length" ? "length" : "stop";
+}

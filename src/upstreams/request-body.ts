@@ -1,0 +1,42 @@
+import { setImmediate } from "node:timers/promises";
+
+/** Small enough to be written in one go: about a millisecond. */
+const AT_ONCE_CHARS = 262_144;
+
+export type RequestBody = { readonly parts: string | readonly Buffer[]; readonly bytes: number | undefined };
+
+/**
+ * The value in JSON. A conversation may have 32 MiB: such a one is written text by text, and others have their turn
+ * between them.
+ */
+export async function writeBody(value: object, chars: number): Promise<RequestBody> {
+  if (chars <= AT_ONCE_CHARS) return { parts: JSON.stringify(value), bytes: undefined };
+  const parts: Buffer[] = [];
+  let text = "";
+  for (const piece of pieces(value)) {
+    text += piece;
+    if (text.length < AT_ONCE_CHARS) continue;
+    parts.push(Buffer.from(text));
+    text = "";
+    await setImmediate();
+  }
+  parts.push(Buffer.from(text));
+  return { parts, bytes: parts.reduce((sum, { length }) => sum + length, 0) };
+}
+
+function* pieces(value: unknown): Generator<string, void, undefined> {
+  if (typeof value !== "object" || value === null) {
+    yield JSON.stringify(value);
+    return;
+  }
+  const isArray = Array.isArray(value);
+  yield isArray ? "[" : "{";
+  let comma = "";
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    yield isArray ? comma : `${comma}${JSON.stringify(name)}:`;
+    yield* pieces(member);
+    comma = ",";
+  }
+  yield isArray ? "]" : "}";
+}

@@ -1,0 +1,156 @@
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { RemoteSettings } from "../../../src/upstreams/http-upstream.ts";
+import { reply } from "./behaviours.ts";
+import { Turn } from "./turn.ts";
+import { openaiWire, type Reply, type Wire } from "./wire.ts";
+
+/** A call as the upstream saw it, whoever else believes what about it. */
+export type FakeCall = {
+  readonly model: unknown;
+  /** The body as it came. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: IncomingHttpHeaders;
+  /** How many pieces of a reply were made for it: with one or more it was executed. */
+  pieces: number;
+  /** "left": the caller went away before the end. */
+  ended: "running" | "finished" | "left";
+};
+
+/** What the upstream does with a call. */
+export type Behaviour = (turn: Turn) => void | Promise<void>;
+
+export const DEFAULT_REPLY: Reply = {
+  pieces: ["Hello", ", ", "world", "."],
+  finishReason: "stop",
+  usage: { input: 11, output: 4 },
+};
+
+/** A model server on loopback that does what it is told, and writes down every call on its own. */
+export class FakeUpstream {
+  readonly calls: FakeCall[] = [];
+  readonly #server: Server;
+  readonly #wire: Wire;
+  readonly #sockets = new Set<Socket>();
+  readonly #script: Behaviour[] = [];
+  #usual: Behaviour;
+  #connections = 0;
+  #watchers: (() => void)[] = [];
+
+  private constructor(wire: Wire, usual: Behaviour) {
+    this.#wire = wire;
+    this.#usual = usual;
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server.on("connection", (socket) => {
+      this.#connections++;
+      this.#sockets.add(socket);
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        this.#changed();
+      });
+    });
+  }
+
+  static async start(options: { wire?: Wire; usual?: Behaviour; port?: number } = {}): Promise<FakeUpstream> {
+    const fake = new FakeUpstream(options.wire ?? openaiWire, options.usual ?? reply());
+    await new Promise<void>((resolve, reject) => {
+      fake.#server.once("error", reject);
+      fake.#server.listen(options.port ?? 0, "127.0.0.1", resolve);
+    });
+    return fake;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.port}/v1`;
+  }
+
+  /** The calls that were executed. */
+  get executions(): readonly FakeCall[] {
+    return this.calls.filter(({ pieces }) => pieces > 0);
+  }
+
+  get openConnections(): number {
+    return this.#sockets.size;
+  }
+
+  /** How many connections were ever made. */
+  get connections(): number {
+    return this.#connections;
+  }
+
+  settings(options: Partial<RemoteSettings> = {}): RemoteSettings {
+    return {
+      kind: this.#wire.kind,
+      baseUrl: this.baseUrl,
+      apiKeyEnv: undefined,
+      model: "fake-model",
+      timeoutMs: 30_000,
+      ...options,
+    };
+  }
+
+  /** What to do with the next calls, one each, before the usual comes again. */
+  next(...behaviours: readonly Behaviour[]): void {
+    this.#script.push(...behaviours);
+  }
+
+  /** What to do with every call from now on. */
+  always(behaviour: Behaviour): void {
+    this.#usual = behaviour;
+  }
+
+  /** Waits until what the upstream sees is so; asked again at every change. */
+  async until(condition: (fake: FakeUpstream) => boolean): Promise<void> {
+    while (!condition(this)) await new Promise<void>((resolve) => this.#watchers.push(resolve));
+  }
+
+  /** Cuts all connections, as a crash would; the upstream goes on listening. */
+  cutConnections(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      return;
+    }
+    const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
+    const call: FakeCall = { model: body.model, body, headers: request.headers, pieces: 0, ended: "running" };
+    this.calls.push(call);
+    response.on("close", () => {
+      call.ended = response.writableFinished ? "finished" : "left";
+      this.#changed();
+    });
+    this.#changed();
+    if (request.url?.split("?")[0] !== this.#wire.path) {
+      response.writeHead(404).end();
+      return;
+    }
+    const behaviour = this.#script.shift() ?? this.#usual;
+    await behaviour(new Turn(this.#wire, DEFAULT_REPLY, call, response, () => this.#changed()));
+  }
+
+  #changed(): void {
+    for (const watcher of this.#watchers.splice(0)) watcher();
+  }
+}

@@ -1,0 +1,102 @@
+import type { FinishReason } from "../../../src/domain/generation.ts";
+
+/** What a fake upstream says, before it is put into the words of its kind. */
+export type Reply = {
+  readonly pieces: readonly string[];
+  readonly finishReason: FinishReason;
+  /** As it goes over the wire: anything, so that it can be absurd. Undefined: none is told. */
+  readonly usage: { readonly input: unknown; readonly output: unknown } | undefined;
+};
+
+/** How servers of one kind talk. */
+export type Wire = {
+  readonly name: string;
+  readonly kind: "openai" | "anthropic";
+  readonly path: string;
+  readonly contentType: string;
+  /** What comes before, for and after the pieces. A server that does not stream says everything at the end. */
+  begin(reply: Reply): string;
+  piece(text: string): string;
+  end(reply: Reply): string;
+  /** An error that is told inside a 200. */
+  error(type: string, message: string): string;
+};
+
+export const openaiWire: Wire = {
+  name: "openai, streamed",
+  kind: "openai",
+  path: "/v1/chat/completions",
+  contentType: "text/event-stream",
+  begin: () => chunk({ role: "assistant", content: "" }, null),
+  piece: (text) => chunk({ content: text }, null),
+  end: ({ finishReason, usage }) =>
+    chunk({}, finishReason) +
+    (usage ? data({ ...COMPLETION, choices: [], usage: openaiUsage(usage) }) : "") +
+    "data: [DONE]\n\n",
+  error: (type, message) => data({ error: { type, message } }),
+};
+
+export const openaiJsonWire: Wire = {
+  name: "openai, whole in spite of stream",
+  kind: "openai",
+  path: "/v1/chat/completions",
+  contentType: "application/json; charset=utf-8",
+  begin: () => "",
+  piece: () => "",
+  end: ({ pieces, finishReason, usage }) =>
+    JSON.stringify({
+      ...COMPLETION,
+      object: "chat.completion",
+      choices: [
+        { index: 0, message: { role: "assistant", content: pieces.join("") }, finish_reason: finishReason },
+      ],
+      usage: usage && openaiUsage(usage),
+    }),
+  error: (type, message) => JSON.stringify({ error: { type, message } }),
+};
+
+export const anthropicWire: Wire = {
+  name: "anthropic",
+  kind: "anthropic",
+  path: "/v1/messages",
+  contentType: "text/event-stream",
+  begin: ({ usage }) =>
+    event("message_start", {
+      message: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        content: [],
+        usage: { input_tokens: usage?.input },
+      },
+    }) +
+    event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+    event("ping", {}),
+  piece: (text) => event("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+  end: ({ finishReason, usage }) =>
+    event("content_block_stop", { index: 0 }) +
+    event("message_delta", {
+      delta: { stop_reason: finishReason === "length" ? "max_tokens" : "end_turn", stop_sequence: null },
+      usage: usage && { output_tokens: usage.output },
+    }) +
+    event("message_stop", {}),
+  error: (type, message) => event("error", { error: { type, message } }),
+};
+
+const COMPLETION = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_700_000_000, model: "m" };
+
+function chunk(delta: object, finishReason: string | null): string {
+  return data({ ...COMPLETION, choices: [{ index: 0, delta, finish_reason: finishReason }] });
+}
+
+function openaiUsage({ input, output }: NonNullable<Reply["usage"]>): object {
+  return { prompt_tokens: input, completion_tokens: output, total_tokens: 0 };
+}
+
+function data(value: object): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
+function event(type: string, value: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...value })}\n\n`;
+}

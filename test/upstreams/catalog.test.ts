@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
+import { NEVER, PROMPT, read } from "./support.ts";
+
+let fake: FakeUpstream;
+let other: FakeUpstream;
+let runner: TestRunner;
+
+beforeEach(async () => {
+  [fake, other] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
+  runner = createTestRunner();
+});
+afterEach(async () => {
+  await runner.close();
+  await Promise.all([fake.stop(), other.stop()]);
+});
+
+test("models with the same upstream share it, and upstreams on one server its connections", async () => {
+  const models = [
+    modelOf(fake.settings()),
+    modelOf(fake.settings()),
+    modelOf(fake.settings({ model: "another" }), other.settings()),
+  ];
+  await runner.use(models);
+  expect(runner.status().length).toBe(3);
+  expect(runner.connections.size).toBe(2);
+  for (const model of models) await read(runner.run(model, PROMPT, NEVER));
+  expect(fake.connections).toBeLessThanOrEqual(2);
+});
+
+test("an upstream that leaves the catalog closes with its last call, which comes to its end", async () => {
+  const old = modelOf(fake.settings());
+  await runner.use([old]);
+  const gate = Promise.withResolvers<void>();
+  fake.next(replyWhen(gate.promise));
+  const call = read(runner.run(old, PROMPT, NEVER));
+  await fake.until(({ calls }) => calls.length === 1);
+
+  await runner.use([modelOf(other.settings())]);
+  expect(runner.status().map(({ running }) => running)).toEqual([1, 0]);
+  gate.resolve();
+  expect((await call).text).toBe("Hello, world.");
+  expect(runner.status().length).toBe(1);
+  await fake.until(({ openConnections }) => openConnections === 0);
+});
+
+test("what stays in the catalog stays as it is", async () => {
+  await runner.use([modelOf(fake.settings())]);
+  await read(runner.run(modelOf(fake.settings()), PROMPT, NEVER));
+  await runner.use([modelOf(fake.settings(), other.settings())]);
+  await read(runner.run(modelOf(fake.settings()), PROMPT, NEVER));
+  expect(fake.connections).toBeLessThanOrEqual(2);
+  expect(fake.openConnections).toBeGreaterThan(0);
+});
+
+test("a call that still has the old catalog is answered, and leaves nothing open", async () => {
+  await runner.use([]);
+  expect((await read(runner.run(modelOf(fake.settings()), PROMPT, NEVER))).text).toBe("Hello, world.");
+  expect([runner.status().length, runner.connections.size]).toEqual([0, 0]);
+  await fake.until(({ openConnections }) => openConnections === 0);
+});
+
+test("a catalog with a key that is not there is refused, and the one before goes on", async () => {
+  const good = modelOf(fake.settings());
+  await runner.use([good]);
+  await expect(runner.use([modelOf(other.settings({ apiKeyEnv: "NOT_SET" }))])).rejects.toThrow("NOT_SET");
+  expect((await read(runner.run(good, PROMPT, NEVER))).text).toBe("Hello, world.");
+  expect(runner.status().length).toBe(1);
+});

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Upstream } from "../../src/upstreams/upstream.ts";
+import { SUBJECTS } from "./subjects.ts";
+import { NEVER, PROMPT, read } from "./support.ts";
+
+describe.each(SUBJECTS)("$name", ({ open }) => {
+  let upstream: Upstream;
+  let close: () => Promise<void>;
+  beforeAll(async () => {
+    ({ upstream, close } = await open());
+  });
+  afterAll(() => close());
+
+  test("gives pieces that are not empty, then one end", async () => {
+    const { pieces, done, failure } = await read(upstream.generate(PROMPT, NEVER));
+    expect(failure).toBeUndefined();
+    expect(pieces.length).toBeGreaterThan(0);
+    expect(pieces).not.toContain("");
+    expect(["stop", "length"]).toContain(done?.finishReason);
+  });
+
+  test("reports whole numbers of tokens", async () => {
+    const { done } = await read(upstream.generate(PROMPT, NEVER));
+    for (const count of [done?.usage?.inputTokens, done?.usage?.outputTokens]) {
+      expect(count).toSatisfy((value) => Number.isSafeInteger(value) && Number(value) > 0);
+    }
+  });
+
+  test("throws the reason of a signal that aborted before", async () => {
+    const reason = new Error("gone before");
+    const { failure, pieces } = await read(upstream.generate(PROMPT, AbortSignal.abort(reason)));
+    expect(failure).toBe(reason);
+    expect(pieces).toEqual([]);
+  });
+
+  test("throws the reason of a signal that aborts amid the reply", async () => {
+    const leaving = new AbortController();
+    const reason = new Error("gone amid");
+    const events = upstream.generate(PROMPT, leaving.signal)[Symbol.asyncIterator]();
+    expect((await events.next()).value.kind).toBe("delta");
+    leaving.abort(reason);
+    await expect(events.next()).rejects.toBe(reason);
+    expect(await events.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("ends when its reader stops, and can be asked again", async () => {
+    for await (const event of upstream.generate(PROMPT, NEVER)) {
+      expect(event.kind).toBe("delta");
+      break;
+    }
+    expect((await read(upstream.generate(PROMPT, NEVER))).failure).toBeUndefined();
+  });
+
+  test("gives many callers each their own reply", async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => read(upstream.generate(PROMPT, NEVER))),
+    );
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
+    expect(replies.every(({ done }) => done !== undefined)).toBe(true);
+  });
+
+  test("has a name that shows no secrets", () => {
+    expect(upstream.name).toMatch(/^[\w.:/ -]+$/);
+  });
+});

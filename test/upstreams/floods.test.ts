@@ -1,0 +1,116 @@
+import { setImmediate } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { EventStream } from "../../src/upstreams/event-stream.ts";
+import { writeBody } from "../../src/upstreams/request-body.ts";
+import { flood } from "../support/fake-upstreams/behaviours.ts";
+import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { openaiJsonWire, type Wire } from "../support/fake-upstreams/wire.ts";
+import { STREAMED_WIRES, WIRES } from "./subjects.ts";
+import { kindOf, longestBlockMs, NEVER, openRemote, PROMPT, read } from "./support.ts";
+
+const HUNDRED_MB = 100_000_000;
+const BLOCK_MS_MAX = 50;
+const BLANKS = " ".repeat(65_536);
+const COMMENTS = ": still thinking\n\n".repeat(3_000);
+const LONGEST = { ...PROMPT, maxTokens: 32_000 };
+
+let fake: FakeUpstream;
+afterEach(() => fake.stop());
+
+/** What becomes of the flood, and what that costs this process. */
+async function endure(wire: Wire, behaviour: Behaviour, prompt = PROMPT) {
+  fake = await FakeUpstream.start({ wire, usual: behaviour });
+  const upstream = openRemote(fake.settings());
+  await setImmediate();
+  const before = process.memoryUsage().rss;
+  let failure: unknown;
+  let mostBytes = 0;
+  const watch = setInterval(() => {
+    mostBytes = Math.max(mostBytes, process.memoryUsage().rss - before);
+  }, 5);
+  const blockedMs = await longestBlockMs(async () => {
+    ({ failure } = await read(upstream.generate(prompt, NEVER)));
+    await fake.until(({ calls }) => calls[0]?.ended === "left");
+  });
+  clearInterval(watch);
+  await upstream.close();
+  return { kind: kindOf(failure), blockedMs, mostBytes };
+}
+
+describe.each(WIRES)("$name", (wire) => {
+  const prefix = wire === openaiJsonWire ? '{"a":"' : "data: ";
+
+  test("100 MB without a line end are not read to the end", async () => {
+    const { kind, blockedMs, mostBytes } = await endure(
+      wire,
+      flood(() => BLANKS, HUNDRED_MB, prefix),
+    );
+    expect(kind).toBe("garbled");
+    expect(blockedMs).toBeLessThan(BLOCK_MS_MAX);
+    expect(mostBytes).toBeLessThan(80_000_000);
+  });
+});
+
+describe.each(STREAMED_WIRES)("$name", (wire) => {
+  test("100 MB of comments are not read to the end", async () => {
+    const { kind, blockedMs, mostBytes } = await endure(
+      wire,
+      flood(() => COMMENTS, HUNDRED_MB),
+    );
+    expect(kind).toBe("garbled");
+    expect(blockedMs).toBeLessThan(BLOCK_MS_MAX);
+    expect(mostBytes).toBeLessThan(80_000_000);
+  });
+
+  test("nor are they kept where so much may come", async () => {
+    const { kind, blockedMs, mostBytes } = await endure(
+      wire,
+      flood(() => COMMENTS, HUNDRED_MB),
+      LONGEST,
+    );
+    expect(kind).toBe("garbled");
+    expect(blockedMs).toBeLessThan(BLOCK_MS_MAX);
+    expect(mostBytes).toBeLessThan(80_000_000);
+  });
+});
+
+test("a chunk of the worst lines blocks nobody", async () => {
+  fake = await FakeUpstream.start();
+  const worst = Buffer.from(`${"\n".repeat(65_535)}\r`);
+  const events = new EventStream(1_000_000, () => undefined);
+  events.push(worst);
+  const blockedMs = await longestBlockMs(async () => {
+    events.push(worst);
+  });
+  expect(blockedMs).toBeLessThan(BLOCK_MS_MAX);
+});
+
+test("a conversation of 32 MiB is written without blocking anybody, and as JSON would be", async () => {
+  fake = await FakeUpstream.start();
+  const contents = ["lorem ipsum ".repeat(33_000), "😀".repeat(400_000), 'a"\n'.repeat(130_000)];
+  const messages = Array.from({ length: 60 }, (_, i) => ({ role: "user", content: contents[i % 3] ?? "" }));
+  const value = { model: "m", stop: undefined, none: null, list: [], messages, stream: true };
+  const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
+  let body: Awaited<ReturnType<typeof writeBody>> | undefined;
+  const blockedMs = await longestBlockMs(async () => {
+    body = await writeBody(value, chars);
+  });
+  expect(blockedMs).toBeLessThan(BLOCK_MS_MAX);
+  const written = Buffer.concat(body?.parts as Buffer[]);
+  expect(written.length).toBe(body?.bytes);
+  expect(written.equals(Buffer.from(JSON.stringify(value)))).toBe(true);
+});
+
+test("and arrives as it was", async () => {
+  fake = await FakeUpstream.start();
+  const upstream = openRemote(fake.settings());
+  const messages = Array.from({ length: 5 }, (_, i) => ({
+    role: "user" as const,
+    content: `${i}語`.repeat(50_000),
+  }));
+  expect((await read(upstream.generate({ ...PROMPT, messages }, NEVER))).text).toBe(
+    DEFAULT_REPLY.pieces.join(""),
+  );
+  expect(fake.calls[0]?.body.messages).toEqual(messages);
+  await upstream.close();
+});

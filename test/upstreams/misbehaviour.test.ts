@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Upstream } from "../../src/upstreams/upstream.ts";
+import {
+  endAfter,
+  errorInside,
+  gzipped,
+  hangUpAfter,
+  raw,
+  refuse,
+  refuseWithoutEnd,
+  reply,
+  replyAndClose,
+  replyWithoutEnd,
+  resetAtOnce,
+  silent,
+} from "../support/fake-upstreams/behaviours.ts";
+import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { WIRES } from "./subjects.ts";
+import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
+
+const GOOD = { failure: undefined, text: "Hello, world." };
+
+describe.each(WIRES)("$name", (wire) => {
+  let fake: FakeUpstream;
+  let upstream: Upstream;
+  beforeEach(async () => {
+    fake = await FakeUpstream.start({ wire });
+    upstream = openRemote(fake.settings());
+  });
+  afterEach(async () => {
+    await upstream.close();
+    await fake.stop();
+  });
+  const ask = (behaviour: Behaviour) => {
+    fake.next(behaviour);
+    return read(upstream.generate(PROMPT, NEVER));
+  };
+
+  test("a good reply is read whole, with its end and its usage", async () => {
+    expect(await ask(reply())).toMatchObject({
+      ...GOOD,
+      done: { finishReason: "stop", usage: { inputTokens: 11, outputTokens: 4 } },
+    });
+    expect(await ask(reply({ finishReason: "length" }))).toMatchObject({ done: { finishReason: "length" } });
+  });
+
+  test("an empty reply is one", async () => {
+    expect(await ask(reply({ pieces: [] }))).toMatchObject({ failure: undefined, pieces: [] });
+  });
+
+  test("no usage, or one that cannot be true, is none", async () => {
+    const absurd: { input: unknown; output: unknown }[] = [
+      { input: -1, output: 4 },
+      { input: 11, output: -1 },
+      { input: 11, output: 4.5 },
+      { input: 1e300, output: 4 },
+      { input: 11, output: 2 ** 53 },
+      { input: "11", output: "4" },
+      { input: null, output: null },
+      { input: undefined, output: 4 },
+      { input: [11], output: { value: 4 } },
+      { input: true, output: false },
+    ];
+    for (const usage of [undefined, ...absurd]) {
+      const { failure, done } = await ask(reply({ usage }));
+      expect({ usage, failure, told: done?.usage }).toEqual({ usage, failure: undefined, told: undefined });
+    }
+    expect((await ask(reply({ usage: { input: 0, output: 0 } }))).done?.usage).toEqual({
+      inputTokens: 0,
+      outputTokens: 0,
+    });
+  });
+
+  const failures: [what: string, behaviour: Behaviour, kind: string][] = [
+    ["a reset instead of an answer", resetAtOnce, "unreachable"],
+    [
+      "an answer that ends before the reply",
+      endAfter(0),
+      wire.contentType.includes("json") ? "garbled" : "dropped",
+    ],
+    ["a hang-up amid the answer", hangUpAfter(0), "dropped"],
+    ["an error inside a 200", errorInside(0), "failed"],
+    ["a complaint inside a 200", errorInside(0, "invalid_request_error"), "rejected"],
+    [
+      "JSON that is none",
+      raw(wire.contentType.includes("json") ? '{"choices":[' : 'data: {"choices":[\n\n'),
+      "garbled",
+    ],
+    [
+      "JSON that is something else",
+      raw(wire.contentType.includes("json") ? "[1]" : "data: 17\n\n"),
+      "garbled",
+    ],
+    [
+      "bytes instead of text",
+      raw(Buffer.from([0xff, 0xfe, 0, 1, 0x0a, 0x0a, 0xc0])),
+      wire.contentType.includes("json") ? "garbled" : "dropped",
+    ],
+    ["nothing at all", raw(""), wire.contentType.includes("json") ? "garbled" : "dropped"],
+    ["a page", raw("<html></html>", { "content-type": "text/html" }), "garbled"],
+    ["no content type", raw("{}", { "content-type": "" }), "garbled"],
+    ["a compressed answer", gzipped, "garbled"],
+    ["a redirect", refuse(307, { location: "/v1/elsewhere" }), "rejected"],
+    ["a success that is none", refuse(204), "rejected"],
+    ["400", refuse(400), "rejected"],
+    ["401", refuse(401), "rejected"],
+    ["404", refuse(404), "rejected"],
+    ["408", refuse(408), "failed"],
+    ["429", refuse(429), "rate_limited"],
+    ["500", refuse(500), "failed"],
+    ["529", refuse(529), "failed"],
+    ["500 with 100 kB of something", refuse(500, {}, "x".repeat(100_000)), "failed"],
+    ["500 that has no end", refuseWithoutEnd(500), "failed"],
+  ];
+  test.each(failures)("%s is a failure", async (_, behaviour, kind) => {
+    const { failure, pieces } = await ask(behaviour);
+    expect(kindOf(failure)).toBe(kind);
+    expect(pieces).toEqual([]);
+    expect(fake.calls.length).toBe(1);
+    expect(await ask(reply())).toMatchObject(GOOD);
+  });
+
+  test("silence instead of an answer ends after timeout_ms", async () => {
+    const impatient = openRemote(fake.settings({ timeoutMs: 50 }));
+    fake.next(silent);
+    expect(kindOf((await read(impatient.generate(PROMPT, NEVER))).failure)).toBe("timeout");
+    await fake.until(({ calls }) => calls[0]?.ended === "left");
+    await impatient.close();
+  });
+
+  test("nobody there is a failure", async () => {
+    await fake.stop();
+    expect(kindOf((await read(upstream.generate(PROMPT, NEVER))).failure)).toBe("unreachable");
+    fake = await FakeUpstream.start({ wire });
+  });
+
+  test("how long to wait is read where it is a number of seconds", async () => {
+    for (const [value, ms] of [
+      ["2", 2_000],
+      ["0", 0],
+      ["-1", undefined],
+      ["soon", undefined],
+      ["1e9", undefined],
+    ] as const) {
+      const { failure } = await ask(refuse(429, { "retry-after": value }));
+      expect(failure).toMatchObject({ kind: "rate_limited", retryAfterMs: ms });
+    }
+  });
+
+  test("what is told of an error holds no key, and not much else", async () => {
+    const apiKey = "secret-of-the-operator";
+    const keyed = openRemote(fake.settings({ apiKeyEnv: "KEY" }), { KEY: apiKey });
+    const message = `wrong key ${apiKey} or sk-abcdefgh or Bearer zzz ${"long ".repeat(1_000)}`;
+    fake.next(refuse(401, {}, JSON.stringify({ error: { type: "t", code: "c", message } })));
+    const { failure } = await read(keyed.generate(PROMPT, NEVER));
+    const text = (failure as Error).message;
+    expect(text).toMatch(
+      /^the upstream answered 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/,
+    );
+    expect(text.length).toBeLessThanOrEqual(400);
+    await keyed.close();
+  });
+
+  test("connections are kept for the next call by readers who stop at the end of the reply", async () => {
+    for (let i = 0; i < 20; i++) {
+      fake.next(reply());
+      for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
+    }
+    // The end of the reply is read before the end of the response: the next call may find its connection still busy.
+    expect(fake.connections).toBeLessThanOrEqual(2);
+  });
+
+  test("a connection that the upstream closed between calls is not used again", async () => {
+    for (let i = 0; i < 5; i++) {
+      expect(await ask(replyAndClose)).toMatchObject(GOOD);
+      await fake.until(({ openConnections }) => openConnections === 0);
+    }
+  });
+
+  test.skipIf(wire.contentType.includes("json"))("a response without an end costs no reply", async () => {
+    expect(await ask(replyWithoutEnd)).toMatchObject(GOOD);
+    await fake.until(({ calls }) => calls[0]?.ended === "left");
+  });
+});

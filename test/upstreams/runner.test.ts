@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DomainError } from "../../src/domain/errors.ts";
+import type { Model } from "../../src/domain/model.ts";
+import type { RunnerLimits } from "../../src/upstreams/runner.ts";
+import {
+  errorInside,
+  hangUpAfter,
+  raw,
+  refuse,
+  reply,
+  replyAndClose,
+  replyWhen,
+  resetAtOnce,
+  silent,
+  silentAfter,
+} from "../support/fake-upstreams/behaviours.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
+import { NEVER, PROMPT, read } from "./support.ts";
+
+let first: FakeUpstream;
+let second: FakeUpstream;
+let runner: TestRunner;
+let model: Model;
+
+beforeEach(async () => {
+  [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
+  second.always(reply({ pieces: ["from the second"] }));
+  model = modelOf(first.settings(), second.settings());
+  await start();
+});
+afterEach(async () => {
+  await runner.close();
+  await Promise.all([first.stop(), second.stop()]);
+});
+
+async function start(limits: Partial<RunnerLimits> = {}): Promise<void> {
+  await runner?.close();
+  runner = createTestRunner(limits);
+  await runner.use([model]);
+}
+
+const run = (signal = NEVER, asked = model) => read(runner.run(asked, PROMPT, signal));
+const reasonOf = (failure: unknown) => (failure instanceof DomainError ? failure.reason : failure);
+const counts = () => [first.calls.length, second.calls.length];
+
+describe("before the first piece", () => {
+  test("a good upstream is asked once, and nobody else", async () => {
+    expect(await run()).toMatchObject({ text: "Hello, world.", done: { finishReason: "stop" } });
+    expect(counts()).toEqual([1, 0]);
+    expect(runner.outcomes()).toEqual(["ok"]);
+  });
+
+  test.each([
+    ["429", refuse(429), "rate_limited"],
+    ["500", refuse(500), "failed"],
+    ["a reset", resetAtOnce, "unreachable"],
+    ["a hang-up amid the headers' answer", hangUpAfter(0), "dropped"],
+    ["an error inside a 200", errorInside(0), "failed"],
+  ])("%s is tried again at the same upstream", async (_, behaviour, outcome) => {
+    first.next(behaviour, behaviour);
+    expect((await run()).text).toBe("Hello, world.");
+    expect(counts()).toEqual([3, 0]);
+    expect(runner.outcomes()).toEqual([outcome, outcome, "ok"]);
+  });
+
+  test.each([
+    ["400", refuse(400), "rejected"],
+    ["401", refuse(401), "rejected"],
+    ["what cannot be read", raw("<p>", { "content-type": "text/html" }), "garbled"],
+    ["a wait that is too long", refuse(429, { "retry-after": "60" }), "rate_limited"],
+  ])("%s goes to the next upstream at once", async (_, behaviour, outcome) => {
+    first.next(behaviour);
+    expect((await run()).text).toBe("from the second");
+    expect(counts()).toEqual([1, 1]);
+    expect(runner.outcomes()).toEqual([outcome, "ok"]);
+    expect(runner.sleeps).toEqual([]);
+  });
+
+  test("silence goes to the next upstream after timeout_ms", async () => {
+    first.next(silent);
+    const impatient = modelOf(first.settings({ timeoutMs: 50 }), second.settings());
+    expect((await run(NEVER, impatient)).text).toBe("from the second");
+    expect(counts()).toEqual([1, 1]);
+  });
+
+  test("after three tries comes the next upstream", async () => {
+    first.always(refuse(503));
+    expect((await run()).text).toBe("from the second");
+    expect(counts()).toEqual([3, 1]);
+  });
+
+  test("the waits between tries grow, and go by Retry-After where there is one", async () => {
+    first.always(refuse(503));
+    await run();
+    expect(runner.sleeps).toEqual([75, 150]);
+    first.always(refuse(429, { "retry-after": "2" }));
+    await run();
+    expect(runner.sleeps.slice(2)).toEqual([2_075, 2_150]);
+  });
+
+  test("when all fail the caller learns nothing of them, and the log why", async () => {
+    const message = `no model at ${second.baseUrl}`;
+    first.always(refuse(500));
+    second.always(refuse(404, {}, JSON.stringify({ error: { message } })));
+    const { failure, pieces } = await run();
+    expect(reasonOf(failure)).toBe("upstream_error");
+    expect((failure as Error).message).toBe(new DomainError("upstream_error").message);
+    expect((failure as Error).cause).toMatchObject({ message: `the upstream answered 404: ${message}` });
+    expect(pieces).toEqual([]);
+    expect(counts()).toEqual([3, 1]);
+  });
+});
+
+describe("after the first piece", () => {
+  test("a failure is one: nobody else is asked", async () => {
+    first.next(hangUpAfter(2));
+    const { text, failure, done } = await run();
+    expect({ text, reason: reasonOf(failure), done }).toEqual({
+      text: "Hello, ",
+      reason: "upstream_error",
+      done: undefined,
+    });
+    expect((failure as Error).cause).toMatchObject({ kind: "dropped" });
+    expect(counts()).toEqual([1, 0]);
+    expect(runner.outcomes()).toEqual(["dropped"]);
+  });
+});
+
+describe("a caller who leaves", () => {
+  test.each([
+    ["before the answer", silent],
+    ["amid the reply", silentAfter(1)],
+  ])("%s: the upstream learns it at once, and the slot is free", async (_, behaviour) => {
+    const leaving = new AbortController();
+    const reason = new DomainError("deadline_exceeded");
+    first.next(behaviour);
+    const outcome = run(leaving.signal);
+    await first.until(({ calls }) => calls.length === 1);
+    leaving.abort(reason);
+    expect((await outcome).failure).toBe(reason);
+    expect(runner.status()[0]?.running).toBe(0);
+    await first.until(({ calls }) => calls[0]?.ended === "left");
+    expect(runner.outcomes()).toEqual(["cancelled"]);
+    expect(counts()).toEqual([1, 0]);
+  });
+
+  test("between two tries: nobody is asked again", async () => {
+    const leaving = new AbortController();
+    first.always(refuse(500));
+    runner.sleep = (_, signal) => {
+      leaving.abort(new Error("gone"));
+      signal.throwIfAborted();
+      return Promise.resolve();
+    };
+    expect((await run(leaving.signal)).failure).toBe(leaving.signal.reason);
+    expect(counts()).toEqual([1, 0]);
+  });
+
+  test("a signal that aborted before asks nobody", async () => {
+    const { failure } = await run(AbortSignal.abort(new Error("gone")));
+    expect(failure).toEqual(new Error("gone"));
+    expect(counts()).toEqual([0, 0]);
+  });
+
+  test.each([
+    ["while it waits for the first piece", silent, 0],
+    ["while it waits for the next piece", silentAfter(1), 1],
+  ])("a reader who stops %s is let go at once", async (_, behaviour, pieces) => {
+    first.next(behaviour);
+    const events = runner.run(model, PROMPT, NEVER);
+    for (let i = 0; i < pieces; i++) expect((await events.next()).done).toBe(false);
+    const waiting = events.next();
+    await first.until(({ calls }) => calls.length === 1);
+    await events.return?.();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    expect(runner.status()[0]?.running).toBe(0);
+    await first.until(({ calls }) => calls[0]?.ended === "left");
+    expect(runner.outcomes()).toEqual(["cancelled"]);
+  });
+
+  test("a reader who stops between pieces, or with the end, leaves a free slot", async () => {
+    first.next(silentAfter(1));
+    for await (const _ of runner.run(model, PROMPT, NEVER)) break;
+    for await (const event of runner.run(model, PROMPT, NEVER)) if (event.kind === "done") break;
+    expect(runner.status()[0]?.running).toBe(0);
+    expect(runner.outcomes()).toEqual(["cancelled", "ok"]);
+  });
+});
+
+test("connections that the upstream closes between calls cost no reply", async () => {
+  first.always(replyAndClose);
+  for (let i = 0; i < 30; i++) expect((await run()).text).toBe("Hello, world.");
+});
+
+describe("slots", () => {
+  test("calls beyond the limit wait in the order they came, and go on one by one", async () => {
+    await start({ slots: { running: 2, waiting: 10, waitMs: 60_000 } });
+    const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+    first.next(...gates.map(({ promise }) => replyWhen(promise)));
+    const ended: number[] = [];
+    const calls = gates.map((_, i) => run().then(() => ended.push(i)));
+    await first.until(({ calls: { length } }) => length === 2);
+    expect(runner.status()[0]).toMatchObject({ running: 2, waiting: 2 });
+    gates[0]?.resolve();
+    await first.until(({ calls: { length } }) => length === 3);
+    expect(runner.status()[0]).toMatchObject({ running: 2, waiting: 1 });
+    for (const { resolve } of gates) resolve();
+    await Promise.all(calls);
+    expect(ended[0]).toBe(0);
+    expect(runner.status()[0]).toMatchObject({ running: 0, waiting: 0 });
+    expect(counts()).toEqual([4, 0]);
+  });
+
+  test("with no room to wait the next upstream is asked; with none anywhere the call is told so", async () => {
+    await start({ slots: { running: 1, waiting: 0, waitMs: 60_000 } });
+    const gate = Promise.withResolvers<void>();
+    first.always(replyWhen(gate.promise));
+    second.always(replyWhen(gate.promise));
+    const one = run();
+    await first.until(({ calls }) => calls.length === 1);
+    const other = run();
+    await second.until(({ calls }) => calls.length === 1);
+    expect(reasonOf((await run()).failure)).toBe("overloaded");
+    expect(counts()).toEqual([1, 1]);
+    gate.resolve();
+    expect((await one).failure ?? (await other).failure).toBeUndefined();
+    expect(runner.outcomes()).toEqual(["busy", "busy", "busy", "ok", "ok"]);
+  });
+
+  test("who waits for too long is sent on", async () => {
+    await start({ slots: { running: 1, waiting: 1, waitMs: 5 } });
+    const gate = Promise.withResolvers<void>();
+    first.next(replyWhen(gate.promise));
+    const one = run();
+    await first.until(({ calls }) => calls.length === 1);
+    expect((await run()).text).toBe("from the second");
+    gate.resolve();
+    expect((await one).text).toBe("Hello, world.");
+  });
+
+  test("who leaves while waiting takes no slot", async () => {
+    await start({ slots: { running: 1, waiting: 1, waitMs: 60_000 } });
+    const gate = Promise.withResolvers<void>();
+    const leaving = new AbortController();
+    first.next(replyWhen(gate.promise));
+    const one = run();
+    await first.until(({ calls }) => calls.length === 1);
+    const other = run(leaving.signal);
+    leaving.abort(new Error("gone"));
+    expect((await other).failure).toEqual(new Error("gone"));
+    gate.resolve();
+    await one;
+    expect(runner.status()[0]).toMatchObject({ running: 0, waiting: 0 });
+    expect(counts()).toEqual([1, 0]);
+  });
+});

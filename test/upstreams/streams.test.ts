@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Upstream } from "../../src/upstreams/upstream.ts";
+import {
+  byteByByte,
+  endAfter,
+  errorInside,
+  flood,
+  hangUpAfter,
+  raw,
+  reply,
+  silent,
+  silentAfter,
+} from "../support/fake-upstreams/behaviours.ts";
+import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import type { Turn } from "../support/fake-upstreams/turn.ts";
+import { STREAMED_WIRES } from "./subjects.ts";
+import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
+
+/** Every length of a character in UTF-8. */
+const FOREIGN = ["a", "é", "語", "😀", "👩‍👩‍👧", "\u2028", '\\n"\n'];
+
+describe.each(STREAMED_WIRES)("$name", (wire) => {
+  let fake: FakeUpstream;
+  let upstream: Upstream;
+  beforeEach(async () => {
+    fake = await FakeUpstream.start({ wire });
+    upstream = openRemote(fake.settings());
+  });
+  afterEach(async () => {
+    await upstream.close();
+    await fake.stop();
+  });
+  const ask = (behaviour: Behaviour, prompt = PROMPT) => {
+    fake.next(behaviour);
+    return read(upstream.generate(prompt, NEVER));
+  };
+  const whole =
+    wire.begin(DEFAULT_REPLY) + DEFAULT_REPLY.pieces.map(wire.piece).join("") + wire.end(DEFAULT_REPLY);
+
+  test.each<[what: string, behaviour: Behaviour, kind: string]>([
+    ["the response ends", endAfter(2), "dropped"],
+    ["the connection ends", hangUpAfter(2), "dropped"],
+    ["an error is told", errorInside(2), "failed"],
+  ])("what came is given before the failure when %s", async (_, behaviour, kind) => {
+    const { text, failure, done } = await ask(behaviour);
+    expect({ text, kind: kindOf(failure), done }).toEqual({ text: "Hello, ", kind, done: undefined });
+  });
+
+  test("a reset amid the reply is a failure after what came", async () => {
+    fake.next(silentAfter(2));
+    const events = upstream.generate(PROMPT, NEVER)[Symbol.asyncIterator]();
+    expect((await events.next()).value).toEqual({ kind: "delta", content: "Hello, " });
+    fake.cutConnections();
+    await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
+  });
+
+  test("silence amid the reply ends after timeout_ms", async () => {
+    const impatient = openRemote(fake.settings({ timeoutMs: 50 }));
+    fake.next(silentAfter(2));
+    const { text, failure } = await read(impatient.generate(PROMPT, NEVER));
+    expect({ text, kind: kindOf(failure) }).toEqual({ text: "Hello, ", kind: "timeout" });
+    await fake.until(({ calls }) => calls[0]?.ended === "left");
+    await impatient.close();
+  });
+
+  test("a reply whose end was told is whole, however the response ends", async () => {
+    const last = wire.end({ ...DEFAULT_REPLY, finishReason: "length" }).split("\n\n");
+    const toldTheEnd = whole.replace(wire.end(DEFAULT_REPLY), `${last.slice(0, -2).join("\n\n")}\n\n`);
+    expect(await ask(raw(toldTheEnd))).toMatchObject({
+      failure: undefined,
+      done: { finishReason: "length" },
+    });
+  });
+
+  test("bytes may come one at a time, whatever characters they make", async () => {
+    expect((await ask(byteByByte({ pieces: FOREIGN }))).text).toBe(FOREIGN.join(""));
+  });
+
+  test("line ends, comments, unknown events and a byte order mark are read as server-sent events allow", async () => {
+    for (const body of [
+      whole.replaceAll("\n", "\r\n"),
+      whole.replaceAll("\n", "\r"),
+      `\ufeff${whole}`,
+      `: hello\n\n${whole.replaceAll("\n\n", "\n\n: still here\n\n")}`,
+      `retry: 1\nid: 2\nunknown\n\nevent: news\ndata: {"type":"news"}\n\n${whole}`,
+    ]) {
+      expect(await ask(raw(body))).toMatchObject({ failure: undefined, text: "Hello, world." });
+    }
+  });
+
+  test("the upstream learns at once that its caller has gone", async () => {
+    for (const behaviour of [silent, silentAfter(0), silentAfter(1)]) {
+      const leaving = new AbortController();
+      fake.next(behaviour);
+      const calls = fake.calls.length;
+      const outcome = read(upstream.generate(PROMPT, leaving.signal));
+      await fake.until(() => fake.calls.length > calls);
+      leaving.abort(new Error("gone"));
+      expect((await outcome).failure).toBe(leaving.signal.reason);
+      await fake.until(() => fake.calls.at(-1)?.ended === "left");
+    }
+  });
+
+  test("and that its reader stops", async () => {
+    fake.next(silentAfter(1));
+    for await (const _ of upstream.generate(PROMPT, NEVER)) break;
+    await fake.until(({ calls }) => calls[0]?.ended === "left");
+    expect(fake.executions.length).toBe(1);
+  });
+
+  test("an upstream that ignores max_tokens is cut", async () => {
+    const endless = flood((turn: Turn) => turn.make("word "), 1e9, wire.begin(DEFAULT_REPLY));
+    const { text, done, failure } = await ask(endless, { ...PROMPT, maxTokens: 10 });
+    expect({ done, failure }).toEqual({
+      done: { kind: "done", finishReason: "length", usage: undefined },
+      failure: undefined,
+    });
+    expect(text.length).toBeLessThanOrEqual(10 * 8 + "word ".length);
+    await fake.until(({ calls }) => calls[0]?.ended === "left");
+  });
+
+  test("also when it does so in one piece", async () => {
+    const { text, done } = await ask(reply({ pieces: ["x", "😀".repeat(100_000)] }), {
+      ...PROMPT,
+      maxTokens: 10,
+    });
+    expect(done).toMatchObject({ finishReason: "length", usage: undefined });
+    expect(text.length).toBeLessThanOrEqual(1_024 + 1_280);
+    expect(text.isWellFormed()).toBe(true);
+  });
+
+  test("pieces smaller than tokens are not cut", async () => {
+    const pieces = [..."Sixty letters, each in a piece of its own, are fifteen tokens"];
+    const { text, done } = await ask(reply({ pieces }), { ...PROMPT, maxTokens: 15 });
+    expect({ text, reason: done?.finishReason }).toEqual({ text: pieces.join(""), reason: "stop" });
+  });
+
+  test("a slow reader holds the upstream up instead of keeping what comes", async () => {
+    const leaving = new AbortController();
+    const page = "x".repeat(10_000);
+    let held: (() => void) | undefined;
+    const stuck = new Promise<void>((resolve) => {
+      held = resolve;
+    });
+    fake.next(async (turn) => {
+      turn.head();
+      // The socket takes what fits in its buffers; what it does not take at once waits for the reader.
+      while (turn.response.writableLength < 8_000_000 && turn.call.pieces < 3_000) {
+        turn.response.write(turn.make(page));
+        if (turn.response.writableNeedDrain) await new Promise((resolve) => setImmediate(resolve));
+      }
+      held?.();
+    });
+    const events = upstream
+      .generate({ ...PROMPT, maxTokens: 32_000 }, leaving.signal)
+      [Symbol.asyncIterator]();
+    await events.next();
+    await stuck;
+    expect(fake.calls[0]?.pieces).toBeLessThan(3_000);
+    leaving.abort(new Error("enough"));
+    await expect(events.next()).rejects.toThrow("enough");
+  });
+});

@@ -1,0 +1,32 @@
+import type { Upstream } from "../../src/upstreams/upstream.ts";
+import { byteByByte, reply } from "../support/fake-upstreams/behaviours.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { anthropicWire, openaiJsonWire, openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
+import { openRemote } from "./support.ts";
+
+/** Every kind of upstream, ready to be asked and behaving well. */
+export type Subject = {
+  readonly name: string;
+  /** Replies to PROMPT with some text and takes its time, so that a reader can leave amid the reply. */
+  open(): Promise<{ readonly upstream: Upstream; close(): Promise<void> }>;
+};
+
+export const WIRES: readonly Wire[] = [openaiWire, openaiJsonWire, anthropicWire];
+export const STREAMED_WIRES = WIRES.filter((wire) => wire !== openaiJsonWire);
+
+export const SUBJECTS: readonly Subject[] = [
+  ...WIRES.map((wire) => ({ name: wire.name, open: () => openFake(wire) })),
+];
+
+async function openFake(wire: Wire): ReturnType<Subject["open"]> {
+  const usual = STREAMED_WIRES.includes(wire) ? byteByByte({}) : reply();
+  const fake = await FakeUpstream.start({ wire, usual });
+  const upstream = openRemote(fake.settings());
+  return {
+    upstream,
+    close: async () => {
+      await upstream.close();
+      await fake.stop();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Prompt } from "../../src/domain/generation.ts";
+import { Connections } from "../../src/upstreams/connections.ts";
+import { UpstreamFailure } from "../../src/upstreams/failure.ts";
+import type { RemoteSettings } from "../../src/upstreams/http-upstream.ts";
+import { openUpstream } from "../../src/upstreams/open-upstream.ts";
+import type { Upstream, UpstreamEvent } from "../../src/upstreams/upstream.ts";
+
+export const PROMPT: Prompt = {
+  messages: [{ role: "user", content: "Say hello." }],
+  maxTokens: 100,
+  temperature: undefined,
+  stop: [],
+};
+
+export const NEVER = new AbortController().signal;
+
+/** An upstream over HTTP with connections of its own. */
+export function openRemote(settings: RemoteSettings, env: Record<string, string> = {}): Upstream {
+  return openUpstream(settings, {
+    connections: new Connections(),
+    env,
+    openSandbox: () => {
+      throw new Error("no sandbox here");
+    },
+  });
+}
+
+export type Outcome = {
+  readonly text: string;
+  readonly pieces: readonly string[];
+  readonly done: Extract<UpstreamEvent, { kind: "done" }> | undefined;
+  readonly failure: unknown;
+};
+
+/** Reads to the end, whatever that is. */
+export async function read(events: AsyncIterable<UpstreamEvent>): Promise<Outcome> {
+  const pieces: string[] = [];
+  let done: Outcome["done"];
+  let failure: unknown;
+  try {
+    for await (const event of events) {
+      if (done) throw new Error("something came after the end");
+      if (event.kind === "delta") pieces.push(event.content);
+      else done = event;
+    }
+  } catch (error) {
+    failure = error;
+  }
+  return { text: pieces.join(""), pieces, done, failure };
+}
+
+/** "garbled" for an UpstreamFailure of that kind, the error itself for anything else. */
+export function kindOf(failure: unknown): unknown {
+  return failure instanceof UpstreamFailure ? failure.kind : failure;
+}
+
+/** Runs the action and tells for how long the event loop was blocked at the longest. */
+export async function longestBlockMs(action: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  }, 1);
+  await action();
+  clearInterval(timer);
+  return Math.max(longest, performance.now() - last);
+}
