@@ -15,8 +15,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   gate: ["policy", "store", "domain"],
   services: ["gate", "policy", "store", "upstreams", "domain", "gen"],
   interceptors: ["services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  wire: ["policy", "domain"],
   rest: ["interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
-  transport: ["rest", "interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  transport: [
+    "wire",
+    "rest",
+    "interceptors",
+    "services",
+    "gate",
+    "policy",
+    "domain",
+    "gen",
+    "log.ts",
+    "metrics.ts",
+  ],
   pages: ["transport"],
 };
 
