@@ -4,6 +4,7 @@ import { createValidator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
 import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
+import { withoutLongTexts } from "./long-texts.ts";
 
 const validator = createValidator();
 
@@ -32,7 +33,7 @@ export function prepareValidation(services: readonly DescService[]): void {
 export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
   checkListLengths(desc, message);
-  const result = validator.validate(desc, message);
+  const result = validator.validate(desc, withoutLongTexts(desc, message));
   if (result.kind === "valid") return;
   if (result.kind === "error") throw result.error;
   const fields = result.violations.slice(0, MAX_VIOLATIONS).map((violation) => ({

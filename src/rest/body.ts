@@ -5,6 +5,7 @@ import { DomainError } from "../domain/errors.ts";
 import type { BodyHold } from "./body-budget.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
+import type { Steps } from "./steps.ts";
 
 /** The body as it comes from the wire, whichever HTTP it is. */
 export type BodySource = {
@@ -42,9 +43,11 @@ export async function readJsonBytes(source: BodySource, limits: BodyLimits): Pro
 }
 
 /** The text of a JSON body. */
-export function toText(bytes: Buffer): string {
+export function* toText(bytes: Buffer): Steps<string> {
   if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");
+  yield;
   const text = bytes.toString("utf8");
+  yield;
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 

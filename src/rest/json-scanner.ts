@@ -14,7 +14,7 @@ const MAX_NAME_UNITS = 4_096;
 const PIECE_UNITS = 65_536;
 
 /** How far to read until others may run. */
-const STEP_UNITS = 524_288;
+const STEP_UNITS = 131_072;
 
 /** What one character takes at most: two escapes of six. */
 const UNITS_PER_CHARACTER = 12;

@@ -6,7 +6,7 @@ import { bindPath, bindQuery } from "./parameters.ts";
 import { invalid } from "./problem.ts";
 import type { Reader } from "./reader.ts";
 import type { Endpoint, RestRoute } from "./routes.ts";
-import { finish, finishInTurns, letOthersRun, type Steps } from "./steps.ts";
+import { finish, finishInTurns, type Steps } from "./steps.ts";
 
 /** What is parsed at once without anybody noticing. */
 export const LARGE_BYTES = 262_144;
@@ -46,12 +46,10 @@ export async function parseJson<Result>(
   budget: BodyBudget,
   read: (text: string) => Steps<Result>,
 ): Promise<Result> {
-  if (bytes.length < LARGE_BYTES) return finish(read(toText(bytes)));
-  return budget.inTurn(async () => {
-    const text = toText(bytes);
-    await letOthersRun();
-    return finishInTurns(read(text));
-  });
+  const steps = (function* () {
+    return yield* read(yield* toText(bytes));
+  })();
+  return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
 }
 
 /** The whole text as one message. */
