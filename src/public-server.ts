@@ -17,6 +17,7 @@ import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { pages } from "./pages/pages.ts";
 import { policiesOf } from "./policy/policy.ts";
+import { BodyBudget } from "./rest/body-budget.ts";
 import type { Deps } from "./services/deps.ts";
 import { keyService, ledgerService, meService } from "./services/services.ts";
 import type { Admitter } from "./store/admit.ts";
@@ -24,7 +25,7 @@ import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
-import { SMALL_BODY_BYTES } from "./transport/limits.ts";
+import { bodyBudget } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { createObserver } from "./transport/observe.ts";
 import { probePages } from "./transport/probes.ts";
@@ -62,27 +63,26 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const gate = developerGate({
     admit: (request) => admitter.admit(request),
     failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
-    maxBodyBytes: config.maxBodyBytes,
   });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(log, metrics);
+  const budget = new BodyBudget(bodyBudget);
   const methods = { me: meService, keys: keyService(deps), ledger: ledgerService(deps) };
   const routes = rpcRoutes({
     policies,
     gate,
     interceptors,
     maxBodyBytes: config.maxBodyBytes,
+    budget,
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
     routes: (router) => {
-      // What is decoded takes many times the memory of what is sent, and what is sent may be compressed.
-      const small = { readMaxBytes: SMALL_BODY_BYTES };
-      bindService(router, MeService, methods.me, small);
-      bindService(router, KeyService, methods.keys, small);
-      bindService(router, LedgerService, methods.ledger, small);
-      bindService(router, GenerateService, {}, small);
-      bindService(router, ModelService, {}, small);
+      bindService(router, MeService, methods.me);
+      bindService(router, KeyService, methods.keys);
+      bindService(router, LedgerService, methods.ledger);
+      bindService(router, GenerateService, {});
+      bindService(router, ModelService, {});
     },
     openRoutes: (router) => {
       bindHealth(
@@ -103,6 +103,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     ]),
     gate,
     maxBodyBytes: config.maxBodyBytes,
+    budget,
     observe,
   });
   const handler = createHandler({
@@ -120,6 +121,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     handler,
     ...badRequestAnswers(deps.ids.request),
   });
+  metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;

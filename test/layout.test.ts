@@ -16,8 +16,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   metering: ["gate", "store", "upstreams", "domain"],
   services: ["metering", "gate", "policy", "store", "upstreams", "domain", "gen"],
   interceptors: ["services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  wire: ["policy", "domain"],
   rest: ["interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
-  transport: ["rest", "interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  transport: [
+    "wire",
+    "rest",
+    "interceptors",
+    "services",
+    "gate",
+    "policy",
+    "domain",
+    "gen",
+    "log.ts",
+    "metrics.ts",
+  ],
   pages: ["transport"],
 };
 

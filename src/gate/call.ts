@@ -15,6 +15,8 @@ export type Call = {
   readonly target: string;
   /** The size of the body, where the caller says it. */
   readonly contentLength: number | undefined;
+  /** How large the body may be. */
+  readonly maxBodyBytes: number;
   /** All headers of the name: a header that must be single is checked, not guessed. */
   headers(name: string): readonly string[];
   setResponseHeader(name: string, value: string): void;
