@@ -22,6 +22,7 @@ import { startWorkers, type Workers } from "./workers.ts";
 const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_WAITING_ADMISSIONS = 16_384;
 const MAX_STATEMENTS = 2_048;
+const MAX_WAIT_MS = 3_000;
 /** How long running calls may go on after a stop was asked for. */
 const DRAIN_MS = 30_000;
 
@@ -100,7 +101,12 @@ function createParts(
   prepared: PreparedDatabase | undefined,
 ) {
   const metrics = createMetrics();
-  const common = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, role, maxStatements: MAX_STATEMENTS };
+  const common = {
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    role,
+    maxStatements: MAX_STATEMENTS,
+    maxWaitMs: MAX_WAIT_MS,
+  };
   const database = new Database(address, { ...common, connections: config.databaseConnections, name: "vx" });
   // Admission has connections of its own: nothing slow can stand before it.
   const admission = new Database(address, {

@@ -95,6 +95,6 @@ export function adminService(deps: Deps): ServiceMethods<typeof AdminService> {
     revokeKey: (request) => adminRevokeKey(deps, request),
     setKeyLimit: (request) => setKeyLimit(deps, request),
     listLedgerEntries: (request) => listLedgerEntries(deps, request),
-    audit: () => audit(deps),
+    audit: (_, call) => audit(deps, call),
   };
 }

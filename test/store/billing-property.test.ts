@@ -20,6 +20,7 @@ beforeAll(async () => {
     statementTimeoutMs: 5_000,
     name: "test",
     maxStatements: 1_000,
+    maxWaitMs: 5_000,
   });
   // One pipeline: all that is sent in one turn travels in one batch, in a known order.
   billing = new Billing(database, { pipelines: 1, maxWaiting: 1_000, serverId: "one" });

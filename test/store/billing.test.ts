@@ -19,6 +19,7 @@ beforeAll(async () => {
     statementTimeoutMs: 5_000,
     name: "test",
     maxStatements: 1_000,
+    maxWaitMs: 5_000,
   });
   const options = { pipelines: 2, maxWaiting: 20_000 };
   billings = [

@@ -296,6 +296,15 @@ BEGIN
 END
 $$;
 
+-- For the audit: the function of 0002 knew of no holds.
+CREATE OR REPLACE FUNCTION vx.held_by_accounts(p_lane smallint, p_account_id text[])
+  RETURNS TABLE (account_id text, held_micros numeric)
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT h.account_id, sum(h.amount_micros) FROM vx.holds h
+  WHERE h.lane = p_lane AND h.account_id = ANY (p_account_id) GROUP BY h.account_id
+$$;
+
 -- Servers ---------------------------------------------------------------------------------------------------
 
 -- Says that the server is there, and forgets those that have not been seen for 20 s. A server that was away itself
