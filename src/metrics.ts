@@ -31,6 +31,12 @@ export function createMetrics() {
       buckets: BATCH_SIZES,
       registers,
     }),
+    upstreamTries: new Counter({
+      name: "vx_upstream_tries_total",
+      help: "Tries at upstreams, by how they ended.",
+      labelNames: ["upstream", "outcome"],
+      registers,
+    }),
     /** A value that is read when it is asked for. */
     gauge(name: string, help: string, read: () => number): void {
       new Gauge({
@@ -39,6 +45,19 @@ export function createMetrics() {
         registers,
         collect() {
           this.set(read());
+        },
+      });
+    },
+    /** The same for each of several things. */
+    gaugesOf(name: string, help: string, label: string, read: () => [string, number][]): void {
+      new Gauge({
+        name,
+        help,
+        registers,
+        labelNames: [label],
+        collect() {
+          this.reset();
+          for (const [thing, value] of read()) this.set({ [label]: thing }, value);
         },
       });
     },
