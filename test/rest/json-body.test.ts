@@ -21,9 +21,9 @@ describe.each(https)("over $name", ({ send }) => {
     send(app.url, { path, headers: { ...JSON_BODY, ...bearer(key.secret) }, body });
   const generate = (body: string | Uint8Array) => post("/v1/generate", body);
 
-  /** As far as a generation gets until there is one. */
+  /** What is understood is looked for among the models. */
   const expectAccepted = async (body: string | Uint8Array) =>
-    expectError(await generate(body), "unimplemented");
+    expectError(await generate(body), "model_not_found", "model");
 
   const valid = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 

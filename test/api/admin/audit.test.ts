@@ -111,7 +111,7 @@ describe("of books somebody tampered with as owner of the database", () => {
     },
     {
       what: "a row added",
-      sql: `INSERT INTO vx.ledger SELECT lane, account_id, 4, id, kind, 5, 30, reason, request_id, key_id, model, input_tokens,
+      sql: `INSERT INTO vx.ledger SELECT lane, account_id, 4, id || 'x', kind, 5, 30, reason, request_id, key_id, model, input_tokens,
               output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens, NULL, created_at, hash
             FROM vx.ledger WHERE account_id = $1 AND seq = 3`,
       rules: ["balance_equals_ledger", "ledger_complete", "ledger_unchanged"],
