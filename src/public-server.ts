@@ -18,7 +18,7 @@ import type { Metrics } from "./metrics.ts";
 import { pages } from "./pages/pages.ts";
 import { policiesOf } from "./policy/policy.ts";
 import type { Deps } from "./services/deps.ts";
-import { keyService, ledgerService, meService } from "./services/services.ts";
+import { keyService, ledgerService, meService, modelService } from "./services/services.ts";
 import type { Admitter } from "./store/admit.ts";
 import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
@@ -67,7 +67,12 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(log, metrics);
-  const methods = { me: meService, keys: keyService(deps), ledger: ledgerService(deps) };
+  const methods = {
+    me: meService,
+    keys: keyService(deps),
+    models: modelService(deps),
+    ledger: ledgerService(deps),
+  };
   const routes = rpcRoutes({
     policies,
     gate,
@@ -80,9 +85,9 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       const small = { readMaxBytes: SMALL_BODY_BYTES };
       bindService(router, MeService, methods.me, small);
       bindService(router, KeyService, methods.keys, small);
+      bindService(router, ModelService, methods.models, small);
       bindService(router, LedgerService, methods.ledger, small);
       bindService(router, GenerateService, {}, small);
-      bindService(router, ModelService, {}, small);
     },
     openRoutes: (router) => {
       bindHealth(
@@ -99,6 +104,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     implementations: new Map([
       ...implementationsOf(MeService, methods.me),
       ...implementationsOf(KeyService, methods.keys),
+      ...implementationsOf(ModelService, methods.models),
       ...implementationsOf(LedgerService, methods.ledger),
     ]),
     gate,

@@ -73,6 +73,7 @@ export const ERRORS = {
     "The API key lacks the scope this call needs.",
   ),
   not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is nothing at this address."),
+  model_not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is no such model."),
   method_not_allowed: row(
     "UNIMPLEMENTED",
     405,

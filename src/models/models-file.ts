@@ -1,13 +1,10 @@
 import { LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import type { Model } from "../domain/model.ts";
-import { BUILT_IN_MODELS } from "./built-in.ts";
 import { ModelsError } from "./models-error.ts";
 import { fieldOf, lineOf, type Path, valueAt } from "./place.ts";
-import { readText } from "./read-text.ts";
 import { modelsSchema } from "./schema.ts";
 
-const MAX_FILE_BYTES = 131_072;
 const MAX_ALIASES = 1_000;
 const MAX_MISTAKES = 20;
 
@@ -15,12 +12,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 type Mistake = { readonly path: Path; readonly message: string };
 
-/** The models of the file, all of them or none; the built-in ones where there is no file. */
-export function readModels(path: string | undefined, env: Env): readonly Model[] {
-  return path === undefined ? BUILT_IN_MODELS : parseModels(readText(path, MAX_FILE_BYTES), path, env);
-}
-
-/** `file` is what mistakes are told with. Whether the keys of upstreams are set is looked at; they are not kept. */
+/** All models of the text, or none. `file` is what mistakes are told with. Whether the keys of upstreams are set is looked at; they are not kept. */
 export function parseModels(text: string, file: string, env: Env): readonly Model[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });

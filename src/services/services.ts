@@ -9,6 +9,7 @@ import type { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import type { MeService } from "../../gen/vx/v1/me_pb.js";
+import type { ModelService } from "../../gen/vx/v1/model_pb.js";
 import type { Call } from "../gate/call.ts";
 import { adjustAccount } from "./admin/adjust-account.ts";
 import { audit } from "./admin/audit.ts";
@@ -19,6 +20,7 @@ import { getAccount } from "./admin/get-account.ts";
 import { listAccounts } from "./admin/list-accounts.ts";
 import { listKeys as adminListKeys } from "./admin/list-keys.ts";
 import { listLedgerEntries } from "./admin/list-ledger-entries.ts";
+import { listModels as adminListModels } from "./admin/list-models.ts";
 import { listPlans } from "./admin/list-plans.ts";
 import { putPlan } from "./admin/put-plan.ts";
 import { revokeKey as adminRevokeKey } from "./admin/revoke-key.ts";
@@ -28,8 +30,10 @@ import { createKey } from "./create-key.ts";
 import type { Deps } from "./deps.ts";
 import { getKey } from "./get-key.ts";
 import { getMe } from "./get-me.ts";
+import { getModel } from "./get-model.ts";
 import { listEntries } from "./list-entries.ts";
 import { listKeys } from "./list-keys.ts";
+import { listModels } from "./list-models.ts";
 import { revokeKey } from "./revoke-key.ts";
 
 /** The methods of a service, whatever the protocol they are called over. One left out answers "unimplemented". */
@@ -55,6 +59,13 @@ export function keyService(deps: Deps): ServiceMethods<typeof KeyService> {
   };
 }
 
+export function modelService(deps: Deps): ServiceMethods<typeof ModelService> {
+  return {
+    listModels: (request) => listModels(deps, request),
+    getModel: (request) => getModel(deps, request),
+  };
+}
+
 export function ledgerService(deps: Deps): ServiceMethods<typeof LedgerService> {
   return { listEntries: (request, call) => listEntries(deps, request, call) };
 }
@@ -67,6 +78,7 @@ export function adminService(deps: Deps): ServiceMethods<typeof AdminService> {
     creditAccount: (request) => creditAccount(deps, request),
     adjustAccount: (request) => adjustAccount(deps, request),
     listPlans: () => listPlans(deps),
+    listModels: (request) => adminListModels(deps, request),
     putPlan: (request) => putPlan(deps, request),
     setAccountPlan: (request) => setAccountPlan(deps, request),
     createKey: (request) => adminCreateKey(deps, request),

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { ModelsError } from "../../src/models/models-error.ts";
-import { parseModels, readModels } from "../../src/models/models-file.ts";
+import { parseModels } from "../../src/models/models-file.ts";
+import { readModels } from "../../src/models/read-models.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const SECRET = "sk-canary-of-the-upstream";
@@ -102,7 +103,11 @@ describe("a mistake is told with its line and its field", () => {
     ["an id that climbs", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
     ["an id of 129 characters", { id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: /],
     ["no context window", { context_window: "" }, /^models.yaml:2: models\[0\]\.context_window: is missing$/],
-    ["a context window without bound", { context_window: "100000001" }, /^models.yaml:3: models\[0\]\.context_window: /],
+    [
+      "a context window without bound",
+      { context_window: "100000001" },
+      /^models.yaml:3: models\[0\]\.context_window: /,
+    ],
     [
       "a context window in words",
       { context_window: "large" },
@@ -213,13 +218,13 @@ describe("the file", () => {
     return path;
   };
 
-  test("none: the built-in models, which a file may hold as well", () => {
-    expect(readModels(undefined, env)).toBe(BUILT_IN_MODELS);
+  test("none: the built-in models", async () => {
+    expect(await readModels(undefined, env)).toBe(BUILT_IN_MODELS);
     expect(BUILT_IN_MODELS.map(({ id, contextWindow }) => [id, contextWindow])).toEqual([
       ["vx-sandbox-small", 8_192],
       ["vx-sandbox-large", 128_000],
     ]);
-    expect(readModels(file(yaml()), env)).toHaveLength(1);
+    expect(await readModels(file(yaml()), env)).toHaveLength(1);
   });
 
   test.each([
@@ -228,7 +233,7 @@ describe("the file", () => {
     ["that is too large", () => file("#".repeat(131_073)), /is larger than 131072 bytes$/],
     ["without end", () => "/dev/zero", /is larger than 131072 bytes$/],
     ["that is not UTF-8", () => file(Buffer.from([0x23, 0xff])), /is not UTF-8$/],
-  ])("%s is one clear line", (_, path, expected) => {
-    expect(() => readModels(path(), env)).toThrow(expected);
+  ])("%s is one clear line", async (_, path, expected) => {
+    await expect(readModels(path(), env)).rejects.toThrow(expected);
   });
 });
