@@ -12,6 +12,8 @@ export type Config = {
   readonly adminPort: number;
   readonly adminToken: string | undefined;
   readonly dataDir: string;
+  /** Where the models are described; the built-in ones if undefined. */
+  readonly modelsFile: string | undefined;
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly workers: number;
   readonly logLevel: LogLevel;
@@ -49,6 +51,7 @@ const schema = z.object({
     .regex(/^[!-~]{16,512}$/, "must have 16 to 512 visible ASCII characters")
     .optional(),
   VX_DATA_DIR: text.default(".vx"),
+  VX_MODELS: text.optional(),
   VX_TLS_CERT: text.optional(),
   VX_TLS_KEY: text.optional(),
   VX_WORKERS: count(1, 64).default(1),
@@ -79,6 +82,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     adminPort: values.VX_ADMIN_PORT,
     adminToken: values.VX_ADMIN_TOKEN,
     dataDir: resolve(values.VX_DATA_DIR),
+    modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
     tls: readTls(values.VX_TLS_CERT, values.VX_TLS_KEY),
     workers: values.VX_WORKERS,
     logLevel: values.VX_LOG_LEVEL,

@@ -10,6 +10,7 @@ export type Workers = {
   readonly address: AddressInfo;
   /** The metrics of all workers and of this process. */
   readMetrics(own: Registry): Promise<string>;
+  reloadModels(): void;
   stop(): Promise<void>;
 };
 
@@ -18,6 +19,7 @@ export type WorkerDatabase = { readonly address: DatabaseAddress; readonly role:
 export type ToWorker =
   | { readonly kind: "start"; readonly database: WorkerDatabase }
   | { readonly kind: "stop" }
+  | { readonly kind: "reload_models" }
   | { readonly kind: "metrics"; readonly id: number };
 export type FromWorker =
   | { readonly kind: "ready"; readonly address: AddressInfo }
@@ -57,7 +59,7 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
   };
   try {
     const [address] = await Promise.all(Array.from({ length: count }, fork));
-    return { address: address as AddressInfo, readMetrics, stop };
+    return { address: address as AddressInfo, readMetrics, reloadModels, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -71,6 +73,12 @@ async function stopWorker(worker: Worker): Promise<void> {
   const timer = setTimeout(() => worker.process.kill("SIGKILL"), STOP_MS);
   await gone;
   clearTimeout(timer);
+}
+
+/** Processes that start meanwhile read the file as it is then. */
+function reloadModels(): void {
+  for (const worker of Object.values(cluster.workers ?? {}))
+    if (worker) send(worker, { kind: "reload_models" });
 }
 
 let metricsRequests = 0;
