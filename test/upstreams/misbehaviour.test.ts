@@ -178,13 +178,14 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   describe.skipIf(wire.contentType.includes("json"))("a response that ends after the reply", () => {
-    test("is waited for, so that its connection serves the next call", async () => {
+    test("is waited for, and its connection kept", async () => {
       const gate = Promise.withResolvers<void>();
       fake.next(replyAndEndWhen(gate.promise));
       for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
+      expect(await ask(reply())).toMatchObject(GOOD);
       gate.resolve();
       await fake.until(({ calls }) => calls[0]?.ended !== "running");
-      expect(fake.calls[0]?.ended).toBe("finished");
+      expect([fake.connections, fake.openConnections]).toEqual([2, 2]);
     });
 
     test("is not waited for in vain", async () => {
