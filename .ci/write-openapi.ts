@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { developerServices } from "../src/public-server.ts";
+import { restServices } from "../src/public-server.ts";
 import { commentsOf } from "../src/rest/openapi/comments.ts";
 import { openApiDocument } from "../src/rest/openapi/document.ts";
 
@@ -13,7 +13,7 @@ const set = execFileSync("buf", ["build", "proto", "--as-file-descriptor-set", "
 });
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
 const document = openApiDocument({
-  services: developerServices.map((service) => ({ service, unknownFields: "refuse" })),
+  services: restServices,
   version,
   commentOf: commentsOf(fromBinary(FileDescriptorSetSchema, set)),
 });

@@ -11,7 +11,7 @@ const ROUNDS = 5;
 export async function admission(database: BenchDatabase): Promise<Figure[]> {
   const fingerprints = await createKeys(database.owner, KEYS);
   const pick = () => fingerprints[Math.floor(Math.random() * fingerprints.length)] as string;
-  const options = { statementTimeoutMs: 5_000, maxStatements: 4_096, role: "vx_app" };
+  const options = { statementTimeoutMs: 5_000, maxStatements: 4_096, maxWaitMs: 5_000, role: "vx_app" };
   const pool = new Database(database.address, { ...options, connections: 2, name: "bench" });
   const admitter = new Admitter(pool, { pipelines: 2, maxWaiting: 16_384 });
   const singlePool = new Database(database.address, { ...options, connections: 16, name: "bench single" });

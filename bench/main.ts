@@ -1,5 +1,6 @@
 // Prints the figures of the README: npm run bench [-- part …]. Exits with 1 when one misses its floor or ceiling.
 import { admission } from "./admission.ts";
+import { billing } from "./billing.ts";
 import { grpcMe } from "./grpc-me.ts";
 import { admissionMemory, idleMemory } from "./memory.ts";
 import { restMe } from "./rest-me.ts";
@@ -8,6 +9,7 @@ import { upstreams } from "./upstreams.ts";
 
 const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   admission,
+  billing,
   "grpc-me": grpcMe,
   "rest-me": restMe,
   upstreams,

@@ -19,7 +19,7 @@ export async function idleMemory(database: BenchDatabase): Promise<Figure[]> {
 /** The memory after half of them, when the heap has the size the load asks for, is held against the memory after all. */
 export async function admissionMemory(database: BenchDatabase, count: number): Promise<Figure[]> {
   const [fingerprint] = await createKeys(database.owner, 1);
-  const options = { statementTimeoutMs: 5_000, maxStatements: 64, role: "vx_app" };
+  const options = { statementTimeoutMs: 5_000, maxStatements: 64, maxWaitMs: 5_000, role: "vx_app" };
   const pool = new Database(database.address, { ...options, connections: 2, name: "bench" });
   const admitter = new Admitter(pool, { pipelines: 2, maxWaiting: 16_384 });
   let left = count;

@@ -2,10 +2,13 @@ import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
 import type { Config } from "./config.ts";
+import { createMetering } from "./create-metering.ts";
+import { createUpstreams } from "./create-upstreams.ts";
 import { drawKey } from "./domain/api-key.ts";
 import { typeIds } from "./domain/ids.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { Catalog } from "./models/catalog.ts";
 import { createOperatorServer } from "./operator-server.ts";
 import { type PreparedDatabase, prepareDatabase } from "./prepare-database.ts";
 import { createPublicServer, shutdownReason } from "./public-server.ts";
@@ -16,12 +19,15 @@ import { Admitter } from "./store/admit.ts";
 import type { DatabaseAddress } from "./store/connect.ts";
 import { Database } from "./store/database.ts";
 import { DatabaseMonitor } from "./store/monitor.ts";
+import { forgetServers } from "./store/presence.ts";
+import { TokenCounter } from "./tokens/token-counter.ts";
 import type { Listener } from "./transport/listener.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_WAITING_ADMISSIONS = 16_384;
 const MAX_STATEMENTS = 2_048;
+const MAX_WAIT_MS = 3_000;
 /** How long running calls may go on after a stop was asked for. */
 const DRAIN_MS = 30_000;
 
@@ -51,8 +57,10 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     closers.push(async () => {
       await Promise.all([parts.drain(listeners), workers?.stop()]);
     });
+    if (prepared.exclusive) await forgetServers(parts.deps.database);
     let publicAddress: AddressInfo;
     if (config.workers === 1) {
+      await parts.start();
       publicAddress = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
     } else {
       workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
@@ -83,6 +91,7 @@ export async function startWorker(
 ) {
   const parts = createParts(config, log, database.address, database.role, undefined);
   const listeners: Listener[] = [];
+  await parts.start();
   const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
   const stop = async () => {
     await parts.drain(listeners);
@@ -100,7 +109,12 @@ function createParts(
   prepared: PreparedDatabase | undefined,
 ) {
   const metrics = createMetrics();
-  const common = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, role, maxStatements: MAX_STATEMENTS };
+  const common = {
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    role,
+    maxStatements: MAX_STATEMENTS,
+    maxWaitMs: MAX_WAIT_MS,
+  };
   const database = new Database(address, { ...common, connections: config.databaseConnections, name: "vx" });
   // Admission has connections of its own: nothing slow can stand before it.
   const admission = new Database(address, {
@@ -135,11 +149,35 @@ function createParts(
     isReady: () => monitor.reachable && !draining,
     watch: (listener: () => void) => monitor.watch(listener),
   };
+  const billingDatabase = new Database(address, {
+    ...common,
+    connections: config.billingPipelines,
+    name: "vx billing",
+  });
+  const tokens = new TokenCounter();
+  const upstreams = createUpstreams({ env: process.env, tokens, log, metrics });
+  const catalog = new Catalog();
+  const metering = createMetering({
+    database,
+    billingDatabase,
+    pipelines: config.billingPipelines,
+    models: catalog,
+    run: (...of) => upstreams.run(...of),
+    tokens,
+    ids: typeIds,
+    log,
+    metrics,
+  });
   const deps: Deps = { database, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
 
   return {
     deps,
     admitter,
+    meter: metering.meter,
+    start: async () => {
+      await upstreams.use(catalog.list());
+      await metering.start();
+    },
     metrics,
     readiness,
     drainSignal: drainStarted.signal,
@@ -150,10 +188,14 @@ function createParts(
       drainStarted.abort(shutdownReason());
       const cutCalls = () => shutdown.abort(shutdownReason());
       await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cutCalls)));
+      await metering.settle();
     },
     close: async () => {
       monitor.stop();
-      await Promise.all([database.close(), admission.close()]);
+      await metering.stop();
+      await Promise.all(
+        [database, admission, billingDatabase, tokens, upstreams].map((part) => part.close()),
+      );
     },
   };
 }

@@ -19,6 +19,7 @@ export type Config = {
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
   readonly admissionPipelines: number;
+  readonly billingPipelines: number;
   readonly databaseConnections: number;
 };
 
@@ -56,6 +57,7 @@ const schema = z.object({
   VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
   VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
   VX_ADMISSION_PIPELINES: count(1, 64).default(2),
+  VX_BILLING_PIPELINES: count(1, 64).default(2),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
 });
 
@@ -84,6 +86,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     admissionPipelines: values.VX_ADMISSION_PIPELINES,
+    billingPipelines: values.VX_BILLING_PIPELINES,
     databaseConnections: values.VX_DATABASE_CONNECTIONS,
   });
 }

@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { UpstreamStatus } from "./upstreams/runner.ts";
 
 /** What /metrics tells. */
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -34,30 +33,10 @@ export function createMetrics() {
     }),
     upstreamTries: new Counter({
       name: "vx_upstream_tries_total",
-      help: "Tries at upstreams by how they ended.",
+      help: "Tries at upstreams, by how they ended.",
       labelNames: ["upstream", "outcome"],
       registers,
     }),
-    /** What the upstreams are doing, read when it is asked for. */
-    upstreams(read: () => readonly UpstreamStatus[]): void {
-      const gauge = (name: string, help: string, pick: (status: UpstreamStatus) => number) =>
-        new Gauge({
-          name,
-          help,
-          labelNames: ["upstream"],
-          registers,
-          collect() {
-            this.reset();
-            // Two accounts at one server have the same name: what they do adds up.
-            for (const status of read()) this.inc({ upstream: status.name }, pick(status));
-          },
-        });
-      gauge("vx_upstream_running", "Replies that an upstream is making.", ({ running }) => running);
-      gauge("vx_upstream_waiting", "Calls that wait for an upstream.", ({ waiting }) => waiting);
-      gauge("vx_upstream_down", "Upstreams that failed too often to be asked.", ({ breaker }) =>
-        breaker === "closed" ? 0 : 1,
-      );
-    },
     /** A value that is read when it is asked for. */
     gauge(name: string, help: string, read: () => number): void {
       new Gauge({
@@ -66,6 +45,19 @@ export function createMetrics() {
         registers,
         collect() {
           this.set(read());
+        },
+      });
+    },
+    /** The same for each of several things. */
+    gaugesOf(name: string, help: string, label: string, read: () => [string, number][]): void {
+      new Gauge({
+        name,
+        help,
+        registers,
+        labelNames: [label],
+        collect() {
+          this.reset();
+          for (const [thing, value] of read()) this.set({ [label]: thing }, value);
         },
       });
     },

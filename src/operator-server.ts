@@ -9,14 +9,16 @@ import { interceptors } from "./interceptors/order.ts";
 import { prepareValidation } from "./interceptors/validate.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { SMALL_BODY_BYTES } from "./policy/body-limits.ts";
 import { policiesOf } from "./policy/policy.ts";
+import { BodyBudget } from "./rest/body-budget.ts";
 import type { Deps } from "./services/deps.ts";
 import { adminService } from "./services/services.ts";
 import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
-import { SMALL_BODY_BYTES } from "./transport/limits.ts";
+import { bodyBudget } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { metricsPage } from "./transport/metrics-page.ts";
 import { createObserver } from "./transport/observe.ts";
@@ -47,13 +49,13 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   prepareValidation(operatorServices);
   const routes = rpcRoutes({
     policies: policiesOf(operatorServices),
-    gate: operatorGate(isOperator, config.maxBodyBytes),
+    gate: operatorGate(isOperator),
     interceptors,
-    maxBodyBytes: config.maxBodyBytes,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
-    routes: (router) =>
-      bindService(router, AdminService, adminService(deps), { readMaxBytes: SMALL_BODY_BYTES }),
+    routes: (router) => bindService(router, AdminService, adminService(deps)),
     openRoutes: (router) => {
       bindHealth(
         router,

@@ -10,6 +10,8 @@ export type PreparedDatabase = {
   readonly address: DatabaseAddress;
   /** The role to act as: it may execute functions and nothing else. */
   readonly role: string;
+  /** Whether no other server can use it: what others held before is nobody's. */
+  readonly exclusive: boolean;
   /** Called when the database cannot be reached. */
   revive(): Promise<void>;
   stop(): Promise<void>;
@@ -24,7 +26,13 @@ export async function prepareDatabase(
   if (config.databaseUrl !== undefined) {
     const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
     await migrate(address);
-    return { address, role: APP_ROLE, revive: async () => undefined, stop: async () => undefined };
+    return {
+      address,
+      role: APP_ROLE,
+      exclusive: false,
+      revive: async () => undefined,
+      stop: async () => undefined,
+    };
   }
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, say });
   const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
@@ -40,6 +48,7 @@ export async function prepareDatabase(
   return {
     address: socketOf(embedded, APP_ROLE),
     role: APP_ROLE,
+    exclusive: true,
     revive: async () => {
       await embedded.ensureRunning();
       await takeGuard(guard, config.dataDir);

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../gen/health/v1/health_pb.js";
+import { ChatService } from "../gen/vx/openai/v1/chat_pb.js";
 import { GenerateService } from "../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../gen/vx/v1/ledger_pb.js";
@@ -14,17 +15,20 @@ import { developerGate } from "./gate/gate.ts";
 import { interceptors } from "./interceptors/order.ts";
 import { prepareValidation } from "./interceptors/validate.ts";
 import type { Log } from "./log.ts";
+import type { Meter } from "./metering/meter.ts";
 import type { Metrics } from "./metrics.ts";
 import { pages } from "./pages/pages.ts";
 import { policiesOf } from "./policy/policy.ts";
+import { BodyBudget } from "./rest/body-budget.ts";
+import type { RestService } from "./rest/routes.ts";
 import type { Deps } from "./services/deps.ts";
-import { keyService, ledgerService, meService } from "./services/services.ts";
+import { chatService, generateService, keyService, ledgerService, meService } from "./services/services.ts";
 import type { Admitter } from "./store/admit.ts";
 import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
-import { SMALL_BODY_BYTES } from "./transport/limits.ts";
+import { bodyBudget } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { createObserver } from "./transport/observe.ts";
 import { probePages } from "./transport/probes.ts";
@@ -39,7 +43,14 @@ export const developerServices: readonly DescService[] = [
   KeyService,
   ModelService,
   LedgerService,
+  ChatService,
 ];
+
+/** OpenAI's clients send fields we have never heard of; everywhere else one is a mistake worth telling. */
+export const restServices: readonly RestService[] = developerServices.map((service) => ({
+  service,
+  unknownFields: service === ChatService ? "ignore" : "refuse",
+}));
 
 /** What everyone may call without a key. */
 const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
@@ -48,6 +59,7 @@ export type PublicServerOptions = {
   readonly config: Config;
   readonly deps: Deps;
   readonly admitter: Admitter;
+  readonly meter: Meter;
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -58,31 +70,37 @@ export type PublicServerOptions = {
 
 /** The listener of the developer API, ready to be opened. */
 export function createPublicServer(options: PublicServerOptions): Listener {
-  const { config, deps, admitter, readiness, log, metrics } = options;
+  const { config, deps, admitter, meter, readiness, log, metrics } = options;
   const gate = developerGate({
     admit: (request) => admitter.admit(request),
     failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
-    maxBodyBytes: config.maxBodyBytes,
   });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(log, metrics);
-  const methods = { me: meService, keys: keyService(deps), ledger: ledgerService(deps) };
+  const budget = new BodyBudget(bodyBudget);
+  const methods = {
+    me: meService,
+    keys: keyService(deps),
+    ledger: ledgerService(deps),
+    generate: generateService(meter),
+    chat: chatService(meter),
+  };
   const routes = rpcRoutes({
     policies,
     gate,
     interceptors,
     maxBodyBytes: config.maxBodyBytes,
+    budget,
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
     routes: (router) => {
-      // What is decoded takes many times the memory of what is sent, and what is sent may be compressed.
-      const small = { readMaxBytes: SMALL_BODY_BYTES };
-      bindService(router, MeService, methods.me, small);
-      bindService(router, KeyService, methods.keys, small);
-      bindService(router, LedgerService, methods.ledger, small);
-      bindService(router, GenerateService, {}, small);
-      bindService(router, ModelService, {}, small);
+      bindService(router, MeService, methods.me);
+      bindService(router, KeyService, methods.keys);
+      bindService(router, LedgerService, methods.ledger);
+      bindService(router, GenerateService, methods.generate);
+      bindService(router, ChatService, methods.chat);
+      bindService(router, ModelService, {});
     },
     openRoutes: (router) => {
       bindHealth(
@@ -94,15 +112,18 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     },
   });
   const rest = restServer({
-    services: developerServices.map((service) => ({ service, unknownFields: "refuse" })),
+    services: restServices,
     policies,
     implementations: new Map([
       ...implementationsOf(MeService, methods.me),
       ...implementationsOf(KeyService, methods.keys),
       ...implementationsOf(LedgerService, methods.ledger),
+      ...implementationsOf(GenerateService, methods.generate),
+      ...implementationsOf(ChatService, methods.chat),
     ]),
     gate,
     maxBodyBytes: config.maxBodyBytes,
+    budget,
     observe,
   });
   const handler = createHandler({
@@ -120,6 +141,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     handler,
     ...badRequestAnswers(deps.ids.request),
   });
+  metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;

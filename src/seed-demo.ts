@@ -1,28 +1,24 @@
+import { laneOfId } from "./domain/lane.ts";
 import { formatMicros } from "./domain/money.ts";
-import { SCOPES } from "./domain/scope.ts";
+import { SCOPES, toScopeBits } from "./domain/scope.ts";
 import type { Deps } from "./services/deps.ts";
-import { newKey } from "./services/new-key.ts";
 import { createFirstAccount } from "./store/accounts.ts";
-import { moveBalance } from "./store/ledger.ts";
 
 const BALANCE_MICROS = 10_000_000n;
 const PLAN = "pro";
 
 /** On an empty database: an account to try everything with. Returns its key the one time it can be seen. */
 export async function seedDemo(deps: Deps): Promise<string | undefined> {
-  const account = await createFirstAccount(deps.database, deps.ids.account(), "demo", PLAN);
-  if (!account) return undefined;
-  await moveBalance(deps.database, {
-    entryId: deps.ids.entry(),
-    accountId: account.id,
-    kind: "credit",
-    amountMicros: BALANCE_MICROS,
-    reason: "demo credit",
-    idempotencyKey: "demo",
-  });
-  const place = { accountId: account.id, plan: PLAN, mayExceedPlan: false };
-  const { secret } = await newKey(deps, place, { name: "demo", scopes: SCOPES });
-  return secret;
+  const id = deps.ids.account();
+  const lane = laneOfId(id);
+  const { secret, ...drawn } = deps.drawKey(lane);
+  const created = await createFirstAccount(
+    deps.database,
+    { id, name: "demo", plan: PLAN },
+    { entryId: deps.ids.entry(), amountMicros: BALANCE_MICROS, reason: "demo credit" },
+    { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), drawn },
+  );
+  return created ? secret : undefined;
 }
 
 /** What the person at the terminal is told about it. */

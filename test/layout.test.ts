@@ -11,12 +11,27 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   embedded: [],
   store: ["domain"],
   policy: ["domain", "gen"],
+  models: ["domain"],
+  tokens: ["domain"],
   upstreams: ["domain"],
   gate: ["policy", "store", "domain"],
-  services: ["gate", "policy", "store", "upstreams", "domain", "gen"],
+  metering: ["gate", "store", "upstreams", "domain"],
+  services: ["metering", "gate", "policy", "store", "models", "upstreams", "domain", "gen"],
   interceptors: ["services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  wire: ["policy", "domain"],
   rest: ["interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
-  transport: ["rest", "interceptors", "services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
+  transport: [
+    "wire",
+    "rest",
+    "interceptors",
+    "services",
+    "gate",
+    "policy",
+    "domain",
+    "gen",
+    "log.ts",
+    "metrics.ts",
+  ],
   pages: ["transport"],
 };
 
@@ -45,7 +60,9 @@ const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
   { packages: /^commander$/, parts: ["cli"] },
   { packages: /^pino$/, parts: ["log.ts"] },
   { packages: /^prom-client$/, parts: ["metrics.ts", "workers.ts"] },
-  { packages: /^zod$/, parts: ["config.ts", "upstreams"] },
+  { packages: /^zod$/, parts: ["config.ts", "models", "upstreams"] },
+  { packages: /^yaml$/, parts: ["models"] },
+  { packages: /^gpt-tokenizer\//, parts: ["tokens"] },
 ];
 
 type Import = {

@@ -30,6 +30,12 @@ type Row = {
 
 export const ERRORS = {
   invalid_argument: row("INVALID_ARGUMENT", 400, "invalid_request_error", "The request is not valid."),
+  context_length_exceeded: row(
+    "INVALID_ARGUMENT",
+    400,
+    "invalid_request_error",
+    "The messages do not fit the context window of the model.",
+  ),
   missing_api_key: row(
     "UNAUTHENTICATED",
     401,
@@ -73,6 +79,7 @@ export const ERRORS = {
     "The API key lacks the scope this call needs.",
   ),
   not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is nothing at this address."),
+  model_not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is no such model."),
   method_not_allowed: row(
     "UNIMPLEMENTED",
     405,
@@ -84,6 +91,12 @@ export const ERRORS = {
     409,
     "invalid_request_error",
     "The account has as many active keys as its plan allows.",
+  ),
+  idempotency_in_progress: row(
+    "ABORTED",
+    409,
+    "invalid_request_error",
+    "A call with this idempotency key is still running. Try again when it has ended.",
   ),
   request_too_large: row(
     "RESOURCE_EXHAUSTED",

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { typeid } from "typeid-js";
+import { fromString, toUUID, typeid } from "typeid-js";
 import { type Lane, laneOfId } from "./lane.ts";
 
 /** Ids of what is listed sort by the time they were made at, which is what page tokens rely on. */
@@ -8,6 +8,7 @@ export type Ids = {
   /** Falls into the lane of its account, so the id alone says where the key is. */
   key(lane: Lane): string;
   entry(): string;
+  generation(): string;
   request(): string;
 };
 
@@ -20,6 +21,13 @@ export const typeIds: Ids = {
     }
   },
   entry: () => typeid("led").toString(),
+  generation: () => typeid("gen").toString(),
   // Drawn for every call: from the pool of random bytes that Node keeps for UUIDs.
   request: () => `req_${randomUUID().replaceAll("-", "")}`,
 };
+
+/** When an id was made, in seconds since 1970: its first 48 bits are the milliseconds. */
+export function secondsOfId(id: string): number {
+  const uuid = toUUID(fromString(id));
+  return Math.floor(Number.parseInt(uuid.replace("-", "").slice(0, 12), 16) / 1000);
+}

@@ -15,6 +15,8 @@ export type Call = {
   readonly target: string;
   /** The size of the body, where the caller says it. */
   readonly contentLength: number | undefined;
+  /** How large the body may be. */
+  readonly maxBodyBytes: number;
   /** All headers of the name: a header that must be single is checked, not guessed. */
   headers(name: string): readonly string[];
   setResponseHeader(name: string, value: string): void;
@@ -30,4 +32,15 @@ export type Call = {
 export function callingKey(call: Call): AdmittedKey {
   if (!call.key) throw new Error("the call did not pass the gate");
   return call.key;
+}
+
+/** gRPC's codes, which is what all protocols abort their signals with. */
+const DEADLINE_EXCEEDED = 4;
+const UNAVAILABLE = 14;
+
+/** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
+export function stopOf(signal: AbortSignal): "deadline_exceeded" | "unavailable" | "gone" {
+  const { code } = signal.reason as { code?: unknown };
+  if (code === DEADLINE_EXCEEDED) return "deadline_exceeded";
+  return code === UNAVAILABLE ? "unavailable" : "gone";
 }

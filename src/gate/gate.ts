@@ -12,11 +12,10 @@ export type Gate = (call: Call) => Promise<void>;
 export type DeveloperGateOptions = {
   readonly admit: (request: AdmissionRequest) => Promise<Admission>;
   readonly failures: FailedAuthentications;
-  readonly maxBodyBytes: number;
 };
 
 export function developerGate(options: DeveloperGateOptions): Gate {
-  const { admit, failures, maxBodyBytes } = options;
+  const { admit, failures } = options;
   return async (call) => {
     const key = credentialOf(call);
     const fingerprint = fingerprintOf(key);
@@ -34,17 +33,17 @@ export function developerGate(options: DeveloperGateOptions): Gate {
     if (admission.outcome !== "admitted") throw refusal(call, admission);
     failures.remember(fingerprint);
     call.key = admission.key;
-    checkSize(call, maxBodyBytes);
+    checkSize(call);
   };
 }
 
-export function operatorGate(isOperator: OperatorCheck, maxBodyBytes: number): Gate {
+export function operatorGate(isOperator: OperatorCheck): Gate {
   return async (call) => {
     if (!isOperator(call)) {
       call.setResponseHeader("www-authenticate", "Bearer");
       throw new DomainError("invalid_operator_token");
     }
-    checkSize(call, maxBodyBytes);
+    checkSize(call);
   };
 }
 
@@ -100,8 +99,8 @@ function announceWindow(call: Call, { limit, remaining, secondsLeft }: RateWindo
   call.setResponseHeader("x-ratelimit-reset-requests", `${secondsLeft}s`);
 }
 
-function checkSize(call: Call, maxBodyBytes: number): void {
-  if (call.contentLength !== undefined && call.contentLength > maxBodyBytes) {
+function checkSize({ contentLength, maxBodyBytes }: Call): void {
+  if (contentLength !== undefined && contentLength > maxBodyBytes) {
     throw new DomainError("request_too_large", {
       message: `The request body can have at most ${maxBodyBytes} bytes.`,
     });

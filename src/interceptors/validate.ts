@@ -4,8 +4,14 @@ import { createValidator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
 import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
+import { withoutLongTexts } from "./long-texts.ts";
 
 const validator = createValidator();
+
+/** An answer is for a person to read, and trailers of gRPC have a limit. */
+const MAX_VIOLATIONS = 16;
+const MAX_FIELD_CHARACTERS = 100;
+const MAX_DESCRIPTION_CHARACTERS = 200;
 
 export const validate: Interceptor = (next) => async (request) => {
   if (!request.stream) {
@@ -23,21 +29,25 @@ export function prepareValidation(services: readonly DescService[]): void {
   }
 }
 
-/** Checks a request against the rules of its .proto; a 400 names every field that breaks one. */
+/** Checks a request against the rules of its .proto; a 400 names the fields that break one. */
 export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
   checkListLengths(desc, message);
-  const result = validator.validate(desc, message);
+  const result = validator.validate(desc, withoutLongTexts(desc, message));
   if (result.kind === "valid") return;
   if (result.kind === "error") throw result.error;
-  const fields = result.violations.map((violation) => ({
-    field: pathToString(violation.field),
-    description: violation.message,
+  const fields = result.violations.slice(0, MAX_VIOLATIONS).map((violation) => ({
+    field: shortened(pathToString(violation.field), MAX_FIELD_CHARACTERS),
+    description: shortened(violation.message, MAX_DESCRIPTION_CHARACTERS),
   }));
-  throw new DomainError("invalid_argument", {
-    message: fields.map(({ field, description }) => `${field}: ${description}`).join("; "),
-    fields,
-  });
+  const more = result.violations.length - fields.length;
+  const words = fields.map(({ field, description }) => `${field}: ${description}`);
+  if (more > 0) words.push(`and ${more} more`);
+  throw new DomainError("invalid_argument", { message: words.join("; "), fields });
+}
+
+function shortened(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters)}…`;
 }
 
 function checkListLengths(desc: DescMessage, message: Message): void {

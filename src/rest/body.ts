@@ -1,7 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip } from "node:zlib";
+import { DomainError } from "../domain/errors.ts";
+import type { BodyHold } from "./body-budget.ts";
+import { GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
+import type { Steps } from "./steps.ts";
 
 /** The body as it comes from the wire, whichever HTTP it is. */
 export type BodySource = {
@@ -14,7 +18,11 @@ export type BodySource = {
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "close" | "error", listener: () => void): unknown;
   resume(): unknown;
+  pause(): unknown;
 };
+
+/** What a body may take: bytes of its own, room among the bodies of all calls, time. */
+export type BodyLimits = { readonly maxBytes: number; readonly hold: BodyHold; readonly bodyMs: number };
 
 /** The caller left before its request was complete: nobody is there to be told. */
 export class CallerGone extends Error {}
@@ -26,14 +34,20 @@ const DECODERS: Record<string, (bytes: Buffer, options: { maxOutputLength: numbe
 
 export const KNOWN_ENCODINGS = Object.keys(DECODERS).join(", ");
 
-/** The text of a JSON body; empty if there is none. */
-export async function readJsonText(source: BodySource, maxBytes: number): Promise<string> {
-  const bytes = await readBytes(source, maxBytes);
-  if (bytes.length === 0) return "";
+/** The bytes of a JSON body, decompressed; none if there is none. */
+export async function readJsonBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
+  const bytes = await readBytes(source, limits);
+  if (bytes.length === 0) return bytes;
   checkContentType(source.headers["content-type"]);
-  const plain = await decompress(bytes, source.headers["content-encoding"], maxBytes);
-  if (!isUtf8(plain)) throw new RestProblem("invalid", "the body is not valid UTF-8");
-  const text = plain.toString("utf8");
+  return await decompress(bytes, source.headers["content-encoding"], limits);
+}
+
+/** The text of a JSON body. */
+export function* toText(bytes: Buffer): Steps<string> {
+  if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");
+  yield;
+  const text = bytes.toString("utf8");
+  yield;
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
@@ -50,33 +64,44 @@ export async function hasBody(source: BodySource): Promise<boolean> {
   });
 }
 
-function readBytes(source: BodySource, maxBytes: number): Promise<Buffer> {
+/** Everything that is sent, as it is sent. */
+export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
+  const { maxBytes, hold } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);
   // Nothing would tell later that it ended while the gate was deciding.
   if (source.aborted || source.destroyed) return Promise.reject(new CallerGone());
-  return new Promise((resolve, reject) => {
-    // One buffer of the announced size; chunks of unknown number are put together at the end.
-    const whole = announced > 0 && announced <= maxBytes ? Buffer.allocUnsafe(announced) : undefined;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    source.on("data", (chunk) => {
-      if (size > maxBytes) return;
-      if (whole) chunk.copy(whole, size);
-      else chunks.push(chunk);
-      size += chunk.length;
-      if (size > maxBytes) {
-        chunks.length = 0;
-        reject(tooLarge(maxBytes));
-      }
-    });
-    source.on("end", () => {
-      // A stream of HTTP/2 that is reset ends like one that is complete.
-      if (source.aborted || size < announced) reject(new CallerGone());
-      else resolve(whole ? whole.subarray(0, size) : Buffer.concat(chunks));
-    });
-    source.on("error", () => reject(new CallerGone()));
-    source.on("close", () => reject(new CallerGone()));
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const gathered = new GatheredBytes(Math.min(announced, maxBytes));
+  let isWanted = true;
+  const giveUp = (error: unknown) => {
+    isWanted = false;
+    gathered.clear();
+    reject(error);
+  };
+  const timer = setTimeout(() => {
+    giveUp(new DomainError("deadline_exceeded", { message: "The request took too long to arrive." }));
+    source.pause();
+  }, limits.bodyMs);
+  source.on("data", (chunk) => {
+    if (!isWanted) return;
+    try {
+      hold.add(chunk.length);
+    } catch (error) {
+      giveUp(error);
+      source.pause();
+      return;
+    }
+    if (gathered.size + chunk.length > maxBytes) giveUp(tooLarge(maxBytes));
+    else gathered.add(chunk);
   });
+  source.on("end", () => {
+    // A stream of HTTP/2 that is reset ends like one that is complete.
+    if (source.aborted || gathered.size < announced) reject(new CallerGone());
+    else resolve(gathered.bytes());
+  });
+  source.on("error", () => reject(new CallerGone()));
+  source.on("close", () => reject(new CallerGone()));
+  return promise.finally(() => clearTimeout(timer));
 }
 
 function checkContentType(header: string | string[] | undefined): void {
@@ -93,10 +118,10 @@ function checkContentType(header: string | string[] | undefined): void {
   }
 }
 
-async function decompress(
+export async function decompress(
   bytes: Buffer,
   header: string | string[] | undefined,
-  maxBytes: number,
+  { maxBytes, hold }: BodyLimits,
 ): Promise<Buffer> {
   const encoding = String(header ?? "identity")
     .trim()
@@ -105,12 +130,15 @@ async function decompress(
   const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
   if (!decode)
     throw new RestProblem("unsupported_media_type", `a body can be compressed as ${KNOWN_ENCODINGS}`);
+  let plain: Buffer;
   try {
-    return await decode(bytes, { maxOutputLength: maxBytes });
+    plain = await decode(bytes, { maxOutputLength: maxBytes });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
     throw new RestProblem("invalid", `the body is not valid ${encoding}`);
   }
+  hold.add(plain.length);
+  return plain;
 }
 
 function tooLarge(maxBytes: number): RestProblem {

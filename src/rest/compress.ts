@@ -10,8 +10,9 @@ const brotliAsync = promisify(brotliCompress);
 const gzipAsync = promisify(gzip);
 
 const ENCODERS = {
-  br: (text: string) => brotliAsync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
-  gzip: (text: string) => gzipAsync(text),
+  br: (text: string | Uint8Array) =>
+    brotliAsync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
+  gzip: (text: string | Uint8Array) => gzipAsync(text),
 } as const;
 
 export type Encoding = keyof typeof ENCODERS;
@@ -31,7 +32,7 @@ export function chooseEncoding(accepted: string | string[] | undefined, text: st
   return (weights.get("identity") ?? 0) > weight(best) ? undefined : best;
 }
 
-export function compress(encoding: Encoding, text: string): Promise<Buffer> {
+export function compress(encoding: Encoding, text: string | Uint8Array): Promise<Buffer> {
   return ENCODERS[encoding](text);
 }
 

@@ -1,4 +1,5 @@
 import { invalid, type RestProblem } from "./problem.ts";
+import type { Steps } from "./steps.ts";
 
 /** Deeper than any message of an honest caller, and far from what the stack can take. */
 const MAX_DEPTH = 64;
@@ -6,24 +7,47 @@ const MAX_DEPTH = 64;
 /** More names and values than any message here can have; a body of 32 MiB could hold sixteen million. */
 const MAX_VALUES = 100_000;
 
+/** Longer than the name of any field, or key of any map, of an honest caller. */
+const MAX_NAME_UNITS = 4_096;
+
+/** What is read at once, in units of UTF-16: well under a millisecond of work. */
+const PIECE_UNITS = 65_536;
+
+/** How far to read until others may run. */
+const STEP_UNITS = 131_072;
+
+/** What one character takes at most: two escapes of six. */
+const UNITS_PER_CHARACTER = 12;
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
 
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const WHITESPACE = /[ \t\n\r]*/y;
+// Bounded, so that nobody pays for digits or spaces without end.
+const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y;
+const WHITESPACE = /[ \t\n\r]{0,65536}/y;
 
 /**
  * Reads JSON piece by piece, as the reader of a message asks for it. Unlike JSON.parse it keeps the digits of
- * numbers, sees duplicate names and is strict about surrogates; strings, the bulk of a body, are left to the engine.
+ * numbers, sees duplicate names, is strict about surrogates, and can rest in between; what a string says is left to
+ * the engine.
  */
 export class JsonScanner {
   readonly #text: string;
   #at = 0;
+  #restedAt = 0;
   #depth = 0;
   #values = 0;
 
   constructor(text: string) {
     this.#text = text;
+  }
+
+  /** Whether so much was read since the last time that others should run now. */
+  isDue(): boolean {
+    if (this.#at - this.#restedAt < STEP_UNITS) return false;
+    this.#restedAt = this.#at;
+    return true;
   }
 
   /** The kind of the next value, by its first character. */
@@ -47,34 +71,34 @@ export class JsonScanner {
     }
   }
 
-  /** Calls back for each member, with the scanner standing before its value. */
-  object(member: (name: string) => void): void {
+  /** The name of each member, with the scanner standing before its value. */
+  *members(): Generator<string, void> {
     this.#open("{");
     const seen = new Set<string>();
     if (!this.#take("}")) {
       do {
-        this.#skipSpace();
-        const name = this.string();
+        const name = this.#quick(MAX_NAME_UNITS);
+        if (name === undefined) throw this.#fail("a name is too long");
         if (seen.has(name))
           throw this.#fail(`the name ${JSON.stringify(name.slice(0, 100))} stands twice in one object`);
         seen.add(name);
         this.#expect(":");
         this.#count();
-        member(name);
+        yield name;
       } while (this.#take(","));
       this.#expect("}");
     }
     this.#depth--;
   }
 
-  /** Calls back for each item, with the scanner standing before it. */
-  array(item: (index: number) => void): void {
+  /** The index of each item, with the scanner standing before it. */
+  *items(): Generator<number, void> {
     this.#open("[");
     if (!this.#take("]")) {
       let index = 0;
       do {
         this.#count();
-        item(index++);
+        yield index++;
       } while (this.#take(","));
       this.#expect("]");
     }
@@ -82,22 +106,10 @@ export class JsonScanner {
   }
 
   /** Undefined if it has more characters than the limit, which is found out before it is decoded. */
-  shortString(maxCharacters: number): string | undefined {
-    const quoted = this.#quoted();
-    // A character is at most two escapes of six.
-    if (quoted.length > maxCharacters * 12 + 2) return undefined;
-    const value = this.#decoded(quoted);
-    return value.length > maxCharacters * 2 ? undefined : value;
-  }
-
-  string(): string {
-    return this.#decoded(this.#quoted());
-  }
-
-  #decoded(quoted: string): string {
-    const value = this.#decode(quoted);
-    if (!value.isWellFormed()) throw this.#fail("a string has half of a surrogate pair");
-    return value;
+  *string(maxCharacters = Number.POSITIVE_INFINITY): Steps<string | undefined> {
+    const maxUnits = maxCharacters * UNITS_PER_CHARACTER;
+    const text = this.#quick(Math.min(maxUnits, PIECE_UNITS)) ?? (yield* this.#joined(maxUnits));
+    return text !== undefined && text.length > maxCharacters * 2 ? undefined : text;
   }
 
   /** The digits as they are written. */
@@ -116,29 +128,22 @@ export class JsonScanner {
     this.#at += word.length;
   }
 
-  /** Steps over a value as strictly as if it were read, and returns it as it is written. */
-  raw(): string {
+  /** Steps over a value as strictly as if it were read, and returns it as it is written; undefined if it is longer. */
+  *raw(maxUnits: number): Steps<string | undefined> {
     this.#skipSpace();
     const start = this.#at;
-    this.skip();
-    return this.#text.slice(start, this.#at);
+    yield* this.skip();
+    return this.#at - start > maxUnits ? undefined : this.#text.slice(start, this.#at);
   }
 
-  skip(): void {
-    this.#skip(() => this.string());
-  }
-
-  /** Steps over a value that will be read once more: does not look into its strings. */
-  glance(): void {
-    this.#skip(() => this.#quoted());
-  }
-
-  #skip(string: () => void): void {
+  *skip(): Steps<void> {
+    if (this.isDue()) yield;
     const kind = this.peek();
-    if (kind === "object") this.object(() => this.#skip(string));
-    else if (kind === "array") this.array(() => this.#skip(string));
-    else if (kind === "string") string();
-    else if (kind === "number") this.#finite();
+    if (kind === "object") for (const _ of this.members()) yield* this.skip();
+    else if (kind === "array") for (const _ of this.items()) yield* this.skip();
+    else if (kind === "string") {
+      if (this.#quick(PIECE_UNITS) === undefined) for (const _ of this.#pieces()) yield;
+    } else if (kind === "number") this.#finite();
     else this.literal(kind);
   }
 
@@ -151,36 +156,84 @@ export class JsonScanner {
     if (this.#at < this.#text.length) throw this.#fail("something stands after the end");
   }
 
-  /** A string as it is written, quotes included. */
-  #quoted(): string {
-    this.#skipSpace();
-    const start = this.#at;
-    if (this.#text[start] !== '"') throw this.#fail("a string is missing");
-    let end = this.#text.indexOf('"', start + 1);
-    // Nearly always that is it; where it is not, there may be many more, so each character is looked at once.
-    if (this.#text[end - 1] === "\\") end = this.#endFrom(start + 1);
+  /** A string that is decoded at once; undefined, and still to be read, if it has more units than that. */
+  #quick(maxUnits: number): string | undefined {
+    const start = this.#enterString();
+    let end = this.#text.indexOf('"', start);
     if (end < 0) throw this.#fail("a string has no end");
+    // Nearly always that is it; where it is not, there may be many more, so each unit is looked at once.
+    if (this.#text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, maxUnits);
+    if (end >= this.#text.length) throw this.#fail("a string has no end");
+    if (end - start > maxUnits || this.#text.charCodeAt(end) !== QUOTE) return undefined;
     this.#at = end + 1;
-    return this.#text.slice(start, end + 1);
+    const value = this.#decode(start, end);
+    if (!value.isWellFormed()) throw this.#halfPair();
+    return value;
   }
 
-  /** Where the string that begins there ends; below 0 if it does not. */
-  #endFrom(at: number): number {
-    const text = this.#text;
-    for (let i = at; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      if (code === QUOTE) return i;
-      if (code === BACKSLASH) i++;
+  /** Undefined, and not read to its end, if it has more units than that. */
+  *#joined(maxUnits: number): Steps<string | undefined> {
+    const start = this.#at;
+    const pieces: string[] = [];
+    if (maxUnits <= PIECE_UNITS) return undefined;
+    for (const piece of this.#pieces()) {
+      // With its quotes.
+      if (this.#at - start > maxUnits + 2) return undefined;
+      pieces.push(piece);
+      if (this.isDue()) yield;
     }
-    return -1;
+    return pieces.join("");
   }
 
-  #decode(quoted: string): string {
+  /** A long string, decoded piece by piece; no piece ends in the middle of a character. */
+  *#pieces(): Generator<string, void> {
+    let at = this.#enterString();
+    let half = "";
+    for (let isEnd = false; !isEnd; ) {
+      const end = this.#walk(at, PIECE_UNITS);
+      if (end >= this.#text.length) throw this.#fail("a string has no end");
+      isEnd = this.#text.charCodeAt(end) === QUOTE;
+      let piece = half + this.#decode(at, end);
+      half = !isEnd && /[\ud800-\udbff]$/.test(piece.slice(-1)) ? piece.slice(-1) : "";
+      if (half !== "") piece = piece.slice(0, -1);
+      if (!piece.isWellFormed()) throw this.#halfPair();
+      at = end;
+      this.#at = isEnd ? end + 1 : end;
+      yield piece;
+    }
+  }
+
+  /** Where the string begins, behind its quote. */
+  #enterString(): number {
+    this.#skipSpace();
+    if (this.#text.charCodeAt(this.#at) !== QUOTE) throw this.#fail("a string is missing");
+    return this.#at + 1;
+  }
+
+  /** The end of the string, or of so many units of it, but never the middle of an escape. */
+  #walk(start: number, units: number): number {
+    const text = this.#text;
+    const stop = Math.min(text.length, start + units);
+    let at = start;
+    while (at < stop) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return at;
+      if (code === BACKSLASH) at += text.charCodeAt(at + 1) === LOWER_U ? 6 : 2;
+      else at++;
+    }
+    return at;
+  }
+
+  #decode(start: number, end: number): string {
     try {
-      return JSON.parse(quoted) as string;
+      return JSON.parse(`"${this.#text.slice(start, end)}"`) as string;
     } catch {
       throw this.#fail("a string has a control character or a wrong escape");
     }
+  }
+
+  #halfPair(): RestProblem {
+    return this.#fail("a string has half of a surrogate pair");
   }
 
   #open(bracket: string): void {

@@ -9,21 +9,28 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
+import { maxCharactersOf, tooLong } from "../policy/text-limits.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { invalid, RestProblem } from "./problem.ts";
 import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
-import { maxCharactersOf, tooLong } from "./text-limits.ts";
+import type { Steps } from "./steps.ts";
 import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
-export type Reader = (scanner: JsonScanner, path: string) => Message;
+export type Reader = (scanner: JsonScanner, path: string) => Steps<Message>;
 
-type ValueReader = (scanner: JsonScanner, path: string) => unknown;
+type ValueReader = (scanner: JsonScanner, path: string) => Steps<unknown>;
 type FieldReader = {
   readonly field: DescField;
-  readonly read: (scanner: JsonScanner, path: string, into: Fields) => void;
+  readonly read: (scanner: JsonScanner, path: string, into: Fields) => Steps<void>;
 };
 type Fields = Record<string, unknown>;
+
+/** A number, or the name of an enum value, that is written as a string. */
+const MAX_SHORT_CHARACTERS = 1_000;
+
+/** What is parsed at once, because only the library knows its form. */
+const MAX_RAW_UNITS = 262_144;
 
 /** What a reader does with a name the message does not have. */
 export type UnknownFields = "refuse" | "ignore";
@@ -49,7 +56,7 @@ export class Readers {
   }
 
   /** The same for one field alone, for bodies that are a field of the request. */
-  field(field: DescField): (scanner: JsonScanner, into: Message) => void {
+  field(field: DescField): (scanner: JsonScanner, into: Message) => Steps<void> {
     const { read } = this.#fieldReader(field);
     return (scanner, into) => read(scanner, field.name, into as unknown as Fields);
   }
@@ -62,17 +69,20 @@ export class Readers {
       byName.set(field.name, reader);
       byName.set(field.jsonName, reader);
     }
-    return (scanner, path) => {
+    const unknown = this.#unknown;
+    return function* (scanner, path) {
       const message = create(desc);
       const fields = message as unknown as Fields;
       const set = new Set<DescField | DescOneof>();
       expect(scanner, "object", path);
-      scanner.object((name) => {
+      for (const name of scanner.members()) {
+        if (scanner.isDue()) yield;
         const where = path === "" ? name : `${path}.${name}`;
         const reader = byName.get(name);
         if (!reader) {
-          if (this.#unknown === "ignore") return scanner.skip();
-          throw invalid(shortened(where), "is not a field of this request");
+          if (unknown === "refuse") throw invalid(shortened(where), "is not a field of this request");
+          yield* scanner.skip();
+          continue;
         }
         if (set.has(reader.field)) throw invalid(where, "stands twice, once under its other name");
         set.add(reader.field);
@@ -81,8 +91,8 @@ export class Readers {
           if (set.has(oneof)) throw invalid(where, `excludes the other fields of "${oneof.name}"`);
           set.add(oneof);
         }
-        reader.read(scanner, where, fields);
-      });
+        yield* reader.read(scanner, where, fields);
+      }
       return message;
     };
   }
@@ -92,14 +102,15 @@ export class Readers {
     if (field.fieldKind === "list") {
       const max = maxItemsOf(field);
       const value = this.#valueReader(field);
-      const read = (scanner: JsonScanner, path: string, into: Fields) => {
+      const read = function* (scanner: JsonScanner, path: string, into: Fields): Steps<void> {
         if (isNull(scanner)) return;
         const list = into[localName] as unknown[];
         expect(scanner, "array", path);
-        scanner.array((index) => {
+        for (const index of scanner.items()) {
           if (index >= max) throw invalid(path, tooMany(max));
-          list.push(value(scanner, `${path}[${index}]`));
-        });
+          if (scanner.isDue()) yield;
+          list.push(yield* value(scanner, `${path}[${index}]`));
+        }
       };
       return { field, read };
     }
@@ -110,9 +121,9 @@ export class Readers {
       field.message?.typeName === "google.protobuf.Value" ||
       field.enum?.typeName === "google.protobuf.NullValue";
     const { oneof } = field;
-    const read = (scanner: JsonScanner, path: string, into: Fields) => {
+    const read = function* (scanner: JsonScanner, path: string, into: Fields): Steps<void> {
       if (!ownNull && isNull(scanner)) return;
-      const item = value(scanner, path);
+      const item = yield* value(scanner, path);
       if (oneof) into[oneof.localName] = { case: localName, value: item };
       else into[localName] = item;
     };
@@ -121,30 +132,31 @@ export class Readers {
 
   #mapReader(field: DescField & { fieldKind: "map" }): FieldReader["read"] {
     const value = this.#valueReader(field);
-    return (scanner, path, into) => {
+    return function* (scanner, path, into) {
       if (isNull(scanner)) return;
       const map = into[field.localName] as Fields;
       expect(scanner, "object", path);
-      scanner.object((name) => {
+      for (const name of scanner.members()) {
+        if (scanner.isDue()) yield;
         const where = shortened(`${path}["${name}"]`);
         const key = String(guarded(where, () => parseScalar(field.mapKey, name)));
         if (Object.hasOwn(map, key)) throw invalid(where, "stands twice, in two forms");
         Object.defineProperty(map, key, {
-          value: value(scanner, where),
+          value: yield* value(scanner, where),
           enumerable: true,
           configurable: true,
           writable: true,
         });
-      });
+      }
     };
   }
 
   #valueReader(field: DescField): ValueReader {
     if (field.message) {
       if (holdsPlainObject(field)) {
-        return (scanner, path) => {
+        return function* (scanner, path) {
           expect(scanner, "object", path);
-          return JSON.parse(scanner.raw());
+          return JSON.parse(yield* readRaw(scanner, path));
         };
       }
       if (holdsBareValue(field)) {
@@ -155,12 +167,12 @@ export class Readers {
     }
     const { enum: desc, scalar } = field;
     if (desc) {
-      return (scanner, path) => {
+      return function* (scanner, path) {
         if (desc.typeName === "google.protobuf.NullValue") {
           scanner.literal("null");
           return 0;
         }
-        const text = scanner.peek() === "string" ? scanner.string() : scanner.number();
+        const text = scanner.peek() === "string" ? yield* readShort(scanner, path, "name") : scanner.number();
         return guarded(path, () => parseEnum(desc, text));
       };
     }
@@ -172,15 +184,15 @@ export class Readers {
 /** What is far too long is refused before anybody counts its characters. */
 function stringReader(field: DescField): ValueReader {
   const max = maxCharactersOf(field);
-  return (scanner, path) => {
+  return function* (scanner, path) {
     if (scanner.peek() !== "string") throw invalid(path, "must be a string");
-    const text = scanner.shortString(max);
+    const text = yield* scanner.string(max);
     if (text === undefined) throw invalid(path, tooLong(max));
     return text;
   };
 }
 
-function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unknown {
+function* readScalar(scanner: JsonScanner, path: string, type: ScalarType): Steps<unknown> {
   const kind = scanner.peek();
   if (type === ScalarType.BOOL) {
     if (kind !== "true" && kind !== "false") throw invalid(path, "must be true or false");
@@ -188,7 +200,8 @@ function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unkno
     return kind === "true";
   }
   if (kind === "string") {
-    const text = scanner.string();
+    const isText = type === ScalarType.STRING || type === ScalarType.BYTES;
+    const text = isText ? ((yield* scanner.string()) ?? "") : yield* readShort(scanner, path, "number");
     return guarded(path, () => parseScalar(type, text));
   }
   if (kind === "number" && isNumeric(type)) {
@@ -198,14 +211,28 @@ function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unkno
   throw invalid(path, isNumeric(type) ? "must be a number" : "must be a string");
 }
 
+function* readShort(scanner: JsonScanner, path: string, what: string): Steps<string> {
+  const text = yield* scanner.string(MAX_SHORT_CHARACTERS);
+  if (text === undefined) throw invalid(path, `is too long for a ${what}`);
+  return text;
+}
+
+function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
+  const raw = yield* scanner.raw(MAX_RAW_UNITS);
+  if (raw === undefined) throw invalid(path, "is too large");
+  return raw;
+}
+
 /** Timestamps and the like are small and have rules of their own: left to the library, in its own words. */
 function wellKnownReader(desc: DescMessage): Reader {
   if (isWrapper(desc)) {
     const type = desc.fields[0]?.scalar as ScalarType;
-    return (scanner, path) => create(desc, { value: readScalar(scanner, path, type) } as never);
+    return function* (scanner, path) {
+      return create(desc, { value: yield* readScalar(scanner, path, type) } as never);
+    };
   }
-  return (scanner, path) => {
-    const raw = scanner.raw();
+  return function* (scanner, path) {
+    const raw = yield* readRaw(scanner, path);
     return guarded(path, () => fromJson(desc, JSON.parse(raw) as JsonValue)) as Message;
   };
 }

@@ -1,11 +1,15 @@
 import { create, type DescField, type Message } from "@bufbuild/protobuf";
-import { type BodySource, hasBody, readJsonText } from "./body.ts";
+import { type BodySource, hasBody, readJsonBytes, toText } from "./body.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { bindPath, bindQuery } from "./parameters.ts";
 import { invalid } from "./problem.ts";
+import type { Reader } from "./reader.ts";
 import type { Endpoint, RestRoute } from "./routes.ts";
+import { finish, finishInTurns, type Steps } from "./steps.ts";
 
-const LARGE_TEXT = 262_144;
+/** What is parsed at once without anybody noticing. */
+export const LARGE_BYTES = 262_144;
 
 /** What a request asks for: the endpoint that serves it, and the message it gets. */
 export type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
@@ -17,64 +21,75 @@ export async function readRequest(
   query: string,
   source: BodySource,
   maxBytes: number,
+  budget: BodyBudget,
 ): Promise<RestRequest> {
   const first = route.usual ?? route.selected?.endpoint;
   if (!first) throw new Error("a route without a method");
   const { body } = first.binding;
   if (body === undefined) {
     if (await hasBody(source)) throw invalid("", "this address takes no body");
-    return finish(first, create(first.method.input), segments, query);
+    return bind(first, create(first.method.input), segments, query);
   }
-  const text = await readJsonText(source, maxBytes);
-  const others = text.length < LARGE_TEXT ? undefined : letOthersRun;
-  await others?.();
-  const endpoint = route.selected && isTrue(text, route.selected.by) ? route.selected.endpoint : first;
-  await others?.();
-  const message = readBody(endpoint, text);
-  await others?.();
-  return finish(endpoint, message, segments, query);
+  const hold = budget.hold();
+  try {
+    const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
+    const { endpoint, message } = await parseJson(bytes, budget, (text) => readBody(route, first, text));
+    return bind(endpoint, message, segments, query);
+  } finally {
+    hold.release();
+  }
 }
 
-/** Between the steps of a large body: each of them takes milliseconds. */
-function letOthersRun(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/** Small bodies at once; large ones one after the other, in parts between which others run. */
+export async function parseJson<Result>(
+  bytes: Buffer,
+  budget: BodyBudget,
+  read: (text: string) => Steps<Result>,
+): Promise<Result> {
+  const steps = (function* () {
+    return yield* read(yield* toText(bytes));
+  })();
+  return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
 }
 
-function finish(
-  endpoint: Endpoint,
-  message: Message,
-  segments: readonly string[],
-  query: string,
-): RestRequest {
+/** The whole text as one message. */
+export function* readMessage(read: Reader, text: string): Steps<Message> {
+  const scanner = new JsonScanner(text);
+  const message = yield* read(scanner, "");
+  scanner.end();
+  return message;
+}
+
+function bind(endpoint: Endpoint, message: Message, segments: readonly string[], query: string): RestRequest {
   if (query !== "") bindQuery(endpoint.binding, query, message);
   if (endpoint.binding.template.variables.length > 0) bindPath(endpoint.binding, segments, message);
   return { endpoint, message };
 }
 
-/** An empty body is an empty object. */
-function readBody(endpoint: Endpoint, text: string): Message {
-  if (text === "") return create(endpoint.method.input);
+function* readBody(route: RestRoute, first: Endpoint, text: string): Steps<RestRequest> {
+  const { selected } = route;
+  const endpoint = selected && (yield* isTrue(text, selected.by)) ? selected.endpoint : first;
+  const { input } = endpoint.method;
+  // An empty body is an empty object.
+  if (text === "") return { endpoint, message: create(input) };
+  const { readBodyField } = endpoint;
+  if (!readBodyField) return { endpoint, message: yield* readMessage(endpoint.readBody, text) };
+  const whole = create(input);
   const scanner = new JsonScanner(text);
-  let message: Message;
-  if (endpoint.readBodyField) {
-    message = create(endpoint.method.input);
-    endpoint.readBodyField(scanner, message);
-  } else {
-    message = endpoint.readBody(scanner, "");
-  }
+  yield* readBodyField(scanner, whole);
   scanner.end();
-  return message;
+  return { endpoint, message: whole };
 }
 
 /** Whether the body has true in the field; looks at the names of the outermost object only. */
-function isTrue(text: string, field: DescField): boolean {
+function* isTrue(text: string, field: DescField): Steps<boolean> {
   if (!text.includes("true")) return false;
   const scanner = new JsonScanner(text);
   if (scanner.peek() !== "object") return false;
   let found = false;
-  scanner.object((name) => {
+  for (const name of scanner.members()) {
     if ((name === field.name || name === field.jsonName) && scanner.peek() === "true") found = true;
-    scanner.glance();
-  });
+    yield* scanner.skip();
+  }
   return found;
 }

@@ -6,10 +6,13 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import type { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ChatService } from "../../gen/vx/openai/v1/chat_pb.js";
+import type { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import type { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import type { MeService } from "../../gen/vx/v1/me_pb.js";
 import type { Call } from "../gate/call.ts";
+import type { Meter } from "../metering/meter.ts";
 import { adjustAccount } from "./admin/adjust-account.ts";
 import { audit } from "./admin/audit.ts";
 import { createAccount } from "./admin/create-account.ts";
@@ -26,11 +29,15 @@ import { setAccountPlan } from "./admin/set-account-plan.ts";
 import { setKeyLimit } from "./admin/set-key-limit.ts";
 import { createKey } from "./create-key.ts";
 import type { Deps } from "./deps.ts";
+import { generate } from "./generate.ts";
 import { getKey } from "./get-key.ts";
 import { getMe } from "./get-me.ts";
 import { listEntries } from "./list-entries.ts";
 import { listKeys } from "./list-keys.ts";
+import { createChatCompletion } from "./openai/create-chat-completion.ts";
+import { streamChatCompletion } from "./openai/stream-chat-completion.ts";
 import { revokeKey } from "./revoke-key.ts";
+import { streamGenerate } from "./stream-generate.ts";
 
 /** The methods of a service, whatever the protocol they are called over. One left out answers "unimplemented". */
 export type ServiceMethods<Service extends DescService> = Partial<{
@@ -59,6 +66,20 @@ export function ledgerService(deps: Deps): ServiceMethods<typeof LedgerService> 
   return { listEntries: (request, call) => listEntries(deps, request, call) };
 }
 
+export function generateService(meter: Meter): ServiceMethods<typeof GenerateService> {
+  return {
+    generate: (request, call) => generate(meter, request, call),
+    streamGenerate: (request, call) => streamGenerate(meter, request, call),
+  };
+}
+
+export function chatService(meter: Meter): ServiceMethods<typeof ChatService> {
+  return {
+    createChatCompletion: (request, call) => createChatCompletion(meter, request, call),
+    streamChatCompletion: (request, call) => streamChatCompletion(meter, request, call),
+  };
+}
+
 export function adminService(deps: Deps): ServiceMethods<typeof AdminService> {
   return {
     createAccount: (request) => createAccount(deps, request),
@@ -74,6 +95,6 @@ export function adminService(deps: Deps): ServiceMethods<typeof AdminService> {
     revokeKey: (request) => adminRevokeKey(deps, request),
     setKeyLimit: (request) => setKeyLimit(deps, request),
     listLedgerEntries: (request) => listLedgerEntries(deps, request),
-    audit: () => audit(deps),
+    audit: (_, call) => audit(deps, call),
   };
 }

@@ -1,6 +1,9 @@
+import type { NewKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
+import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
+import type { ScopeBits } from "../domain/scope.ts";
 import type { Database } from "./database.ts";
 
 export type AccountRow = {
@@ -38,8 +41,38 @@ export async function setAccountPlan(database: Database, id: string, plan: strin
   return row as AccountRow;
 }
 
-/** Creates the account only if there is no other one yet. */
-export async function createFirstAccount(database: Database, id: string, name: string, plan: string) {
-  const [row] = await database.call<AccountRow>("create_first_account", laneOfId(id), id, name, plan);
-  return row;
+type FirstCredit = {
+  readonly entryId: string;
+  readonly amountMicros: Micros;
+  readonly reason: string;
+};
+type FirstKey = {
+  readonly id: string;
+  readonly scopes: ScopeBits;
+  readonly drawn: Omit<NewKey, "secret">;
+};
+
+/** An account with a credit and a key, all at once, and only if there is no account yet. Tells whether it did. */
+export async function createFirstAccount(
+  database: Database,
+  account: { readonly id: string; readonly name: string; readonly plan: string },
+  credit: FirstCredit,
+  key: FirstKey,
+): Promise<boolean> {
+  const [row] = await database.call<{ created: boolean }>(
+    "create_first_account",
+    laneOfId(account.id),
+    account.id,
+    account.name,
+    account.plan,
+    credit.entryId,
+    credit.amountMicros,
+    credit.reason,
+    key.id,
+    Buffer.from(key.drawn.fingerprint, "hex"),
+    key.scopes,
+    key.drawn.visibleStart,
+    key.drawn.visibleEnd,
+  );
+  return row?.created === true;
 }

@@ -12,22 +12,73 @@ export type AuditReport = {
 };
 
 const MAX_FINDINGS = 1_000;
+/** A fraction of a second each, far below what a statement may take. */
+const PIECE_ROWS = 10_000;
 
-type AuditRow = AuditFinding & { accounts: bigint; entries: bigint; keys: bigint; balance_micros: string };
+/** Where the next piece of a lane begins, and what is known of the account it begins in. */
+type Position = {
+  next_account_id: string;
+  next_seq: bigint;
+  next_rows: bigint;
+  next_sum: string;
+  next_hash: Uint8Array;
+};
 
-/** Recomputes lane by lane, so that no single statement runs for long. */
-export async function audit(database: Database): Promise<AuditReport> {
+type AuditRow = AuditFinding & { accounts: bigint; entries: bigint; keys: bigint; balance_micros: string } & (
+    | Position
+    | { [Name in keyof Position]: null }
+  );
+
+const START: Position = {
+  next_account_id: "",
+  next_seq: 0n,
+  next_rows: 0n,
+  next_sum: "0",
+  next_hash: new Uint8Array(),
+};
+
+/** Recomputes lane by lane and piece by piece, so that no single statement runs for long. */
+export async function audit(
+  database: Database,
+  signal: AbortSignal,
+  pieceRows = PIECE_ROWS,
+): Promise<AuditReport> {
   const report: AuditReport = { accounts: 0n, entries: 0n, keys: 0n, balanceMicros: 0n, findings: [] };
   for (let lane = 0; lane < LANE_COUNT; lane++) {
-    for (const row of await database.call<AuditRow>("audit", lane)) {
-      report.accounts += row.accounts;
-      report.entries += row.entries;
-      report.keys += row.keys;
-      report.balanceMicros += BigInt(row.balance_micros);
-      if (row.rule !== "" && report.findings.length < MAX_FINDINGS) {
-        report.findings.push({ account_id: row.account_id, rule: row.rule, detail: row.detail });
-      }
+    let position: Position | undefined = START;
+    while (position) {
+      // Whoever asked may have gone.
+      signal.throwIfAborted();
+      position = await auditPiece(database, lane, position, pieceRows, report);
     }
   }
   return report;
+}
+
+/** Adds what it finds to the report, and returns where to go on. */
+async function auditPiece(
+  database: Database,
+  lane: number,
+  at: Position,
+  pieceRows: number,
+  report: AuditReport,
+): Promise<Position | undefined> {
+  const [totals, ...findings] = await database.call<AuditRow>(
+    "audit",
+    lane,
+    at.next_account_id,
+    at.next_seq,
+    at.next_rows,
+    at.next_sum,
+    at.next_hash,
+    pieceRows,
+    MAX_FINDINGS - report.findings.length,
+  );
+  if (!totals) throw new Error("the audit of a piece has no totals");
+  report.accounts += totals.accounts;
+  report.entries += totals.entries;
+  report.keys += totals.keys;
+  report.balanceMicros += BigInt(totals.balance_micros);
+  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  return totals.next_account_id === null ? undefined : totals;
 }

@@ -1,81 +1,101 @@
 import { DomainError } from "../domain/errors.ts";
-import { type ConnectOptions, connect, type DatabaseAddress, type Sql } from "./connect.ts";
-import { toDomainError } from "./store-error.ts";
-
-/** A statement that PostgreSQL did not give up in time has lost its connection. */
-const GRACE_MS = 1_000;
+import type { ConnectOptions, DatabaseAddress } from "./connect.ts";
+import { Connection, type Parameter } from "./connection.ts";
+import { isAbsence, toDomainError } from "./store-error.ts";
 
 export type DatabaseOptions = ConnectOptions & {
   /** How many statements may run or wait at once; one more is refused as overloaded. */
   readonly maxStatements: number;
+  /** How long one may wait for a connection before it is refused as overloaded. */
+  readonly maxWaitMs: number;
 };
 
-type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
+type Waiting = {
+  readonly resolve: (connection: Connection) => void;
+  readonly reject: (error: DomainError) => void;
+};
 
-/** A pool of connections that calls functions of schema vx, and nothing else. */
+/**
+ * A pool of connections that calls functions of schema vx, and nothing else. A connection carries one statement at
+ * a time, so the time of a statement begins when PostgreSQL gets it, and a slow one holds up no other.
+ */
 export class Database {
-  readonly #address: DatabaseAddress;
   readonly #options: DatabaseOptions;
-  #sql: Sql;
-  #running = 0;
+  readonly #connections: readonly Connection[];
+  /** The one used last is taken first: those that are not needed are never opened. */
+  readonly #idle: Connection[];
+  /** In the order they came. */
+  readonly #waiting = new Set<Waiting>();
+  #closed = false;
 
   constructor(address: DatabaseAddress, options: DatabaseOptions) {
-    this.#address = address;
     this.#options = options;
-    this.#sql = connect(address, options);
+    this.#connections = Array.from({ length: options.connections }, () => new Connection(address, options));
+    this.#idle = [...this.#connections];
   }
 
+  /** How many statements run or wait. */
   get running(): number {
-    return this.#running;
+    return this.connections - this.#idle.length + this.#waiting.size;
   }
 
   get connections(): number {
-    return this.#options.connections;
+    return this.#connections.length;
   }
 
   /** Calls vx.<name> with the parameters and returns its rows. */
   async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
-    if (this.#running >= this.#options.maxStatements) throw new DomainError("overloaded");
     const places = parameters.map((_, i) => `$${i + 1}`).join(",");
-    this.#running++;
+    const connection = this.#idle.pop() ?? (await this.#turn());
     try {
-      return (await this.#bounded(`SELECT * FROM vx.${name}(${places})`, parameters)) as Row[];
+      return (await connection.run(`SELECT * FROM vx.${name}(${places})`, parameters)) as Row[];
     } catch (error) {
-      throw toDomainError(error);
+      const known = toDomainError(error);
+      // Nobody is there to connect to: those who wait would find that out one after the other.
+      if (isAbsence(error)) this.#refuseWaiting(known);
+      throw known;
     } finally {
-      this.#running--;
+      this.#release(connection);
     }
   }
 
   async close(): Promise<void> {
-    await this.#sql.end({ timeout: 5 });
+    this.#closed = true;
+    this.#refuseWaiting(new DomainError("unavailable"));
+    await Promise.all(this.#connections.map((connection) => connection.close()));
   }
 
-  /** A connection whose other end vanished never answers, so the wait has an end of its own. */
-  async #bounded(text: string, parameters: Parameter[]): Promise<unknown> {
-    const limitMs = this.#options.statementTimeoutMs + GRACE_MS;
-    const sql = this.#sql;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        this.#replace(sql);
-        reject(
-          new DomainError("unavailable", {
-            cause: new Error(`no answer from the database in ${limitMs} ms`),
-          }),
-        );
-      }, limitMs);
+  /** Waits for a connection. */
+  #turn(): Promise<Connection> {
+    if (this.#closed) return Promise.reject(new DomainError("unavailable"));
+    if (this.running >= this.#options.maxStatements) return Promise.reject(new DomainError("overloaded"));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => waiting.reject(new DomainError("overloaded")), this.#options.maxWaitMs);
+      const leave = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(waiting);
+      };
+      const waiting: Waiting = {
+        resolve: (connection) => {
+          leave();
+          resolve(connection);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      this.#waiting.add(waiting);
     });
-    try {
-      return await Promise.race([sql.unsafe(text, parameters, { prepare: true }), late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
-  #replace(dead: Sql): void {
-    if (this.#sql !== dead) return;
-    this.#sql = connect(this.#address, this.#options);
-    dead.end({ timeout: 0 }).catch(() => undefined);
+  #release(connection: Connection): void {
+    const [next] = this.#waiting;
+    if (next) next.resolve(connection);
+    else this.#idle.push(connection);
+  }
+
+  #refuseWaiting(error: DomainError): void {
+    for (const waiting of [...this.#waiting]) waiting.reject(error);
   }
 }

@@ -9,6 +9,13 @@ const PASSING = /^(08|53|57P|57014|55P03|40001|40P01|25006|58)/;
 /** Codes of the driver and of the operating system for a connection that is not there. */
 const CONNECTION = /^(CONNECT|CONNECTION_|E[A-Z]+$)/;
 
+/** Codes that say that nobody listens there at all. */
+const ABSENT = /^(ECONNREFUSED|ENOENT|57P03)$/;
+
+export function isAbsence(error: unknown): boolean {
+  return ABSENT.test(String((error as { code?: unknown }).code));
+}
+
 /** Turns whatever a statement failed with into a DomainError. */
 export function toDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;

@@ -12,11 +12,10 @@ export function bindService<Service extends DescService>(
   router: ConnectRouter,
   service: Service,
   methods: ServiceMethods<Service>,
-  options?: { readonly readMaxBytes: number },
 ): void {
   const named = methods as Record<string, Method | undefined>;
   const bound = service.methods.map((method) => [method.localName, bind(method, named[method.localName])]);
-  router.service(service, Object.fromEntries(bound) as ServiceImpl<Service>, options);
+  router.service(service, Object.fromEntries(bound) as ServiceImpl<Service>);
 }
 
 function bind(method: DescMethod, implementation: Method | undefined) {

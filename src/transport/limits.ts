@@ -23,5 +23,9 @@ export const defaultLimits = {
 
 export type Limits = { readonly [Name in keyof typeof defaultLimits]: number };
 
-/** Room for a request that carries next to nothing. */
-export const SMALL_BODY_BYTES = 65_536;
+/** What one process takes of the bodies of all its calls; enough for 64 requests of the largest message at once. */
+export const bodyBudget = {
+  maxBytes: 469_762_048,
+  smallBytes: 67_108_864,
+  bodyMs: 120_000,
+} as const;

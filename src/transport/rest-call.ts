@@ -13,6 +13,7 @@ export class RestCall implements Call {
   readonly policy: Policy;
   /** Read at once: a connection that is gone has none. */
   readonly remoteAddress: string;
+  readonly maxBodyBytes: number;
   rpc: string;
   key: AdmittedKey | undefined = undefined;
   failure: unknown = undefined;
@@ -22,9 +23,17 @@ export class RestCall implements Call {
   readonly #responseHeaders: string[];
   #aborted: AbortController | undefined;
 
-  constructor(rpc: string, policy: Policy, request: HttpRequest, response: HttpResponse, requestId: string) {
+  constructor(
+    rpc: string,
+    policy: Policy,
+    maxBodyBytes: number,
+    request: HttpRequest,
+    response: HttpResponse,
+    requestId: string,
+  ) {
     this.rpc = rpc;
     this.policy = policy;
+    this.maxBodyBytes = maxBodyBytes;
     this.requestId = requestId;
     this.remoteAddress = request.socket.remoteAddress ?? "";
     this.#request = request;

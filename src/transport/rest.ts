@@ -9,10 +9,11 @@ import { Code } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
 import type { Call } from "../gate/call.ts";
 import type { Gate } from "../gate/gate.ts";
-import { asDomainError } from "../interceptors/connect-error.ts";
 import { validateRequest } from "../interceptors/validate.ts";
+import { maxBodyBytesOf, SMALL_BODY_BYTES } from "../policy/body-limits.ts";
 import { type Policy, PolicyError } from "../policy/policy.ts";
 import { CallerGone, KNOWN_ENCODINGS } from "../rest/body.ts";
+import type { BodyBudget } from "../rest/body-budget.ts";
 import { chooseEncoding, compress, isWorthCompressing } from "../rest/compress.ts";
 import { errorBody, errorStatus } from "../rest/error-body.ts";
 import { RestProblem } from "../rest/problem.ts";
@@ -21,8 +22,10 @@ import { type Endpoint, type RestRoute, type RestService, restRoutes } from "../
 import { KEEP_ALIVE_MS, sendEvents } from "../rest/sse.ts";
 import type { RouteTrie } from "../rest/trie.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
+import { toKnownError } from "./known-error.ts";
 import type { Observe } from "./observe.ts";
 import { RestCall } from "./rest-call.ts";
+import { stopBody } from "./stop-body.ts";
 
 /** What runs a method: the same function for every protocol. */
 export type Implementation = (request: Message, call: Call) => unknown;
@@ -32,7 +35,9 @@ export type RestOptions = {
   readonly policies: ReadonlyMap<DescMethod, Policy>;
   readonly implementations: ReadonlyMap<DescMethod, Implementation>;
   readonly gate: Gate;
+  /** The setting; a method whose rules allow less gets less. */
   readonly maxBodyBytes: number;
+  readonly budget: BodyBudget;
   readonly observe: Observe;
   readonly keepAliveMs?: number;
 };
@@ -51,23 +56,25 @@ const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: f
 export function restServer(options: RestOptions): ServeRest {
   const trie = restRoutes(options.services);
   checkPolicies(trie, options.policies);
+  const maxBodyBytes = new Map(
+    options.services
+      .flatMap(({ service }) => service.methods)
+      .map((method) => [method, maxBodyBytesOf(method.input, options.maxBodyBytes)]),
+  );
   return async (request, response, path, requestId) => {
     const startedAt = performance.now();
     const match = findRoute(trie, request.method ?? "", path);
     const endpoint = match.route?.usual ?? match.route?.selected?.endpoint;
     const policy = endpoint ? (options.policies.get(endpoint.method) ?? NO_ROUTE) : NO_ROUTE;
-    const call = new RestCall(endpoint ? rpcName(endpoint) : "none", policy, request, response, requestId);
+    const name = endpoint ? rpcName(endpoint) : "none";
+    const maxBytes = (endpoint && maxBodyBytes.get(endpoint.method)) ?? SMALL_BODY_BYTES;
+    const call = new RestCall(name, policy, maxBytes, request, response, requestId);
     let code: Code | 0 = 0;
     try {
       await options.gate(call);
       if (!match.route) throw noRoute(match.allowed, request.method ?? "");
-      const asked = await readRequest(
-        match.route,
-        match.segments,
-        queryOf(request),
-        request,
-        options.maxBodyBytes,
-      );
+      const { route, segments } = match;
+      const asked = await readRequest(route, segments, queryOf(request), request, maxBytes, options.budget);
       call.rpc = rpcName(asked.endpoint);
       validateRequest(asked.endpoint.method.input, asked.message);
       const implementation = options.implementations.get(asked.endpoint.method);
@@ -75,6 +82,7 @@ export function restServer(options: RestOptions): ServeRest {
         throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
       await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
     } catch (error) {
+      stopBody(request, response);
       code = refuse(error, call);
     }
     options.observe(call, code, startedAt);
@@ -179,20 +187,6 @@ function refuse(error: unknown, call: RestCall): Code | 0 {
   }
   call.sendJson(errorStatus(known), errorBody(known, call.requestId));
   return 0;
-}
-
-const PROBLEM_REASONS = {
-  invalid: "invalid_argument",
-  not_found: "not_found",
-  method_not_allowed: "method_not_allowed",
-  unsupported_media_type: "unsupported_media_type",
-  too_large: "request_too_large",
-} as const;
-
-function toKnownError(error: unknown): DomainError {
-  if (!(error instanceof RestProblem)) return asDomainError(error);
-  if (error.field !== "") return DomainError.ofField(error.field, error.message);
-  return new DomainError(PROBLEM_REASONS[error.kind], { message: error.message });
 }
 
 function rpcName({ method }: Endpoint): string {

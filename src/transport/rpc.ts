@@ -8,15 +8,19 @@ import {
   type Interceptor,
 } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { DomainError } from "../domain/errors.ts";
 import type { Call, Protocol } from "../gate/call.ts";
 import type { Gate } from "../gate/gate.ts";
 import { callKey, callOf } from "../interceptors/call-context.ts";
 import { toConnectError } from "../interceptors/connect-error.ts";
+import { decodedKey } from "../interceptors/decoded.ts";
+import { maxBodyBytesOf, SMALL_BODY_BYTES } from "../policy/body-limits.ts";
 import { type Policy, PolicyError } from "../policy/policy.ts";
+import type { BodyBudget } from "../rest/body-budget.ts";
+import { Readers } from "../rest/reader.ts";
+import { acceptCompression, isKnownEncoding } from "./compression.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
-import { SMALL_BODY_BYTES } from "./limits.ts";
+import { RpcBody, type RpcInput } from "./rpc-body.ts";
 import { writeUniversalResponse } from "./rpc-response.ts";
 
 /** An RPC at its path, for gRPC, gRPC-Web and Connect. */
@@ -24,6 +28,8 @@ export type RpcRoute = {
   readonly handler: UniversalHandler;
   /** None for the standard services that everyone may call: health and reflection. */
   readonly policy: Policy | undefined;
+  /** How the request is read where Connect does not read it itself. */
+  readonly input: RpcInput | undefined;
 };
 
 export type RpcOptions = {
@@ -34,7 +40,9 @@ export type RpcOptions = {
   readonly policies: ReadonlyMap<DescMethod, Policy>;
   readonly gate: Gate;
   readonly interceptors: Interceptor[];
+  /** The setting; a method whose rules allow less gets less. */
   readonly maxBodyBytes: number;
+  readonly budget: BodyBudget;
   /** Ends the calls that outlast a drain. */
   readonly shutdownSignal: AbortSignal;
   /** Ends what would otherwise hold a drain up: whoever watches the health. */
@@ -42,29 +50,35 @@ export type RpcOptions = {
 };
 
 export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
-  const { gate, policies, maxBodyBytes, shutdownSignal } = options;
-  const acceptCompression = [compressionGzip, compressionBrotli];
+  const { gate, policies, maxBodyBytes, budget, shutdownSignal } = options;
   const gated = createConnectRouter({
     acceptCompression,
-    readMaxBytes: maxBodyBytes,
+    // All that Connect still reads itself is the query of a GET.
+    readMaxBytes: SMALL_BODY_BYTES,
     interceptors: options.interceptors,
     shutdownSignal,
     requestGate: (context) => passGate(gate, callOf(context.values)),
   });
   options.routes(gated);
+  // Answers that anyone may ask for are not worth compressing for each who does.
   const open = createConnectRouter({
-    acceptCompression,
     readMaxBytes: SMALL_BODY_BYTES,
     shutdownSignal: options.drainSignal,
   });
   options.openRoutes(open);
   const routes = new Map<string, RpcRoute>();
+  // Callers of Connect may send fields of a later version, as those of gRPC may.
+  const readers = new Readers("ignore");
   for (const handler of gated.handlers) {
     const policy = policies.get(handler.method);
     if (!policy) throw new PolicyError(`${handler.requestPath} is served but has no policy`);
-    routes.set(handler.requestPath, { handler, policy });
+    const { method } = handler;
+    const maxBytes = maxBodyBytesOf(method.input, maxBodyBytes);
+    const input = { method, maxBytes, readJson: readers.of(method.input), budget };
+    routes.set(handler.requestPath, { handler, policy, input });
   }
-  for (const handler of open.handlers) routes.set(handler.requestPath, { handler, policy: undefined });
+  for (const handler of open.handlers)
+    routes.set(handler.requestPath, { handler, policy: undefined, input: undefined });
   return routes;
 }
 
@@ -118,6 +132,7 @@ export function createCall(
     remoteAddress: request.socket.remoteAddress ?? "",
     target: request.url ?? "",
     contentLength: contentLengthOf(request),
+    maxBodyBytes: route.input?.maxBytes ?? SMALL_BODY_BYTES,
     headers: (name) => headerValues(request, name),
     setResponseHeader: (name, value) => {
       if (!response.headersSent) response.setHeader(name, value);
@@ -141,15 +156,19 @@ export async function serveRpc(
   response.once("close", () => {
     if (!response.writableFinished) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
   });
+  const body =
+    call && route.input && request.method === "POST"
+      ? new RpcBody(route.input, request, response, call)
+      : undefined;
   const universal: UniversalServerRequest = {
     httpVersion: request.httpVersion,
     method: request.method ?? "",
     // Only the query is ever read of it. The Host header is the caller's and may be anything.
     url: `http://vx${request.url}`,
-    header: toWebHeaders(request),
-    body: bodyOf(request),
+    header: toWebHeaders(request, body !== undefined),
+    body: body ?? bodyOf(request),
     signal: aborted.signal,
-    contextValues: createContextValues().set(callKey, call),
+    contextValues: createContextValues().set(callKey, call).set(decodedKey, body),
   };
   const answer = await route.handler(universal);
   return await writeUniversalResponse(answer, response, call);
@@ -163,12 +182,17 @@ async function* bodyOf(request: HttpRequest): AsyncIterable<Uint8Array> {
   }
 }
 
-function toWebHeaders(request: HttpRequest): Headers {
+function toWebHeaders(request: HttpRequest, isDecoded: boolean): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (value === undefined || name.startsWith(":")) continue;
     if (typeof value === "string") headers.append(name, value);
     else for (const item of value) headers.append(name, item);
+  }
+  if (isDecoded) {
+    // They speak of what was sent, not of the message that Connect gets in its place.
+    headers.delete("content-length");
+    if (isKnownEncoding(headers.get("content-encoding"))) headers.delete("content-encoding");
   }
   return headers;
 }

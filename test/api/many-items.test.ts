@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
@@ -23,12 +24,23 @@ describe("a list of very many items is refused by its length, not item by item",
     caller.close();
   });
 
-  test("REST", async () => {
-    const body = `{"name":"many","scopes":[${Array<string>(1_000_000).fill('"x"').join(",")}]}`;
+  test.each(protocols)("$name, where the request may be large", async ({ open }) => {
+    const caller = open(app.url);
+    const messages = Array(90_000).fill({ role: "user", content: "" });
+    const { generate } = GenerateService.method;
+    const outcome = await caller.call(generate, { model: "m", messages }, bearer(secret));
+    expect(outcome).toMatchObject({ ok: false, reason: "invalid_argument", fields: ["messages"] });
+    caller.close();
+  });
+
+  test.each([
+    ["/v1/keys", `{"name":"many","scopes":[${Array<string>(10_000).fill('"x"').join(",")}]}`, "scopes"],
+    ["/v1/generate", `{"stop":[${Array<string>(1_000_000).fill('"x"').join(",")}]}`, "stop"],
+  ])("REST, %s", async (path, body, field) => {
     const headers = { "content-type": "application/json", ...bearer(secret) };
-    const answer = await sendHttp1(app.url, { path: "/v1/keys", headers, body });
+    const answer = await sendHttp1(app.url, { path, headers, body });
     expect(answer.status).toBe(400);
     expect(answer.body.length).toBeLessThan(1_000);
-    expect(JSON.parse(answer.body.toString()).error.param).toBe("scopes");
+    expect(JSON.parse(answer.body.toString()).error.param).toBe(field);
   });
 });

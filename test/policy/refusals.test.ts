@@ -11,8 +11,10 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { PolicyError, policiesOf } from "../../src/policy/policy.ts";
+import { BodyBudget } from "../../src/rest/body-budget.ts";
 import { meService } from "../../src/services/services.ts";
 import { bindService } from "../../src/transport/bind.ts";
+import { bodyBudget } from "../../src/transport/limits.ts";
 import { rpcRoutes } from "../../src/transport/rpc.ts";
 
 type Declared = MessageInitShape<typeof MethodPolicySchema>;
@@ -76,6 +78,7 @@ describe("the start is refused for a method that", () => {
         gate: async () => undefined,
         interceptors: [],
         maxBodyBytes: 1_024,
+        budget: new BodyBudget(bodyBudget),
         shutdownSignal: new AbortController().signal,
         drainSignal: new AbortController().signal,
       });

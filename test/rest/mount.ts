@@ -2,8 +2,10 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call } from "../../src/gate/call.ts";
 import type { Gate } from "../../src/gate/gate.ts";
 import type { Policy } from "../../src/policy/policy.ts";
+import { BodyBudget } from "../../src/rest/body-budget.ts";
 import { badRequestAnswers } from "../../src/transport/bad-request.ts";
 import { createHandler } from "../../src/transport/handler.ts";
+import { bodyBudget } from "../../src/transport/limits.ts";
 import { Listener } from "../../src/transport/listener.ts";
 import { type Implementation, restServer } from "../../src/transport/rest.ts";
 import type { TestFile } from "./descriptors.ts";
@@ -19,6 +21,7 @@ export type MountOptions = {
   readonly methods: Record<string, (request: never, call: Call) => unknown>;
   readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
+  readonly budget?: BodyBudget;
   readonly gate?: Gate;
 };
 
@@ -39,6 +42,7 @@ export async function mount({ service }: TestFile, options: MountOptions): Promi
     implementations,
     gate: options.gate ?? (async () => undefined),
     maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
+    budget: options.budget ?? new BodyBudget(bodyBudget),
     observe,
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });

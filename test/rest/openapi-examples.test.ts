@@ -6,7 +6,7 @@ import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 
 /** Described, but not there yet. */
-const TO_COME = ["Generate", "ListModels", "GetModel"];
+const TO_COME = ["ListModels", "GetModel"];
 
 let app: TestApp;
 let key: TestKey;
@@ -47,6 +47,24 @@ describe.each(operations)("$id", ({ id, binding }) => {
     expect(differences(example.response, answer.body)).toEqual([]);
   });
 });
+
+const streamed = operations.filter(({ streamed }) => streamed);
+
+test.each(streamed)(
+  "$id: the example request, streamed, tells events like those of the example",
+  async ({ id, binding, streamed }) => {
+    const { body, events = [], ...example } = EXAMPLES[id] as OperationExample;
+    const response = await fetch(new URL(addressOf(binding.path, example), app.url), {
+      method: binding.verb,
+      headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ ...(body as object), [streamed?.by ?? ""]: true }),
+    });
+    const told = (await response.text()).split("\n\n").map((line) => line.slice("data: ".length));
+    expect(told.slice(-2)).toEqual(["[DONE]", ""]);
+    const actual = told.slice(0, -2).map((line) => JSON.parse(line) as unknown);
+    expect(differences([events[0], events.at(-1)], [actual[0], actual.at(-1)])).toEqual([]);
+  },
+);
 
 describe("errors", () => {
   test.each([

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../src/rest/json-scanner.ts";
 import { RestProblem } from "../../src/rest/problem.ts";
 import { Readers } from "../../src/rest/reader.ts";
+import { finish } from "../../src/rest/steps.ts";
 import { writerOf } from "../../src/rest/writer.ts";
 import { anyMessage } from "./any-message.ts";
 import { everything, messageTypes, testTypes } from "./messages.ts";
@@ -13,7 +14,7 @@ const readers = new Readers("refuse");
 
 function read(desc: DescMessage, text: string, unknown = readers): Message {
   const scanner = new JsonScanner(text);
-  const message = unknown.of(desc)(scanner, "");
+  const message = finish(unknown.of(desc)(scanner, ""));
   scanner.end();
   return message;
 }

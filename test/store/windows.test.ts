@@ -25,6 +25,7 @@ beforeAll(async () => {
     statementTimeoutMs: 5_000,
     name: "test",
     maxStatements: 100,
+    maxWaitMs: 5_000,
   });
   admitter = new Admitter(database, { pipelines: 2, maxWaiting: 10_000 });
 });

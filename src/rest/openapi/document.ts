@@ -2,7 +2,7 @@ import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../reader.ts";
 import type { CommentOf } from "./comments.ts";
 import { documentedReasons, errorResponses, errorSchema } from "./errors.ts";
-import { EVENTS_EXAMPLE, errorExample, exampleOf } from "./examples.ts";
+import { errorExample, eventsText, exampleOf } from "./examples.ts";
 import { answerHeaders, HEADERS } from "./headers.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { clean, rulesOf, type Schema } from "./rules.ts";
@@ -125,7 +125,7 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
 }
 
 /** OpenAPI 3.1 has no word of its own for the events of a stream; JSON Schema has one for what is in a text. */
-function events({ streamed }: Operation, schemas: Schemas): Schema {
+function events({ id, streamed }: Operation, schemas: Schemas): Schema {
   if (!streamed) return {};
   const { output } = streamed.method;
   return {
@@ -135,6 +135,6 @@ function events({ streamed }: Operation, schemas: Schemas): Schema {
       contentMediaType: "text/event-stream",
       contentSchema: schemas.response(output),
     },
-    example: EVENTS_EXAMPLE,
+    example: eventsText(exampleOf(id).events ?? []),
   };
 }

@@ -11,6 +11,7 @@ const metered = ({ policy }: Operation) => policy.metered;
 /** Where a reason can be the answer. A new reason does not compile until somebody says so here. */
 const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   invalid_argument: always,
+  context_length_exceeded: metered,
   missing_api_key: always,
   invalid_api_key: always,
   revoked_api_key: always,
@@ -18,6 +19,8 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   insufficient_balance: metered,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
   not_found: ({ pathFields }) => pathFields.length > 0,
+  model_not_found: ({ policy, usual }) => policy.metered || usual.name === "GetModel",
+  idempotency_in_progress: metered,
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",
   request_too_large: withBody,
   unsupported_media_type: withBody,

@@ -7,6 +7,8 @@ export type OperationExample = {
   readonly query?: Readonly<Record<string, string | number>>;
   readonly body?: unknown;
   readonly response: unknown;
+  /** What a streamed answer to the same request tells, event by event. */
+  readonly events?: readonly unknown[];
 };
 
 const KEY_ID = "key_01kam4xy3wf4dtyhvcm8qtc5cg";
@@ -36,6 +38,26 @@ const GENERATION = {
   usage: USAGE,
   balance_micros: 9_999_986,
 };
+
+const CHAT = { id: GENERATION.id, created: 1_763_683_200, model: GENERATION.model };
+
+const CHAT_USAGE = {
+  prompt_tokens: 21,
+  completion_tokens: 7,
+  total_tokens: 28,
+  cost_micros: 14,
+  cost: "$0.000014",
+};
+
+function chunk(delta: object, finishReason: string | null) {
+  return {
+    ...CHAT,
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+    usage: null,
+    balance_micros: null,
+  };
+}
 
 const MODEL = {
   id: "vx-sandbox-small",
@@ -73,7 +95,7 @@ const CHARGE = {
   amount: "-$0.000014",
   balance_after_micros: 9_999_986,
   balance_after: "$9.999986",
-  reason: "generation with vx-sandbox-small: 21 input and 7 output tokens",
+  reason: "Generation with vx-sandbox-small: 21 tokens in, 7 tokens out",
   request_id: "req_01kam4xy3wf30bffxj6g9kwb3h",
   key_id: KEY_ID,
   model: "vx-sandbox-small",
@@ -112,6 +134,40 @@ export const EXAMPLES: Readonly<Record<string, OperationExample>> = {
       usage: USAGE,
       balance_micros: GENERATION.balance_micros,
     },
+    events: [
+      { delta: { content: "A list of " } },
+      { delta: { content: "every movement." } },
+      { done: GENERATION },
+    ],
+  },
+  CreateChatCompletion: {
+    body: {
+      model: "vx-sandbox-small",
+      messages: [
+        { role: "developer", content: "Answer in one short sentence." },
+        { role: "user", content: [{ type: "text", text: "What is a ledger?" }] },
+      ],
+      max_completion_tokens: 200,
+    },
+    response: {
+      ...CHAT,
+      object: "chat.completion",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "A list of every movement.", refusal: null },
+          logprobs: null,
+          finish_reason: "stop",
+        },
+      ],
+      usage: CHAT_USAGE,
+      balance_micros: GENERATION.balance_micros,
+    },
+    events: [
+      chunk({ role: "assistant", content: "A list of " }, null),
+      chunk({ role: null, content: "every movement." }, null),
+      chunk({ role: null, content: null }, "stop"),
+    ],
   },
   ListModels: { query: { page_size: 50 }, response: { object: "list", data: [MODEL], next_page_token: "" } },
   GetModel: { path: { model: MODEL.id }, response: MODEL },
@@ -141,15 +197,11 @@ export function exampleOf(operationId: string): OperationExample {
   return example;
 }
 
-/** A streamed reply, byte for byte. */
-export const EVENTS_EXAMPLE = [
-  { delta: { content: "A list of " } },
-  { delta: { content: "every movement." } },
-  { done: GENERATION },
-]
-  .map((event) => `data: ${JSON.stringify(event)}\n\n`)
-  .concat("data: [DONE]\n\n")
-  .join("");
+/** A streamed answer, byte for byte. */
+export function eventsText(events: readonly unknown[]): string {
+  const lines = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
+  return `${lines.join("")}data: [DONE]\n\n`;
+}
 
 /** What errors say beyond their own text. */
 const ERROR_FACTS: Partial<Record<Reason, DomainErrorOptions>> = {

@@ -87,6 +87,7 @@ export class Schemas {
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
+    if (Object.keys(value).length === 0) return value;
     return "$ref" in value ? { anyOf: [value, { type: "null" }] } : { ...value, type: [value.type, "null"] };
   }
 
@@ -112,6 +113,8 @@ export class Schemas {
 
 function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema): Schema {
   if (desc.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
+  // Any JSON; what of it is taken is said in words.
+  if (desc.typeName === "google.protobuf.Value") return {};
   return nested(desc);
 }
 

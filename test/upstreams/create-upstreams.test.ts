@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createRunner } from "../../src/create-runner.ts";
+import { createUpstreams } from "../../src/create-upstreams.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
+import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { Runner } from "../../src/upstreams/runner.ts";
 import { refuse, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
@@ -12,6 +13,7 @@ const KEY = "secret-of-the-operator";
 
 let fake: FakeUpstream;
 let metrics: Metrics;
+let tokens: TokenCounter;
 let runner: Runner;
 let logged: string[];
 
@@ -19,17 +21,17 @@ beforeEach(async () => {
   fake = await FakeUpstream.start();
   metrics = createMetrics();
   logged = [];
-  runner = createRunner({
+  tokens = new TokenCounter();
+  runner = createUpstreams({
     env: { KEY },
-    openSandbox: () => {
-      throw new Error("no sandbox here");
-    },
+    tokens,
     log: createLog("info", { write: (line) => logged.push(line) }),
     metrics,
   });
 });
 afterEach(async () => {
   await runner.close();
+  await tokens.close();
   await fake.stop();
 });
 
@@ -44,12 +46,12 @@ test("tries are counted by upstream and outcome, and failures logged without the
   expect(page).toContain(`vx_upstream_tries_total{upstream="${name}",outcome="failed"} 1`);
   expect(page).toContain(`vx_upstream_tries_total{upstream="${name}",outcome="ok"} 1`);
   expect(page).toContain(`vx_upstream_running{upstream="${name}"} 0`);
-  expect(page).toContain(`vx_upstream_down{upstream="${name}"} 0`);
+  expect(page).toContain(`vx_upstream_open{upstream="${name}"} 0`);
   expect(logged.length).toBe(1);
   expect(JSON.parse(logged[0] ?? "")).toMatchObject({
     upstream: name,
     outcome: "failed",
-    why: "the upstream answered 500: no such key: [redacted]",
+    err: { message: "the upstream answered 500: no such key: [redacted]" },
   });
 });
 
@@ -65,7 +67,7 @@ test("what runs is seen while it runs, and an upstream that is down", async () =
   await call;
   fake.always(refuse(500));
   for (let i = 0; i < 2; i++) await read(runner.run(model, PROMPT, NEVER));
-  expect(await metrics.registry.metrics()).toMatch(/^vx_upstream_down\{.*\} 1$/m);
+  expect(await metrics.registry.metrics()).toMatch(/^vx_upstream_open\{.*\} 1$/m);
 });
 
 test("a caller who leaves during the wait between two tries is let go at once", async () => {

@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import type { Ids } from "./domain/ids.ts";
+import type { Model } from "./domain/model.ts";
+import type { Log } from "./log.ts";
+import type { GenerationParts } from "./metering/generation.ts";
+import { Meter, type PaidEntry } from "./metering/meter.ts";
+import { RunningGenerations } from "./metering/running.ts";
+import { Settler } from "./metering/settler.ts";
+import type { Metrics } from "./metrics.ts";
+import { Billing } from "./store/billing.ts";
+import type { Database } from "./store/database.ts";
+import { Presence } from "./store/presence.ts";
+import { RevocationWatch } from "./store/revocation-watch.ts";
+
+const MAX_RUNNING = 8_192;
+/** Each running generation waits for one statement at most. */
+const MAX_WAITING = 2 * MAX_RUNNING;
+
+export type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
+  /** For single statements; and one with as many connections as there are pipelines. */
+  readonly database: Database;
+  readonly billingDatabase: Database;
+  readonly pipelines: number;
+  readonly models: { get(id: string): Model | undefined };
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+};
+
+/** All that money needs in a process that serves calls. */
+export type Metering = {
+  readonly meter: Meter;
+  /** Before the first call. */
+  start(): Promise<void>;
+  /** Resolves when everything that ran is settled. */
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export function createMetering(options: MeteringOptions): Metering {
+  const { database, log, metrics } = options;
+  // Not the process id: it comes back, and a hold of the one before must not look alive.
+  const serverId = `srv_${randomUUID()}`;
+  const billing = new Billing(options.billingDatabase, {
+    serverId,
+    pipelines: options.pipelines,
+    maxWaiting: MAX_WAITING,
+    onBatch: (size) => metrics.batchSize.observe({ lane: "billing" }, size),
+  });
+  const settler = new Settler({
+    billing,
+    now: () => performance.now(),
+    onFailure: (end, error) =>
+      log.error(
+        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
+        "a generation could not be settled; its hold will be given back",
+      ),
+  });
+  const running = new RunningGenerations(MAX_RUNNING);
+  const presence = new Presence(database, {
+    serverId,
+    onSwept: (holds) => log.warn({ holds }, "gave back what calls held that nobody will settle"),
+    onFailure: (error) => log.error({ err: error }, "the database does not hear of this server"),
+  });
+  const watch = new RevocationWatch(database, {
+    isNeeded: () => running.count > 0,
+    onRevoked: (keyId) => running.cutStreams(keyId),
+  });
+  metrics.gauge(
+    "vx_billing_queue_depth",
+    "Holds and settlements that wait for the next batch.",
+    () => billing.depth,
+  );
+  metrics.gauge("vx_running_generations", "Generations that run or settle.", () => running.count);
+  return {
+    meter: new Meter({
+      ...options,
+      billing,
+      settler,
+      running,
+      findEntry: (...of) => findEntry(billing, ...of),
+    }),
+    start: async () => {
+      await presence.start();
+      watch.start();
+    },
+    settle: () => running.idle(),
+    stop: async () => {
+      watch.stop();
+      await presence.stop();
+    },
+  };
+}
+
+async function findEntry(billing: Billing, accountId: string, id: string): Promise<PaidEntry | undefined> {
+  const row = await billing.findEntry(accountId, id);
+  if (!row) return undefined;
+  return {
+    model: row.model,
+    usage: { inputTokens: Number(row.input_tokens), outputTokens: Number(row.output_tokens) },
+    costMicros: -row.amount_micros,
+    balanceMicros: row.balance_after_micros,
+  };
+}

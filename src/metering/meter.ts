@@ -1,0 +1,189 @@
+import { DomainError, type Reason } from "../domain/errors.ts";
+import type { Ids } from "../domain/ids.ts";
+import type { Model } from "../domain/model.ts";
+import { type Call, callingKey, stopOf } from "../gate/call.ts";
+import type { Billing, HoldOutcome } from "../store/billing.ts";
+import { decodeAnswer, type StoredAnswer } from "./answer.ts";
+import type { Ask, Piece, Reply } from "./ask.ts";
+import { Generation, type GenerationParts, type Order } from "./generation.ts";
+import { digestOf, idempotencyKeyOf } from "./idempotency.ts";
+import { insufficientBalance, unknownModel } from "./refusals.ts";
+import type { RunningGenerations } from "./running.ts";
+import { countedSize, type Size, sizeOf } from "./size.ts";
+
+/** No generation takes longer, and no hold lasts as long as a call and its settlement could. */
+const MAX_CALL_MS = 600_000;
+const HOLD_SECONDS = 720;
+
+export type MeterParts = GenerationParts & {
+  readonly models: { get(id: string): Model | undefined };
+  readonly billing: Billing;
+  readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;
+  readonly running: RunningGenerations;
+  readonly ids: Pick<Ids, "generation">;
+};
+
+/** What a ledger row says of a generation. */
+export type PaidEntry = Pick<Reply, "model" | "usage" | "costMicros" | "balanceMicros">;
+
+type Idempotency = { readonly key: string; readonly digest: string };
+
+type Replay = { readonly reply: Reply; readonly failure: Reason | undefined };
+
+/** Holds, runs, settles: the only way to an upstream. */
+export class Meter {
+  readonly #parts: MeterParts;
+
+  constructor(parts: MeterParts) {
+    this.#parts = parts;
+  }
+
+  async complete(call: Call, ask: Ask): Promise<Reply> {
+    const started = await this.#start(call, ask, false);
+    if (!(started instanceof Generation)) {
+      if (started.failure) throw new DomainError(started.failure);
+      return started.reply;
+    }
+    return await this.#pull(started);
+  }
+
+  async *stream(call: Call, ask: Ask): AsyncGenerator<Piece, void> {
+    const started = await this.#start(call, ask, true);
+    if (!(started instanceof Generation)) {
+      const { id, content } = started.reply;
+      yield { kind: "delta", id, content };
+      if (started.failure) throw new DomainError(started.failure);
+      yield { kind: "reply", reply: started.reply };
+      return;
+    }
+    let ended = false;
+    try {
+      for (let piece = await started.next(); piece !== undefined; piece = await started.next()) {
+        yield { kind: "delta", id: started.order.id, content: piece };
+      }
+      ended = true;
+      yield { kind: "reply", reply: await started.finish() };
+    } finally {
+      // The reader stopped. What is kept for a later call goes on; anything else is settled as it is.
+      if (!ended && started.order.kept) this.#pull(started).catch(() => undefined);
+      else started.stop("gone");
+    }
+  }
+
+  async #pull(generation: Generation): Promise<Reply> {
+    while ((await generation.next()) !== undefined);
+    return await generation.finish();
+  }
+
+  async #start(call: Call, ask: Ask, streamed: boolean): Promise<Generation | Replay> {
+    if (!call.policy.metered) throw new Error(`${call.rpc} is not declared as metered`);
+    const { running, ids, models } = this.#parts;
+    const key = callingKey(call);
+    const model = models.get(ask.model);
+    if (!model) throw unknownModel(ask.model);
+    running.reserve();
+    try {
+      const idempotency = await idempotencyOf(call, ask);
+      const held = await this.#hold(call, ask, model, ids.generation(), idempotency);
+      if (!("size" in held)) {
+        running.release();
+        return held;
+      }
+      const order: Order = {
+        ...held,
+        key,
+        requestId: call.requestId,
+        model,
+        prompt: { ...ask, maxTokens: held.size.maxTokens },
+        streamed,
+        kept: idempotency !== undefined,
+      };
+      return this.#launch(order, call.signal);
+    } catch (error) {
+      running.release();
+      throw error;
+    }
+  }
+
+  #launch(order: Order, signal: AbortSignal): Generation {
+    const { running } = this.#parts;
+    const generation = new Generation(order, this.#parts);
+    running.add(generation);
+    const onAbort = () => {
+      const why = stopOf(signal);
+      if (why !== "gone") generation.stop(why);
+      else if (!order.kept) generation.stop(why, signal.reason);
+    };
+    const timer = setTimeout(() => generation.stop("deadline_exceeded"), MAX_CALL_MS);
+    generation.onSettled(() => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      running.remove(generation);
+      running.release();
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    return generation;
+  }
+
+  /** Places the hold: first for what is cheap to know, then, if that does not fit, for what was counted. */
+  async #hold(
+    call: Call,
+    ask: Ask,
+    model: Model,
+    id: string,
+    idempotency: Idempotency | undefined,
+  ): Promise<{ readonly id: string; readonly size: Size } | Replay> {
+    const key = callingKey(call);
+    const place = async (size: Size): Promise<HoldOutcome> => {
+      const hold = {
+        holdId: id,
+        accountId: key.accountId,
+        keyId: key.keyId,
+        seconds: HOLD_SECONDS,
+        idempotency,
+      };
+      try {
+        return await this.#parts.billing.hold({ ...hold, amountMicros: size.amountMicros });
+      } catch (error) {
+        // Nobody knows whether it was placed: it must not stay.
+        this.#parts.settler.end({ ...hold, charge: undefined }).catch(() => undefined);
+        throw error;
+      }
+    };
+    const { tokens } = this.#parts;
+    let size = await sizeOf(model, ask, key.balanceMicros, tokens, call.signal);
+    let held = await place(size);
+    if (held.outcome === "insufficient" && !size.counted) {
+      size = await countedSize(model, ask, tokens, call.signal);
+      held = await place(size);
+    }
+    switch (held.outcome) {
+      case "held":
+        return { id, size };
+      case "answered":
+        return await this.#replay(call, decodeAnswer(held.answer));
+      case "insufficient":
+        throw insufficientBalance(held.balanceMicros, held.heldMicros, size.amountMicros);
+      case "revoked":
+        call.setResponseHeader("www-authenticate", "Bearer");
+        throw new DomainError("revoked_api_key");
+      case "running":
+        throw new DomainError("idempotency_in_progress", { retryAfterSeconds: 1 });
+      case "reused":
+        throw new DomainError("idempotency_key_reused");
+    }
+  }
+
+  async #replay(call: Call, { id, content, finishReason, failure }: StoredAnswer): Promise<Replay> {
+    const entry = await this.#parts.findEntry(callingKey(call).accountId, id);
+    if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${id}`) });
+    call.setResponseHeader("idempotency-replayed", "true");
+    return { reply: { id, content, finishReason, ...entry }, failure };
+  }
+}
+
+async function idempotencyOf(call: Call, ask: Ask): Promise<Idempotency | undefined> {
+  const key = idempotencyKeyOf(call);
+  return key === undefined ? undefined : { key, digest: await digestOf(call.rpc, ask) };
+}

@@ -1,0 +1,26 @@
+import { DomainError } from "../domain/errors.ts";
+import { formatMicros, type Micros } from "../domain/money.ts";
+
+/** The 402: says what is there, what running calls hold of it, and what the call needs. */
+export function insufficientBalance(balance: Micros, held: Micros, required: Micros): DomainError {
+  const passing = balance >= required;
+  const need = `This call can cost up to ${formatMicros(required)}`;
+  return new DomainError("insufficient_balance", {
+    message: passing
+      ? `${need}, which the balance of ${formatMicros(balance)} would cover, but running calls hold ${formatMicros(held)} of it. Try again when they have ended.`
+      : `${need}, but the balance is ${formatMicros(balance)}. Top up the account, or lower max_tokens.`,
+    metadata: {
+      balance_micros: String(balance),
+      held_micros: String(held),
+      required_micros: String(required),
+    },
+    ...(passing ? { retryAfterSeconds: 1 } : {}),
+  });
+}
+
+export function unknownModel(id: string): DomainError {
+  return new DomainError("model_not_found", {
+    message: `There is no model "${id}".`,
+    fields: [{ field: "model", description: `there is no model "${id}"` }],
+  });
+}

@@ -1,0 +1,58 @@
+import { DomainError } from "../domain/errors.ts";
+import type { Generation } from "./generation.ts";
+
+/** The generations of this server that run or settle, by the key that pays. */
+export class RunningGenerations {
+  readonly #max: number;
+  readonly #byKey = new Map<string, Set<Generation>>();
+  readonly #waiting = new Set<() => void>();
+  #count = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Takes a place for a generation that is about to be held; refused as overloaded when there is none. */
+  reserve(): void {
+    if (this.#count >= this.#max) throw new DomainError("overloaded");
+    this.#count++;
+  }
+
+  release(): void {
+    this.#count--;
+    if (this.#count > 0) return;
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  add(generation: Generation): void {
+    const { keyId } = generation.order.key;
+    const running = this.#byKey.get(keyId);
+    if (running) running.add(generation);
+    else this.#byKey.set(keyId, new Set([generation]));
+  }
+
+  remove(generation: Generation): void {
+    const { keyId } = generation.order.key;
+    const running = this.#byKey.get(keyId);
+    running?.delete(generation);
+    if (running?.size === 0) this.#byKey.delete(keyId);
+  }
+
+  /** Cuts the streams of a key that was revoked; a call without pieces ends by itself. */
+  cutStreams(keyId: string): void {
+    for (const generation of this.#byKey.get(keyId) ?? []) {
+      if (generation.order.streamed) generation.stop("revoked_api_key");
+    }
+  }
+
+  /** Resolves when all generations have ended and are settled. */
+  idle(): Promise<void> {
+    if (this.#count === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+}

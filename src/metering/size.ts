@@ -1,0 +1,62 @@
+import { DomainError } from "../domain/errors.ts";
+import { inputTokenBound } from "../domain/input-token-bound.ts";
+import type { Model } from "../domain/model.ts";
+import type { Micros } from "../domain/money.ts";
+import { costOf } from "../domain/price.ts";
+import type { Ask } from "./ask.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** The most a generation can use, and what that costs. */
+export type Size = {
+  readonly inputTokens: number;
+  readonly maxTokens: number;
+  readonly amountMicros: Micros;
+  /** Whether the input was counted, or only bounded by its bytes. */
+  readonly counted: boolean;
+};
+
+/**
+ * The bound of the input is its bytes, which costs nothing to know; only where that does not fit the window or the
+ * balance are tokens counted.
+ */
+export async function sizeOf(
+  model: Model,
+  ask: Ask,
+  balanceMicros: Micros,
+  tokens: Tokens,
+  signal: AbortSignal,
+): Promise<Size> {
+  const wanted = Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
+  const bound = inputTokenBound(ask.messages);
+  if (bound + wanted <= model.contextWindow) {
+    const size = sized(model, bound, wanted, false);
+    if (size.amountMicros <= balanceMicros) return size;
+  }
+  return await countedSize(model, ask, tokens, signal);
+}
+
+export async function countedSize(
+  model: Model,
+  ask: Ask,
+  tokens: Tokens,
+  signal: AbortSignal,
+): Promise<Size> {
+  const wanted = Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
+  const counted = await tokens.countPrompt(ask.messages, signal);
+  if (counted >= model.contextWindow) throw tooLong(model, counted);
+  return sized(model, counted, Math.min(wanted, model.contextWindow - counted), true);
+}
+
+function sized(model: Model, inputTokens: number, maxTokens: number, counted: boolean): Size {
+  const amountMicros = costOf(model, { inputTokens, outputTokens: maxTokens });
+  return { inputTokens, maxTokens, amountMicros, counted };
+}
+
+function tooLong(model: Model, counted: number): DomainError {
+  const description = `have ${counted} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
+  return new DomainError("context_length_exceeded", {
+    message: `messages: ${description}`,
+    fields: [{ field: "messages", description }],
+    metadata: { context_window: String(model.contextWindow), input_tokens: String(counted) },
+  });
+}

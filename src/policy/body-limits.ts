@@ -1,0 +1,53 @@
+import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { maxItemsOf } from "./list-limits.ts";
+import { maxCharactersOf } from "./text-limits.ts";
+
+/** Room for a request that carries next to nothing. */
+export const SMALL_BODY_BYTES = 65_536;
+
+/** A character of JSON is at most two escapes of six; every other form of a text is shorter. */
+const BYTES_PER_CHARACTER = 12;
+
+/** A number, a word, a moment, in any form an honest caller writes. */
+const VALUE_BYTES = 64;
+
+/** Quotes, a colon, a comma, and space around them. */
+const PUNCTUATION_BYTES = 64;
+
+const SHORT_WELL_KNOWN = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration"]);
+
+/** How large the body of a request can be that its own rules allow, and never more than the setting. */
+export function maxBodyBytesOf(input: DescMessage, settingBytes: number): number {
+  return Math.min(settingBytes, Math.max(SMALL_BODY_BYTES, bytesOfMessage(input, [])));
+}
+
+function bytesOfMessage(desc: DescMessage, inside: readonly DescMessage[]): number {
+  if (SHORT_WELL_KNOWN.has(desc.typeName)) return VALUE_BYTES;
+  if (inside.includes(desc) || desc.typeName.startsWith("google.protobuf.")) return Number.POSITIVE_INFINITY;
+  const around = [...inside, desc];
+  return desc.fields.reduce((sum, field) => sum + bytesOfField(field, around), PUNCTUATION_BYTES);
+}
+
+function bytesOfField(field: DescField, inside: readonly DescMessage[]): number {
+  if (field.fieldKind === "map") return Number.POSITIVE_INFINITY;
+  const items = field.fieldKind === "list" ? maxItemsOf(field) : 1;
+  const name = Math.max(field.name.length, field.jsonName.length);
+  return name + PUNCTUATION_BYTES + items * (bytesOfValue(field, inside) + PUNCTUATION_BYTES);
+}
+
+function bytesOfValue(field: DescField, inside: readonly DescMessage[]): number {
+  if (field.message) return bytesOfMessage(field.message, inside);
+  if (field.scalar === ScalarType.BYTES) return Number.POSITIVE_INFINITY;
+  if (field.scalar !== ScalarType.STRING) return VALUE_BYTES;
+  return Math.min(maxCharactersOf(field), longestWord(field)) * BYTES_PER_CHARACTER;
+}
+
+/** The longest of the words a text must be one of. */
+function longestWord(field: DescField): number {
+  if (!hasOption(field, fieldRules)) return Number.POSITIVE_INFINITY;
+  const { type } = getOption(field, fieldRules);
+  const rules = type.case === "repeated" ? type.value.items?.type : type;
+  const words = rules?.case === "string" ? rules.value.in : [];
+  return words.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...words.map((word) => word.length));
+}

@@ -1,0 +1,49 @@
+/** Room for what comes without a length; doubled when it is full. */
+const FIRST_BYTES = 65_536;
+
+/** Chunks put together as they come, in one buffer: a peer may send them byte by byte. */
+export class GatheredBytes {
+  #buffer: Buffer | undefined;
+  /** A chunk that came alone is handed on as it is. */
+  #only: Buffer | undefined;
+  #size = 0;
+  readonly #expected: number;
+
+  /** Zero for an unknown number of bytes. */
+  constructor(expectedBytes: number) {
+    this.#expected = expectedBytes;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#size === 0) {
+      this.#only = chunk;
+      this.#size = chunk.length;
+      return;
+    }
+    const needed = this.#size + chunk.length;
+    if (this.#buffer === undefined || this.#buffer.length < needed) this.#grow(needed);
+    chunk.copy(this.#buffer as Buffer, this.#size);
+    this.#size = needed;
+  }
+
+  bytes(): Buffer {
+    return this.#only ?? this.#buffer?.subarray(0, this.#size) ?? Buffer.alloc(0);
+  }
+
+  clear(): void {
+    this.#buffer = undefined;
+    this.#only = undefined;
+    this.#size = 0;
+  }
+
+  #grow(needed: number): void {
+    const larger = Buffer.allocUnsafe(Math.max(needed, this.#expected, FIRST_BYTES, 2 * this.#size));
+    this.bytes().copy(larger);
+    this.#buffer = larger;
+    this.#only = undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import type { Value } from "@bufbuild/protobuf/wkt";
+import type { ChatMessage } from "../../../gen/vx/openai/v1/chat_pb.js";
+import { DomainError } from "../../domain/errors.ts";
+import type { PromptMessage } from "../../domain/generation.ts";
+
+const MAX_CHARACTERS = 400_000;
+
+/** OpenAI's messages as ours; what they could say beyond text is refused by its name. */
+export function promptMessageOf(message: ChatMessage, i: number): PromptMessage {
+  const field = `messages[${i}]`;
+  const { role, content, toolCalls, functionCall, audio } = message;
+  if (!isEmptyList(toolCalls)) throw unsupported(`${field}.tool_calls`);
+  if (!isNothing(functionCall)) throw unsupported(`${field}.function_call`);
+  if (!isNothing(audio)) throw unsupported(`${field}.audio`);
+  return {
+    role: role === "developer" ? "system" : (role as PromptMessage["role"]),
+    content: bounded(textOf(content, `${field}.content`), `${field}.content`),
+  };
+}
+
+function textOf(content: Value | undefined, field: string): string {
+  if (content?.kind.case === "stringValue") return content.kind.value;
+  if (content?.kind.case !== "listValue") {
+    throw DomainError.ofField(field, "must be a text or a list of text parts");
+  }
+  const { values } = content.kind.value;
+  return values.map((part, i) => partText(part, `${field}[${i}]`)).join("");
+}
+
+function partText(part: Value, field: string): string {
+  if (part.kind.case !== "structValue") throw DomainError.ofField(field, "must be an object");
+  const { type, text } = part.kind.value.fields;
+  if (type?.kind.case !== "stringValue" || type.kind.value !== "text") {
+    throw DomainError.ofField(`${field}.type`, 'must be "text": other content is not supported');
+  }
+  if (text?.kind.case !== "stringValue") throw DomainError.ofField(`${field}.text`, "must be a text");
+  return text.kind.value;
+}
+
+/** Characters are code points; a text of at most that many units has no more of them. */
+function bounded(text: string, field: string): string {
+  if (text.length <= MAX_CHARACTERS) return text;
+  let characters = text.length;
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) characters--;
+  if (characters > MAX_CHARACTERS) {
+    throw DomainError.ofField(field, `must be at most ${MAX_CHARACTERS} characters`);
+  }
+  return text;
+}
+
+export function unsupported(field: string): DomainError {
+  return DomainError.ofField(field, "is not supported");
+}
+
+export function isNothing(value: Value | undefined): boolean {
+  return value === undefined || value.kind.case === "nullValue";
+}
+
+export function isEmptyList(value: Value | undefined): boolean {
+  if (value?.kind.case === "listValue") return value.kind.value.values.length === 0;
+  return isNothing(value);
+}

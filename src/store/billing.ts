@@ -1,0 +1,185 @@
+import { laneOfId } from "../domain/lane.ts";
+import type { Micros } from "../domain/money.ts";
+import { numberArray, textArray } from "./array-text.ts";
+import { Batcher } from "./batcher.ts";
+import type { Database } from "./database.ts";
+import type { EntryRow } from "./ledger.ts";
+
+/** Reserves the most a generation can cost. */
+export type HoldRequest = {
+  readonly holdId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly amountMicros: Micros;
+  /** After this time anyone may give the hold back. */
+  readonly seconds: number;
+  readonly idempotency: { readonly key: string; readonly digest: string } | undefined;
+};
+
+export type HoldOutcome =
+  | { readonly outcome: "held" | "revoked" | "running" | "reused" }
+  | { readonly outcome: "insufficient"; readonly balanceMicros: Micros; readonly heldMicros: Micros }
+  | { readonly outcome: "answered"; readonly answer: string };
+
+/** Ends a hold: with a charge, or without one. */
+export type EndRequest = {
+  readonly holdId: string;
+  readonly accountId: string;
+  readonly charge: Charge | undefined;
+};
+
+export type Charge = {
+  readonly amountMicros: Micros;
+  readonly reason: string;
+  readonly requestId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly inputPrice: Micros;
+  readonly outputPrice: Micros;
+  /** What the next call with the same idempotency key is answered. */
+  readonly answer: string | undefined;
+};
+
+export type EndOutcome =
+  | { readonly outcome: "settled"; readonly balanceMicros: Micros; readonly chargedMicros: Micros }
+  /** Given back before: nothing is charged. */
+  | { readonly outcome: "gone" };
+
+type Item =
+  | { readonly kind: "hold"; readonly hold: HoldRequest }
+  | { readonly kind: "end"; readonly end: EndRequest };
+
+type Result = HoldOutcome | EndOutcome;
+
+export type BillingOptions = {
+  readonly serverId: string;
+  readonly pipelines: number;
+  readonly maxWaiting: number;
+  readonly onBatch?: (size: number) => void;
+};
+
+/** A batch stays a statement of some tens of milliseconds. */
+const MAX_BATCH = 512;
+
+/** Holds and settlements, batched together: one round trip and one wait for the disk for all that arrived meanwhile. */
+export class Billing {
+  readonly #database: Database;
+  readonly #batcher: Batcher<Item, Result>;
+
+  constructor(database: Database, options: BillingOptions) {
+    this.#database = database;
+    this.#batcher = new Batcher({
+      ...options,
+      maxBatch: MAX_BATCH,
+      run: (items) => bill(database, options.serverId, items),
+    });
+  }
+
+  get depth(): number {
+    return this.#batcher.depth;
+  }
+
+  hold(hold: HoldRequest): Promise<HoldOutcome> {
+    return this.#batcher.add(laneOfId(hold.accountId), { kind: "hold", hold }) as Promise<HoldOutcome>;
+  }
+
+  async end(end: EndRequest): Promise<EndOutcome> {
+    const ended = (await this.#batcher.add(laneOfId(end.accountId), { kind: "end", end })) as EndOutcome;
+    if (ended.outcome === "settled") return ended;
+    // Perhaps an earlier try was settled, and only its answer was lost.
+    const entry = await this.findEntry(end.accountId, end.holdId);
+    if (!entry) return ended;
+    return {
+      outcome: "settled",
+      balanceMicros: entry.balance_after_micros,
+      chargedMicros: -entry.amount_micros,
+    };
+  }
+
+  /** The ledger row of a generation. */
+  async findEntry(accountId: string, generationId: string): Promise<EntryRow | undefined> {
+    const entryId = generationId.replace(/^gen_/, "led_");
+    const [row] = await this.#database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, entryId);
+    return row;
+  }
+}
+
+type BillRow = {
+  ends: boolean;
+  n: number;
+  outcome: string;
+  balance_micros: bigint;
+  held_micros: bigint;
+  charged_micros: bigint;
+  answer: string;
+};
+
+async function bill(database: Database, serverId: string, items: readonly Item[]): Promise<Result[]> {
+  const ends: EndRequest[] = [];
+  const holds: HoldRequest[] = [];
+  const endPlaces: number[] = [];
+  const holdPlaces: number[] = [];
+  items.forEach((item, place) => {
+    if (item.kind === "end") {
+      ends.push(item.end);
+      endPlaces.push(place);
+    } else {
+      holds.push(item.hold);
+      holdPlaces.push(place);
+    }
+  });
+  const rows = await database.call<BillRow>("bill", serverId, ...endArrays(ends), ...holdArrays(holds));
+  const results = new Array<Result>(items.length);
+  for (const row of rows) {
+    const place = (row.ends ? endPlaces : holdPlaces)[row.n - 1];
+    if (place !== undefined) results[place] = row.ends ? endOutcome(row) : holdOutcome(row);
+  }
+  return results;
+}
+
+function endArrays(ends: readonly EndRequest[]): string[] {
+  const charges = ends.map(({ charge }) => charge);
+  return [
+    numberArray(ends.map(({ accountId }) => laneOfId(accountId))),
+    textArray(ends.map(({ accountId }) => accountId)),
+    textArray(ends.map(({ holdId }) => holdId)),
+    numberArray(charges.map((charge) => charge?.amountMicros)),
+    textArray(charges.map((charge) => charge?.reason)),
+    textArray(charges.map((charge) => charge?.requestId)),
+    textArray(charges.map((charge) => charge?.keyId)),
+    textArray(charges.map((charge) => charge?.model)),
+    numberArray(charges.map((charge) => charge?.inputTokens)),
+    numberArray(charges.map((charge) => charge?.outputTokens)),
+    numberArray(charges.map((charge) => charge?.inputPrice)),
+    numberArray(charges.map((charge) => charge?.outputPrice)),
+    textArray(charges.map((charge) => charge?.answer)),
+  ];
+}
+
+function holdArrays(holds: readonly HoldRequest[]): string[] {
+  return [
+    numberArray(holds.map(({ accountId }) => laneOfId(accountId))),
+    textArray(holds.map(({ accountId }) => accountId)),
+    textArray(holds.map(({ holdId }) => holdId)),
+    textArray(holds.map(({ keyId }) => keyId)),
+    numberArray(holds.map(({ amountMicros }) => amountMicros)),
+    numberArray(holds.map(({ seconds }) => seconds)),
+    textArray(holds.map(({ idempotency }) => idempotency?.key)),
+    textArray(holds.map(({ idempotency }) => idempotency?.digest)),
+  ];
+}
+
+function endOutcome(row: BillRow): EndOutcome {
+  if (row.outcome === "gone") return { outcome: "gone" };
+  return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: row.charged_micros };
+}
+
+function holdOutcome(row: BillRow): HoldOutcome {
+  if (row.outcome === "insufficient") {
+    return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
+  }
+  if (row.outcome === "answered") return { outcome: "answered", answer: row.answer };
+  return { outcome: row.outcome as "held" | "revoked" | "running" | "reused" };
+}

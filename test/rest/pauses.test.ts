@@ -1,0 +1,78 @@
+import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
+import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
+import { toText } from "../../src/rest/body.ts";
+import { Readers } from "../../src/rest/reader.ts";
+import { readMessage } from "../../src/rest/request.ts";
+import type { Steps } from "../../src/rest/steps.ts";
+import { readBinary } from "../../src/wire/read-message.ts";
+
+const readers = new Readers("ignore");
+
+/** How often others could run until it was read or refused. A part is 131,072 units: a millisecond or two. */
+function rests(steps: Steps<Message>): number {
+  for (let count = 0; ; count++) {
+    try {
+      if (steps.next().done) return count;
+    } catch {
+      return count;
+    }
+  }
+}
+
+function* readJson(desc: DescMessage, text: string): Steps<Message> {
+  return yield* readMessage(readers.of(desc), yield* toText(Buffer.from(text)));
+}
+
+const generate = (content: string, count: number) =>
+  `{"model":"m","messages":[${Array(count).fill(`{"role":"user","content":"${content}"}`).join(",")}]}`;
+
+describe("others run while 30 MB of JSON are read:", () => {
+  test.each([
+    ["40 texts of quotes", generate('\\"'.repeat(400_000), 40)],
+    ["six texts of escaped pairs", generate("\\ud83d\\ude00".repeat(400_000), 6)],
+    ["a field nobody knows", `{"later":"${"x".repeat(30_000_000)}"}`],
+    ["a field nobody knows, of quotes", `{"later":"${'\\"'.repeat(15_000_000)}"}`],
+    [
+      "fields nobody knows",
+      `{"later":[${Array(90_000)
+        .fill(`"${"\\n".repeat(150)}"`)
+        .join(",")}]}`,
+    ],
+    [
+      "names nobody knows",
+      `{${Array.from({ length: 90_000 }, (_, i) => `"${i}${"x".repeat(300)}":1`).join(",")}}`,
+    ],
+  ])("%s", (_name, text) => {
+    expect(rests(readJson(GenerateRequestSchema, text))).toBeGreaterThan(150);
+  });
+
+  test("80 texts of 400,000 characters", () => {
+    expect(rests(readJson(GenerateRequestSchema, generate("x".repeat(400_000), 80)))).toBeGreaterThan(79);
+  });
+
+  test("a text of 30 MB in the place of a moment", () => {
+    const text = `{"expires_at":"${"\\n".repeat(15_000_000)}"}`;
+    expect(rests(readJson(CreateKeyRequestSchema, text))).toBeGreaterThan(150);
+  });
+});
+
+describe("30 MB of JSON are refused after a few parts:", () => {
+  test.each([
+    ["a text without end", generate("\\n".repeat(15_000_000), 1)],
+    ["a name without end", `{"${"x".repeat(30_000_000)}":1}`],
+    ["digits without end", `{"max_tokens":${"1".repeat(30_000_000)}}`],
+    ["space without end", `{"model":${" ".repeat(30_000_000)}"m"}`],
+    ["a list without end", `{"later":[${"1,".repeat(15_000_000)}1]}`],
+    ["a number as a text without end", `{"max_tokens":"${"1".repeat(30_000_000)}"}`],
+  ])("%s", (_name, text) => {
+    expect(rests(readJson(GenerateRequestSchema, text))).toBeLessThan(50);
+  });
+});
+
+test("others run while a binary message of 30 MB is read", () => {
+  const messages = Array.from({ length: 80 }, () => ({ role: "user", content: "x".repeat(400_000) }));
+  const bytes = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { model: "m", messages }));
+  expect(rests(readBinary(GenerateRequestSchema, bytes))).toBeGreaterThan(79);
+});

@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { type AuditReport, audit } from "../../src/store/audit.ts";
+import { Database } from "../../src/store/database.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const LANE = 7;
+/** All in one lane, so that the pieces of an audit end inside and between them. */
+const ACCOUNTS = Array.from({ length: 2_000 }, (_, i) => `acct_${String(i).padStart(5, "0")}`)
+  .filter((id) => laneOfId(id) === LANE)
+  .slice(0, 12);
+/** How many rows each has: none, one, and as many as a piece, less and more. */
+const ROWS = [0, 1, 3, 0, 0, 7, 2, 6, 0, 1, 12, 0];
+const PIECES = [1, 2, 3, 4, 5, 7, 12, 1_000];
+
+let database: TestDatabase;
+let pool: Database;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = new Database(database.address, {
+    connections: 3,
+    statementTimeoutMs: 5_000,
+    maxStatements: 100,
+    maxWaitMs: 5_000,
+    name: "audit",
+  });
+  for (const [i, id] of ACCOUNTS.entries()) {
+    await pool.call("create_account", LANE, id, "test", "free");
+    for (let row = 0; row < (ROWS[i] ?? 0); row++) await move(id, 10 + row, `${row}`);
+  }
+});
+afterEach(async () => {
+  await pool.close();
+  await database.drop();
+});
+
+function move(id: string, micros: number, key: string): Promise<unknown> {
+  return pool.call("move_balance", LANE, id, `led_${id}_${key}`, "credit", micros, "test", key);
+}
+
+function auditIn(pieceRows: number): Promise<AuditReport> {
+  return audit(pool, new AbortController().signal, pieceRows);
+}
+
+function inOrder({ findings, ...totals }: AuditReport) {
+  const texts = findings.map((finding) => `${finding.account_id} ${finding.rule} ${finding.detail}`);
+  return { ...totals, findings: texts.sort() };
+}
+
+test("in pieces of any size the audit counts each row and each account once", async () => {
+  const entries = ROWS.reduce((sum, rows) => sum + rows, 0);
+  for (const piece of PIECES) {
+    expect(await auditIn(piece), `pieces of ${piece}`).toMatchObject({
+      accounts: 12n,
+      entries: BigInt(entries),
+      findings: [],
+    });
+  }
+});
+
+test("in pieces of any size the audit finds what it finds at once", async () => {
+  const [fifth, tenth] = [ACCOUNTS[5], ACCOUNTS[10]] as [string, string];
+  for (const [id, seq] of [
+    [fifth, 1],
+    [fifth, 7],
+    [tenth, 5],
+    [tenth, 6],
+    [tenth, 12],
+  ] as const) {
+    const undo = await database.owner`
+      SELECT balance_after_micros AS micros FROM vx.ledger WHERE account_id = ${id} AND seq = ${seq}`;
+    await setBalanceAfter(id, seq, 1);
+    const whole = inOrder(await auditIn(1_000));
+    expect(whole.findings).toHaveLength(2);
+    for (const piece of PIECES) expect(inOrder(await auditIn(piece)), `${id} ${seq} ${piece}`).toEqual(whole);
+    await setBalanceAfter(id, seq, undo[0]?.micros);
+  }
+  await database.owner`DELETE FROM vx.ledger WHERE account_id = ${tenth} AND seq = 4`;
+  await database.owner`UPDATE vx.accounts SET held_micros = 1 WHERE id = ${fifth}`;
+  await database.owner`UPDATE vx.accounts SET last_seq = 5 WHERE id = ${ACCOUNTS[8] as string}`;
+  const whole = inOrder(await auditIn(1_000));
+  for (const piece of PIECES) expect(inOrder(await auditIn(piece)), `pieces of ${piece}`).toEqual(whole);
+  expect(new Set(whole.findings.map((text) => text.split(" ")[1]))).toEqual(
+    new Set([
+      "balance_equals_ledger",
+      "balance_after_correct",
+      "held_equals_open_holds",
+      "ledger_complete",
+      "ledger_unchanged",
+      "ledger_without_gaps",
+    ]),
+  );
+});
+
+async function setBalanceAfter(id: string, seq: number, micros: unknown): Promise<void> {
+  await database.owner`
+    UPDATE vx.ledger SET balance_after_micros = ${micros as number} WHERE account_id = ${id} AND seq = ${seq}`;
+}
+
+test("rows of an account that is gone are found", async () => {
+  const { owner } = database;
+  const gone = ACCOUNTS[10] as string;
+  await owner.begin(async (transaction) => {
+    await transaction`SET LOCAL session_replication_role = replica`;
+    await transaction`DELETE FROM vx.accounts WHERE id = ${gone}`;
+  });
+  for (const piece of PIECES) {
+    const { findings } = await auditIn(piece);
+    expect(findings.map(({ account_id, rule }) => `${account_id} ${rule}`)).toContain(
+      `${gone} ledger_has_account`,
+    );
+  }
+});
+
+test("rows that are written while the audit runs are no finding", async () => {
+  const busy = ACCOUNTS.slice(4, 8);
+  let isOver = false;
+  const writing = Promise.all(
+    busy.slice(0, 2).map(async (id, i) => {
+      for (let n = 0; !isOver; n++) {
+        await move(id, 1, `more ${n}`);
+        if (n % 5 === 0) await move(busy[2 + i] as string, 1, `more ${n}`);
+      }
+      return id;
+    }),
+  );
+  const counts: bigint[] = [];
+  for (let round = 0; round < 15; round++) {
+    const report = await auditIn(1 + (round % 6));
+    expect(report.findings).toEqual([]);
+    counts.push(report.entries);
+  }
+  expect(counts.at(-1)).toBeGreaterThan(counts[0] as bigint);
+  isOver = true;
+  await writing;
+});
+
+test("findings have a bound, whatever was done to the ledger", async () => {
+  const id = ACCOUNTS[11] as string;
+  for (let row = 0; row < 600; row++) await move(id, 1, `${row}`);
+  await database.owner`UPDATE vx.ledger SET amount_micros = amount_micros + 1, reason = 'x' WHERE account_id = ${id}`;
+  for (const piece of [7, 10_000]) expect((await auditIn(piece)).findings).toHaveLength(1_000);
+});
+
+test("an audit ends with whoever asked for it", async () => {
+  const gone = new AbortController();
+  gone.abort(new Error("gone"));
+  await expect(audit(pool, gone.signal)).rejects.toThrow("gone");
+});

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { typeIds } from "../../src/domain/ids.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { Billing } from "../../src/store/billing.ts";
+import { Database } from "../../src/store/database.ts";
+import { revokeKey } from "../../src/store/keys.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
+
+let testDatabase: TestDatabase;
+let database: Database;
+/** Two servers. */
+let billings: [Billing, Billing];
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = new Database(testDatabase.address, {
+    connections: 4,
+    statementTimeoutMs: 5_000,
+    name: "test",
+    maxStatements: 1_000,
+    maxWaitMs: 5_000,
+  });
+  const options = { pipelines: 2, maxWaiting: 20_000 };
+  billings = [
+    new Billing(database, { ...options, serverId: "one" }),
+    new Billing(database, { ...options, serverId: "two" }),
+  ];
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const newId = () => typeIds.generation();
+
+async function balanceOf({ accountId }: Payer) {
+  const [row] = await testDatabase.owner<{ balance_micros: string; held_micros: string }[]>`
+    SELECT balance_micros, held_micros FROM vx.accounts WHERE id = ${accountId}`;
+  return { balance: Number(row?.balance_micros), held: Number(row?.held_micros) };
+}
+
+test("a hold reserves, its settlement charges what was used and appends one row of the hash chain", async () => {
+  const payer = await createPayer(database, 1_000n);
+  const id = newId();
+  expect(await billings[0].hold(holdOf(payer, 600n, id))).toEqual({ outcome: "held" });
+  expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
+  expect(await billings[1].end(endOf(payer, id, 250n))).toEqual({
+    outcome: "settled",
+    balanceMicros: 750n,
+    chargedMicros: 250n,
+  });
+  expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
+  const rows = await testDatabase.owner`
+    SELECT id, seq::int, kind, amount_micros::int, reason, model FROM vx.ledger WHERE account_id = ${payer.accountId} AND seq > 1`;
+  expect([...rows]).toEqual([
+    {
+      id: id.replace("gen_", "led_"),
+      seq: 2,
+      kind: "generation",
+      amount_micros: -250,
+      reason: 'Generation, "quoted" \\ and é…',
+      model: "vx-sandbox-small",
+    },
+  ]);
+  expect(await moneyProblems(testDatabase)).toEqual([]);
+});
+
+test("never more is charged than was held", async () => {
+  const payer = await createPayer(database, 1_000n);
+  const id = newId();
+  await billings[0].hold(holdOf(payer, 600n, id));
+  expect(await billings[0].end(endOf(payer, id, 999n))).toMatchObject({
+    chargedMicros: 600n,
+    balanceMicros: 400n,
+  });
+});
+
+test("a hold that is ended without a charge moves nothing and writes no row", async () => {
+  const payer = await createPayer(database, 1_000n);
+  const id = newId();
+  await billings[0].hold(holdOf(payer, 600n, id));
+  await billings[0].end(endOf(payer, id, undefined));
+  expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
+  const [row] =
+    await testDatabase.owner`SELECT count(*)::int FROM vx.ledger WHERE account_id = ${payer.accountId}`;
+  expect(row?.count).toBe(1);
+});
+
+test("a settlement that is sent again, in the same batch or later, charges once and finds its row", async () => {
+  const payer = await createPayer(database, 1_000n);
+  const id = newId();
+  await billings[0].hold(holdOf(payer, 600n, id));
+  const outcomes = await Promise.all([1, 2, 3].map(() => billings[0].end(endOf(payer, id, 250n))));
+  outcomes.push(await billings[1].end(endOf(payer, id, 250n)));
+  expect(outcomes).toEqual(Array(4).fill({ outcome: "settled", balanceMicros: 750n, chargedMicros: 250n }));
+  expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
+});
+
+test("a settlement after the hold was given back charges nothing and says so", async () => {
+  const payer = await createPayer(database, 1_000n);
+  expect(await billings[0].end(endOf(payer, newId(), 250n))).toEqual({ outcome: "gone" });
+  expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
+});
+
+test("funds for 100 holds and 1,000 at once over two servers: exactly 100 are placed", async () => {
+  const payer = await createPayer(database, 100n * 7n + 6n);
+  const outcomes = await Promise.all(
+    Array.from({ length: 1_000 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newId()))),
+  );
+  expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(100);
+  expect(outcomes.find(({ outcome }) => outcome === "insufficient")).toMatchObject({ balanceMicros: 706n });
+  expect(await moneyProblems(testDatabase)).toEqual([]);
+});
+
+test("a hold too large for what is free does not stand in the way of a smaller one behind it", async () => {
+  const payer = await createPayer(database, 100n);
+  const outcomes = await Promise.all(
+    [60n, 60n, 40n, 1n].map((amount) => billings[0].hold(holdOf(payer, amount, newId()))),
+  );
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(["held", "insufficient", "held", "insufficient"]);
+});
+
+test("what an ending frees can be held in the same batch", async () => {
+  const payer = await createPayer(database, 100n);
+  const id = newId();
+  await billings[0].hold(holdOf(payer, 100n, id));
+  const [held] = await Promise.all([
+    billings[0].hold(holdOf(payer, 90n, newId())),
+    billings[0].end(endOf(payer, id, 10n)),
+  ]);
+  expect(held).toEqual({ outcome: "held" });
+});
+
+test("a key that was revoked since its call was let in holds nothing", async () => {
+  const payer = await createPayer(database, 100n);
+  await revokeKey(database, payer.accountId, payer.keyId);
+  expect(await billings[0].hold(holdOf(payer, 1n, newId()))).toEqual({ outcome: "revoked" });
+});
+
+test("an idempotency key is held once, answered after that, and refused for another payload", async () => {
+  const payer = await createPayer(database, 100n);
+  const id = newId();
+  const asked = { key: 'k "1" \\', digest: "payload" };
+  const again = () => billings[1].hold(holdOf(payer, 10n, newId(), asked));
+  const other = () => billings[1].hold(holdOf(payer, 10n, newId(), { ...asked, digest: "another" }));
+  const first = await Promise.all([
+    billings[0].hold(holdOf(payer, 10n, id, asked)),
+    billings[0].hold(holdOf(payer, 10n, newId(), asked)),
+  ]);
+  expect(first.map(({ outcome }) => outcome)).toEqual(["held", "running"]);
+  expect(await again()).toEqual({ outcome: "running" });
+  expect(await other()).toEqual({ outcome: "reused" });
+  await billings[0].end(endOf(payer, id, 10n, '{"text":"a \\"b\\" {c}, é"}'));
+  expect(await again()).toEqual({ outcome: "answered", answer: '{"text":"a \\"b\\" {c}, é"}' });
+  expect(await other()).toEqual({ outcome: "reused" });
+  expect(await balanceOf(payer)).toEqual({ balance: 90, held: 0 });
+  // Another account may use the same key.
+  const stranger = await createPayer(database, 100n);
+  expect(await billings[0].hold(holdOf(stranger, 10n, newId(), asked))).toEqual({ outcome: "held" });
+});
+
+test("an idempotency key whose call failed is free again; so is one that is 24 hours old", async () => {
+  const payer = await createPayer(database, 100n);
+  const asked = { key: "k", digest: "payload" };
+  const [first, second, third] = [newId(), newId(), newId()] as const;
+  await billings[0].hold(holdOf(payer, 10n, first, asked));
+  await billings[0].end(endOf(payer, first, undefined));
+  expect(await billings[0].hold(holdOf(payer, 10n, second, { ...asked, digest: "other" }))).toEqual({
+    outcome: "held",
+  });
+  await billings[0].end(endOf(payer, second, 10n, "answer"));
+  await testDatabase.owner`
+    UPDATE vx.answers SET created_at = created_at - interval '24 hours' WHERE account_id = ${payer.accountId}`;
+  expect(await billings[0].hold(holdOf(payer, 10n, third, asked))).toEqual({ outcome: "held" });
+  const lane = laneOfId(payer.accountId);
+  expect(await database.call("sweep", lane)).toHaveLength(1);
+});

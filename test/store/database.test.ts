@@ -1,0 +1,137 @@
+import type postgres from "postgres";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { Database } from "../../src/store/database.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const STATEMENT_TIMEOUT_MS = 300;
+const ACCOUNT = "acct_1";
+const LANE = laneOfId(ACCOUNT);
+
+let shared: TestDatabase;
+let pool: Database;
+let locked: Promise<unknown>;
+let unlock: () => void;
+
+beforeAll(async () => {
+  shared = await createTestDatabase();
+  await shared.owner`SELECT vx.create_account(${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+});
+afterAll(() => shared.drop());
+
+beforeEach(async () => {
+  const { promise: held, resolve: isHeld } = Promise.withResolvers<void>();
+  const { promise: release, resolve } = Promise.withResolvers<void>();
+  unlock = resolve;
+  locked = shared.owner.begin(async (transaction: postgres.TransactionSql) => {
+    await transaction`SELECT FROM vx.lanes WHERE lane = ${LANE} FOR UPDATE`;
+    isHeld();
+    await release;
+  });
+  await held;
+});
+afterEach(async () => {
+  unlock();
+  await locked;
+  await pool.close();
+});
+
+function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}): void {
+  pool = new Database(shared.address, {
+    connections: 2,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    maxStatements: 100,
+    maxWaitMs: 30_000,
+    name: "pool under test",
+    ...options,
+  });
+}
+
+/** A statement that waits for the lane that is locked. */
+function blocked(): Promise<unknown> {
+  return pool.call("move_balance", LANE, ACCOUNT, `led_${Math.random()}`, "credit", 1, "test", "1");
+}
+
+async function reasonOf(statement: Promise<unknown>): Promise<string> {
+  try {
+    await statement;
+    return "ok";
+  } catch (error) {
+    const { reason, cause } = error as { reason: string; cause?: { code?: string; message: string } };
+    return `${reason} ${cause?.code ?? cause?.message ?? ""}`.trim();
+  }
+}
+
+test("the time of a statement begins when PostgreSQL gets it: a long queue of slow ones takes no other along", async () => {
+  open();
+  // Seven rounds of two: the last waits far longer than a statement may take.
+  const slow = Array.from({ length: 14 }, () => reasonOf(blocked()));
+  const quick = reasonOf(pool.call("schema_version"));
+  // 57014: PostgreSQL gave each of them up by itself.
+  expect(await Promise.all(slow)).toEqual(slow.map(() => "unavailable 57014"));
+  expect(await quick).toBe("ok");
+});
+
+test("a connection that does not answer is dropped alone", async () => {
+  open();
+  const dead = reasonOf(blocked());
+  const pid = await vi.waitFor(async () => {
+    const [row] = await shared.owner<{ pid: number }[]>`
+      SELECT pid FROM pg_stat_activity WHERE application_name = 'pool under test' AND wait_event_type = 'Lock'`;
+    if (!row) throw new Error("it does not wait yet");
+    return row.pid;
+  });
+  process.kill(pid, "SIGSTOP");
+  try {
+    let isOver = false;
+    const ended = dead.finally(() => {
+      isOver = true;
+    });
+    // The other connection is busy all the time.
+    while (!isOver) expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
+    expect(await ended).toMatch(/^unavailable no answer from the database/);
+    expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+});
+
+test("one that waits too long for a connection is refused as overloaded", async () => {
+  open({ maxWaitMs: 100 });
+  const slow = [reasonOf(blocked()), reasonOf(blocked())];
+  expect(await reasonOf(pool.call("schema_version"))).toBe("overloaded");
+  expect(await Promise.all(slow)).toEqual(["unavailable 57014", "unavailable 57014"]);
+  expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
+});
+
+test("more than may wait are refused at once", async () => {
+  open({ maxStatements: 4 });
+  const slow = Array.from({ length: 4 }, () => reasonOf(blocked()));
+  expect(pool.running).toBe(4);
+  expect(await reasonOf(pool.call("schema_version"))).toBe("overloaded");
+  await Promise.all(slow);
+  expect(pool.running).toBe(0);
+});
+
+test("it never has more connections than it may, and opens none that it does not need", async () => {
+  open({ connections: 3 });
+  for (let i = 0; i < 5; i++) await pool.call("schema_version");
+  expect(await connectionCount()).toBe(1);
+  await Promise.all(Array.from({ length: 90 }, () => pool.call("schema_version")));
+  expect(await connectionCount()).toBe(3);
+});
+
+test("those that wait are refused when it closes", async () => {
+  open();
+  const slow = [reasonOf(blocked()), reasonOf(blocked())];
+  const waiting = reasonOf(pool.call("schema_version"));
+  await pool.close();
+  expect(await waiting).toBe("unavailable");
+  await Promise.all(slow);
+});
+
+async function connectionCount(): Promise<number> {
+  const [row] = await shared.owner<{ count: number }[]>`
+    SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'pool under test'`;
+  return row?.count ?? 0;
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { drawKey } from "../../src/domain/api-key.ts";
+import { typeIds } from "../../src/domain/ids.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { createAccount } from "../../src/store/accounts.ts";
+import type { Charge, EndRequest, HoldRequest } from "../../src/store/billing.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createKey } from "../../src/store/keys.ts";
+import { moveBalance } from "../../src/store/ledger.ts";
+import type { TestDatabase } from "./database.ts";
+
+/** An account with money and a key, straight in the store. */
+export type Payer = { readonly accountId: string; readonly keyId: string };
+
+export async function createPayer(database: Database, balanceMicros: bigint): Promise<Payer> {
+  const { id } = await createAccount(database, typeIds.account(), "payer", "scale");
+  const lane = laneOfId(id);
+  const key = {
+    id: typeIds.key(lane),
+    accountId: id,
+    name: "payer",
+    plan: "",
+    scopes: 7,
+    rateLimitRpm: undefined,
+    mayExceedPlan: false,
+    expiresAt: undefined,
+  };
+  await createKey(database, key, drawKey(lane, randomBytes));
+  if (balanceMicros > 0n) await credit(database, id, balanceMicros);
+  return { accountId: id, keyId: key.id };
+}
+
+export async function credit(database: Database, accountId: string, amountMicros: bigint): Promise<void> {
+  const entryId = typeIds.entry();
+  await moveBalance(database, {
+    entryId,
+    accountId,
+    kind: "credit",
+    amountMicros,
+    reason: "test",
+    idempotencyKey: entryId,
+  });
+}
+
+export function holdOf(
+  payer: Payer,
+  amountMicros: bigint,
+  holdId: string,
+  idempotency?: HoldRequest["idempotency"],
+): HoldRequest {
+  return { holdId, ...payer, amountMicros, seconds: 600, idempotency };
+}
+
+export function endOf(
+  payer: Payer,
+  holdId: string,
+  amountMicros: bigint | undefined,
+  answer?: string,
+): EndRequest {
+  const charge: Charge | undefined =
+    amountMicros === undefined
+      ? undefined
+      : {
+          amountMicros,
+          reason: 'Generation, "quoted" \\ and é…',
+          requestId: `req_${holdId}`,
+          keyId: payer.keyId,
+          model: "vx-sandbox-small",
+          inputTokens: 3,
+          outputTokens: 4,
+          inputPrice: 100n,
+          outputPrice: 200n,
+          answer,
+        };
+  return { holdId, accountId: payer.accountId, charge };
+}
+
+/** What the invariants say of money, for every account, straight from the tables: empty when all hold. */
+export async function moneyProblems({ owner }: TestDatabase): Promise<object[]> {
+  return await owner`
+    WITH chain AS (
+      SELECT l.account_id, l.seq, l.amount_micros, l.balance_after_micros, l.hash,
+             vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, l) AS expected_hash, row_number() OVER c AS place,
+             sum(l.amount_micros) OVER c AS running
+      FROM vx.ledger l WINDOW c AS (PARTITION BY l.account_id ORDER BY l.seq)
+    )
+    SELECT 'entry' AS what, account_id AS id, seq::text AS detail FROM chain
+    WHERE hash <> expected_hash OR seq <> place OR running <> balance_after_micros
+    UNION ALL
+    SELECT 'account', a.id, concat(a.balance_micros, ' held ', a.held_micros)
+    FROM vx.accounts a
+    WHERE a.balance_micros <> (SELECT coalesce(sum(amount_micros), 0) FROM vx.ledger l WHERE l.account_id = a.id)
+       OR a.held_micros <> (SELECT coalesce(sum(amount_micros), 0) FROM vx.holds h WHERE h.account_id = a.id)
+       OR a.held_micros NOT BETWEEN 0 AND a.balance_micros
+       OR a.last_seq <> (SELECT count(*) FROM vx.ledger l WHERE l.account_id = a.id)`;
+}

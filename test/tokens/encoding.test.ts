@@ -1,0 +1,35 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import ranks from "gpt-tokenizer/bpeRanks/cl100k_base";
+import { expect, test } from "vitest";
+import { loadEncoding, readRanks } from "../../src/tokens/encoding.ts";
+import { PIECE_CHARACTERS, pieceEnd } from "../../src/tokens/piece.ts";
+
+test("the table is the package's own", async () => {
+  expect(await readRanks()).toEqual(ranks);
+});
+
+test("loading it holds nobody up", async () => {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  await loadEncoding();
+  delay.disable();
+  expect(delay.max / 1e6).toBeLessThan(50);
+});
+
+test("no piece is too long, empty, or ends within a surrogate pair", () => {
+  for (const text of [
+    "a".repeat(1_000),
+    "😀".repeat(500),
+    `x${"😀".repeat(500)}`,
+    "word ".repeat(300),
+    " ".repeat(999),
+  ]) {
+    for (let start = 0; start < text.length; ) {
+      const end = pieceEnd(text, start);
+      expect(end - start).toBeGreaterThan(0);
+      expect(end - start).toBeLessThanOrEqual(PIECE_CHARACTERS);
+      expect(text.slice(start, end).isWellFormed()).toBe(true);
+      start = end;
+    }
+  }
+});

@@ -1,0 +1,129 @@
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { binaryOf, refusalOf, type Wire, wires } from "../support/request-bytes.ts";
+
+let app: TestApp;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  headers = bearer((await createTestKey(operatorOf(app))).secret);
+});
+afterAll(async () => {
+  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
+  await app.stop();
+});
+
+const PATH = "/vx.v1.GenerateService/Generate";
+const MEBIBYTE = 1_048_576;
+const LONG = "\u{1f600}".repeat(400_000);
+
+function requestOf(wire: Wire, messages: { role: string; content: string }[]): Uint8Array {
+  if (wire.isJson) return Buffer.from(JSON.stringify({ model: "none", messages }));
+  return binaryOf(GenerateRequestSchema, { model: "none", messages });
+}
+
+describe.each(wires)("over $name", (wire) => {
+  const send = (message: Uint8Array, encoding?: "gzip" | "br") =>
+    wire.send(app.url, PATH, message, { headers, ...(encoding ? { encoding } : {}) });
+
+  test("a request of 19 MB that the rules allow is read", async () => {
+    const messages = Array.from({ length: 12 }, () => ({ role: "user", content: LONG }));
+    const refusal = refusalOf(await send(requestOf(wire, messages)));
+    expect(refusal).not.toMatch(/INVALID_ARGUMENT|REQUEST_TOO_LARGE|INTERNAL/);
+  });
+
+  test("a text of 400,001 characters is refused by name", async () => {
+    const refusal = refusalOf(await send(requestOf(wire, [{ role: "user", content: `${LONG}x` }])));
+    expect(refusal).toMatch(/INVALID_ARGUMENT[\s\S]*messages\[0\]\.content/);
+  });
+
+  test("millions of messages in one request are refused by their number", async () => {
+    const item = wire.isJson ? "{}," : "\u0012\u0000";
+    const many = Buffer.from(item.repeat(8_000_000));
+    const message = wire.isJson ? Buffer.concat([Buffer.from('{"messages":['), many]) : many;
+    expect(refusalOf(await send(message))).toMatch(/INVALID_ARGUMENT[\s\S]*messages/);
+  });
+
+  test("what has no end in depth is refused", async () => {
+    const message = wire.isJson ? `{"later":${"[".repeat(1_000_000)}` : "\u001b".repeat(1_000_000);
+    expect(refusalOf(await send(Buffer.from(message)))).toMatch(/INVALID_ARGUMENT/);
+  });
+
+  test("fields of a later version are passed over", async () => {
+    const later = wire.isJson ? Buffer.from('{"later":[1,{"a":"b"}]}') : Buffer.from([0xa2, 0x06, 1, 0x61]);
+    expect(refusalOf(await send(later))).toMatch(/INVALID_ARGUMENT[\s\S]*model/);
+  });
+
+  test.each([
+    ["gzip", (plain: Uint8Array) => gzipSync(plain)],
+    [
+      "br",
+      (plain: Uint8Array) => brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+    ],
+  ] as const)(
+    "200 MiB, compressed as %s to a few bytes, is refused by its size",
+    async (encoding, compress) => {
+      const bomb = compress(Buffer.alloc(200 * MEBIBYTE, 0x20));
+      expect(bomb.length).toBeLessThan(MEBIBYTE);
+      expect(refusalOf(await send(bomb, encoding))).toMatch(/REQUEST_TOO_LARGE/);
+    },
+  );
+
+  test.each(["gzip", "br"] as const)("what is no %s is refused", async (encoding) => {
+    expect(refusalOf(await send(Buffer.from("not compressed"), encoding))).toMatch(/INVALID_ARGUMENT/);
+  });
+
+  test("a method whose rules allow little takes no more than 64 KiB", async () => {
+    const name = "x".repeat(70_000);
+    const message = wire.isJson
+      ? Buffer.from(JSON.stringify({ name }))
+      : Buffer.from(`\u000a\u00f0\u00a2\u0004${name}`, "latin1");
+    const answer = await wire.send(app.url, "/vx.v1.KeyService/CreateKey", message, { headers });
+    expect(refusalOf(answer)).toMatch(/REQUEST_TOO_LARGE/);
+  });
+});
+
+describe.each([
+  ["HTTP/1.1", sendHttp1],
+  ["HTTP/2", sendHttp2],
+])("REST over %s", (_name, send) => {
+  const post = async (path: string, body: Uint8Array, encoding?: string) => {
+    const all = {
+      "content-type": "application/json",
+      ...headers,
+      ...(encoding ? { "content-encoding": encoding } : {}),
+    };
+    const answer = await send(app.url, { path, headers: all, body });
+    return { status: answer.status, code: JSON.parse(answer.body.toString()).error.code };
+  };
+
+  test("a method whose rules allow little takes no more than 64 KiB", async () => {
+    const large = { status: 413, code: "request_too_large" };
+    expect(await post("/v1/keys", Buffer.from(`{"name":"x"${" ".repeat(65_536)}}`))).toEqual(large);
+    expect(await post("/v1/keys", gzipSync(Buffer.alloc(70_000, 0x20)), "gzip")).toEqual(large);
+  });
+
+  test.each(["gzip", "br"])("a bomb of %s is refused by its size", async (encoding) => {
+    const plain = Buffer.alloc(200 * MEBIBYTE, 0x20);
+    const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
+    const bomb = encoding === "gzip" ? gzipSync(plain) : brotliCompressSync(plain, quality);
+    expect(await post("/v1/generate", bomb, encoding)).toMatchObject({ status: 413 });
+  });
+});
+
+test("an answer tells of 16 violations at most, in few bytes", async () => {
+  const messages = Array.from({ length: 200 }, () => ({ role: "x".repeat(1_000), content: "" }));
+  const body = JSON.stringify({ model: "none", messages });
+  const all = { "content-type": "application/json", ...headers };
+  const answer = await sendHttp1(app.url, { path: "/v1/generate", headers: all, body });
+  const { error } = JSON.parse(answer.body.toString());
+  expect(error.details[1].field_violations).toHaveLength(16);
+  expect(error.message).toMatch(/and 184 more$/);
+  expect(answer.body.length).toBeLessThan(8_192);
+});

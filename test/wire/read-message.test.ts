@@ -1,0 +1,63 @@
+import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
+import { finish } from "../../src/rest/steps.ts";
+import { readBinary } from "../../src/wire/read-message.ts";
+import { anyMessage } from "../rest/any-message.ts";
+import { everything, messageTypes, testTypes } from "../rest/messages.ts";
+
+const hex = (desc: DescMessage, message: Message) => Buffer.from(toBinary(desc, message)).toString("hex");
+const plainly = (desc: DescMessage, bytes: Uint8Array) =>
+  fromBinary(desc, bytes, { readUnknownFields: false });
+
+describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
+  test("is read as the library reads it", () => {
+    fc.assert(
+      fc.property(anyMessage(desc), (message) => {
+        const bytes = toBinary(desc, message);
+        expect(hex(desc, finish(readBinary(desc, bytes)))).toBe(hex(desc, plainly(desc, bytes)));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("with any bytes changed is refused, or read as the library reads it", () => {
+    const change = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }));
+    fc.assert(
+      fc.property(anyMessage(desc), fc.array(change, { minLength: 1, maxLength: 3 }), (message, changes) => {
+        const bytes = toBinary(desc, message);
+        for (const [at, byte] of changes) if (bytes.length > 0) bytes[at % bytes.length] = byte;
+        let read: Message;
+        try {
+          read = finish(readBinary(desc, bytes));
+        } catch (error) {
+          expect(error).toMatchObject({ reason: "invalid_argument" });
+          return;
+        }
+        expect(read).toEqual(plainly(desc, bytes));
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+test("a message in many large parts is the same as in one", () => {
+  const long = "ä😀".repeat(60_000);
+  const messages = Array.from({ length: 7 }, (_, i) => ({ role: "user", content: `${i}${long}` }));
+  const whole = create(GenerateRequestSchema, { model: "m", messages, maxTokens: 5, stop: ["a", "b"] });
+  const bytes = toBinary(GenerateRequestSchema, whole);
+  const steps = readBinary(GenerateRequestSchema, bytes);
+  let rests = 0;
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) rests++;
+  expect(rests).toBeGreaterThanOrEqual(7);
+  expect(step.value).toEqual(whole);
+});
+
+test("large halves of one message inside another are merged", () => {
+  const tree = everything.message("Tree");
+  const half = (name: string) => toBinary(tree, create(tree, { left: { name, children: [{}] } } as never));
+  const bytes = Buffer.concat([half("a".repeat(300_000)), half("b".repeat(300_000))]);
+  expect(hex(tree, finish(readBinary(tree, bytes)))).toBe(hex(tree, fromBinary(tree, bytes)));
+});
