@@ -39,13 +39,11 @@ export type Running = { readonly url: string; readonly adminUrl: string; stop():
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
 export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
-  const prepared = await prepareDatabase(config, say);
+  const prepared = await prepareDatabase(config, log, say);
   const closers: (() => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
-  const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  };
+  const stop = () => closeAll(closers.splice(0).reverse());
   try {
     const parts = createParts(config, log, prepared.address, prepared.role, prepared);
     closers.push(() => parts.close());
@@ -71,7 +69,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     if (demoKey !== undefined) say(demoText(demoKey, url));
     return { url, adminUrl: urlOf("http", adminAddress), stop };
   } catch (error) {
-    await stop();
+    await stop().catch((failure: unknown) => log.error({ err: failure }, "not everything was stopped"));
     throw error;
   }
 }
@@ -85,11 +83,15 @@ export async function startWorker(
   const parts = createParts(config, log, database.address, database.role, undefined);
   const listeners: Listener[] = [];
   const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
-  const stop = async () => {
-    await parts.drain(listeners);
-    await parts.close();
-  };
+  const stop = () => closeAll([() => parts.drain(listeners), () => parts.close()]);
   return { address, registry: parts.metrics.registry, stop };
+}
+
+/** One after the other; one that fails keeps none of the others from being closed. */
+export async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers) await close().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
 }
 
 /** What both listeners are made of. */
@@ -127,13 +129,18 @@ function createParts(
   );
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
 
-  const monitor = new DatabaseMonitor(database, (reachable, error) => {
-    if (reachable) log.info("the database is back");
-    else log.error({ err: error }, "the database cannot be reached");
+  // So has the monitor: that many calls wait does not make the database unreachable.
+  const looks = new Database(address, { ...common, connections: 1, name: "vx monitor" });
+  const monitor = new DatabaseMonitor(looks, {
+    onChange: (reachable, error) => {
+      if (reachable) log.info("the database is back");
+      else log.error({ err: error }, "the database cannot be reached");
+    },
+    revive: async () => await prepared?.revive(),
+    tend: async () => await prepared?.tend(),
+    onFailure: (error) => log.error({ err: error }, "the database could not be looked after"),
   });
-  monitor.start(async () => {
-    await prepared?.revive();
-  });
+  monitor.start();
   const drainStarted = new AbortController();
   const shutdown = new AbortController();
   let draining = false;
@@ -159,7 +166,7 @@ function createParts(
     },
     close: async () => {
       monitor.stop();
-      await Promise.all([database.close(), admission.close()]);
+      await Promise.all([database.close(), admission.close(), looks.close()]);
     },
   };
 }

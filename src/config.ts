@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { embeddedConnections, MOST_EMBEDDED_CONNECTIONS } from "./connections.ts";
 import { withHost } from "./store/connect.ts";
 
 /** All settings, read once at start. */
@@ -69,6 +70,16 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     );
   }
   const values = parsed.data;
+  const connections = embeddedConnections({
+    workers: values.VX_WORKERS,
+    databaseConnections: values.VX_DATABASE_CONNECTIONS,
+    admissionPipelines: values.VX_ADMISSION_PIPELINES,
+  });
+  if (values.DATABASE_URL === undefined && connections > MOST_EMBEDDED_CONNECTIONS) {
+    throw new ConfigError(
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES: together they need ${connections} connections, the embedded database takes ${MOST_EMBEDDED_CONNECTIONS}`,
+    );
+  }
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
     host: values.VX_HOST,

@@ -33,7 +33,12 @@ export async function serve(): Promise<number> {
   setFlagsFromString("--semi-space-growth-factor=2");
   process.stdout.write(`vx ready on ${app.url}\n`);
   log.info({ signal: await stopped }, "stopping: running calls may finish");
-  await app.stop();
+  try {
+    await app.stop();
+  } catch (error) {
+    log.error({ err: error }, "not everything was stopped");
+    return EXIT_FAILED;
+  }
   log.info("stopped");
   return 0;
 }

@@ -42,6 +42,20 @@ export function fingerprintOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
+/** A key in full has 38 characters after its prefix, a masked one four and an ellipsis. */
+const ANY_KEY = new RegExp(`${KEY_PREFIX}[0-9A-Za-z]{5,}`);
+const EVERY_KEY = new RegExp(ANY_KEY, "g");
+
+/** Whether more of a key stands in the text than may be shown. */
+export function containsKey(text: string): boolean {
+  return text.includes(KEY_PREFIX) && ANY_KEY.test(text);
+}
+
+/** Cuts out whatever looks like a key. */
+export function redactKeys(text: string): string {
+  return text.includes(KEY_PREFIX) ? text.replace(EVERY_KEY, `${KEY_PREFIX}[redacted]`) : text;
+}
+
 /** The form in which a key may be shown. */
 export function maskKey(visibleStart: string, visibleEnd: string): string {
   return `${KEY_PREFIX}${visibleStart}…${visibleEnd}`;
