@@ -145,6 +145,42 @@ test("a wrong setting is a clear line and exit 2", async () => {
   expect(server.stderr()).toMatch(/^vx: wrong setting\nPORT: /);
 });
 
+test.each([
+  {
+    what: "a wrong escape",
+    env: { DATABASE_URL: "postgres://vx:100%ZZ@127.0.0.1/vx" },
+    line: /^DATABASE_URL: has a %/,
+  },
+  {
+    what: "a file that is no certificate",
+    env: { VX_TLS_CERT: "package.json", VX_TLS_KEY: "package.json" },
+    line: /^VX_TLS_CERT: holds no/,
+  },
+  {
+    what: "more connections than can be",
+    env: { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" },
+    line: /^VX_WORKERS, VX_DATABASE_CONNECTIONS/,
+  },
+])("$what is a clear line and exit 2", async ({ env, line }) => {
+  const server = start(env as unknown as Record<string, string>);
+  expect(await server.exited()).toBe(2);
+  const [, problem, ...more] = server.stderr().trim().split("\n");
+  expect(problem).toMatch(line);
+  expect(more).toEqual([]);
+});
+
+test("the embedded database takes as many connections as the settings ask for, also one that was left running", async () => {
+  const first = start();
+  await first.line(ready);
+  await first.end("SIGKILL");
+  const second = start({ VX_DATABASE_CONNECTIONS: "150" });
+  await second.line(ready);
+  const owner = postgres({ host: join(folder.path, "run"), username: "postgres", database: "postgres" });
+  const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
+  await owner.end();
+  expect(row?.max).toBeGreaterThan(160);
+});
+
 test("a port that is taken is a clear line and exit 1, and no database stays behind", async () => {
   const first = start();
   const { port } = new URL(await first.line(ready));
