@@ -8,6 +8,8 @@ const KEYS = 20_000;
 /** An index look-up or an insert into one reads a handful of pages of 8 KiB. */
 const FEW_PAGES = 100;
 
+type Explained = { "QUERY PLAN": [{ Plan: Record<string, number> }] };
+
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -49,7 +51,7 @@ test.each([
         await savepoint`DELETE FROM vx.keys WHERE id = 'key_x'`;
         return rows;
       });
-      const [{ Plan: plan }] = (row as unknown as { "QUERY PLAN": [{ Plan: Record<string, number> }] })["QUERY PLAN"];
+      const [{ Plan: plan }] = (row as unknown as Explained)["QUERY PLAN"];
       pages.push(Number(plan["Shared Hit Blocks"]) + Number(plan["Shared Read Blocks"]));
     }
   });
