@@ -30,6 +30,8 @@ export type Episode = {
   readonly history: History;
   readonly faultWindows: readonly Window[];
   readonly databaseKills: readonly number[];
+  /** The database's clock was not that of this machine. */
+  readonly hasClockSteps: boolean;
   /** Resolve when what killed servers held was given back. */
   readonly givenBack: readonly Promise<GivenBack>[];
   /** Found while it ran. */
@@ -59,6 +61,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const faultWindows: Window[] = [];
   const databaseKills: number[] = [];
   const givenBack: Promise<GivenBack>[] = [];
+  let hasClockSteps = false;
   const rows = new RowWatch(arena, violations);
   const money = new MoneyWatch(arena, violations);
   const client = new Client(arena.servers);
@@ -71,6 +74,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
       victim: random.below(arena.servers.length),
       onDatabaseKill: () => databaseKills.push(performance.now()),
       onServerKill: (serverId) => givenBack.push(watchHolds(arena, serverId)),
+      onClockStep: () => {
+        hasClockSteps = true;
+      },
       onViolation: (rule, text) => violations.push({ rule, text }),
     });
     faultWindows.push({ from, to: performance.now() });
@@ -91,6 +97,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     history,
     faultWindows,
     databaseKills,
+    hasClockSteps,
     givenBack,
     violations,
     moneyChecks: money.checks,

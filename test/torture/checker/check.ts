@@ -36,6 +36,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     isCalm: episode.isCalm,
     faultWindows: episode.faultWindows,
     databaseKills: episode.databaseKills,
+    hasClockSteps: episode.hasClockSteps,
   };
   const admissions = checkAdmissions(facts);
   const revocations = checkRevocations(facts);

@@ -34,6 +34,8 @@ export type Facts = {
   readonly faultWindows: readonly Window[];
   /** When the database was killed: it may forget the counts of the last moment, and nothing else. */
   readonly databaseKills: readonly number[];
+  /** The minutes of the database were not those of the history. */
+  readonly hasClockSteps: boolean;
 };
 
 /** One rule of design.md that did not hold, and where. */

@@ -1,0 +1,136 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Arena } from "./arena.ts";
+import { runAudit } from "./audit.ts";
+import { checkEpisode, type Verdict } from "./checker/check.ts";
+import type { Violation } from "./checker/facts.ts";
+import { checkHashes, checkMoney } from "./checker/money.ts";
+import { checkSecrets } from "./checker/secrets.ts";
+import { type Episode, recoveryMs, runEpisode } from "./episode.ts";
+import type { Fault } from "./faults/fault.ts";
+import type { TableRow } from "./report.ts";
+import { createPlans, Operator } from "./tenants.ts";
+
+const REST_MS = 100_000;
+/** 20 s of silence, a look every 2 s, and what two shared cores add. */
+const GIVEN_BACK_MS = 30_000;
+
+export type RoundOptions = {
+  readonly arena: Arena;
+  readonly seed: number;
+  /** The number of its first episode. */
+  readonly first: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  readonly scenes: readonly (readonly Fault[])[];
+  readonly say: (line: string) => void;
+};
+
+export type RoundResult = {
+  readonly table: readonly TableRow[];
+  readonly violations: readonly Violation[];
+};
+
+/** One episode per scene, and the checker when all has come to rest. */
+export async function runRound(options: RoundOptions): Promise<RoundResult> {
+  const { arena, seed, first, seconds, perSecond, scenes, say } = options;
+  await createPlans(new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`));
+  const episodes: Episode[] = [];
+  const violations: Violation[] = [];
+  for (const [i, faults] of scenes.entries()) {
+    const begunAt = performance.now();
+    const lasts = Math.max(seconds, ...faults.map(({ lastsSeconds = 0 }) => lastsSeconds + 4));
+    const episode = await runEpisode({ arena, seed, number: first + i, seconds: lasts, perSecond, faults });
+    await arena.heal();
+    episodes.push(episode);
+    say(progressOf(episode, performance.now() - begunAt));
+    violations.push(...(await runAudit(arena)));
+  }
+  await rest(arena);
+  const table: TableRow[] = [];
+  for (const episode of episodes) {
+    const verdict = await checkEpisode(arena, episode);
+    const late = await checkGivenBack(episode);
+    const of = [...verdict.violations, ...late].map(({ rule, text }) => ({
+      rule,
+      text: `[${episode.name}] ${text}`,
+    }));
+    violations.push(...of);
+    table.push(await rowOf(episode, verdict, of.length));
+  }
+  violations.push(...(await checkMoney(arena.database.owner)), ...(await checkHashes(arena.database.owner)));
+  violations.push(...(await runAudit(arena)));
+  const tenants = episodes.map((episode) => episode.tenants);
+  const entries = episodes.flatMap(({ history }) => history.entries);
+  const secrets = await checkSecrets(arena, tenants, entries);
+  say(`${secrets.keys} keys looked for in ${secrets.places} places, the files of the database among them`);
+  violations.push(...secrets.violations);
+  return { table, violations };
+}
+
+/** What a dead server held comes back in time; while the database is away nobody can give it back. */
+async function checkGivenBack(episode: Episode): Promise<Violation[]> {
+  const late = (await Promise.all(episode.givenBack)).filter(
+    ({ afterMs, wasDatabaseAway }) => afterMs === undefined || (afterMs > GIVEN_BACK_MS && !wasDatabaseAway),
+  );
+  return late.map(({ holds, afterMs }) => ({
+    rule: "holds of a dead server are given back",
+    text: `${holds} holds, after ${afterMs === undefined ? "no time that was waited for" : `${Math.round(afterMs)} ms`}`,
+  }));
+}
+
+/** Until nobody holds anything: what killed servers left is given back, what runs is settled. */
+async function rest(arena: Arena): Promise<void> {
+  const until = performance.now() + REST_MS;
+  while (performance.now() < until) {
+    const [row] = await arena.database.owner<
+      { count: number }[]
+    >`SELECT count(*)::integer AS count FROM vx.holds`;
+    if (row?.count === 0) return;
+    await wait(500);
+  }
+}
+
+function progressOf({ name, history }: Episode, tookMs: number): string {
+  const calls = String(history.entries.length).padStart(6);
+  return `${name.padEnd(50)} ${calls} calls ${(tookMs / 1_000).toFixed(1).padStart(6)} s`;
+}
+
+async function rowOf(episode: Episode, verdict: Verdict, violations: number): Promise<TableRow> {
+  const { entries, dropped, late } = episode.history;
+  const latencies = entries
+    .filter(({ ending, status, reply }) => ending === "answered" && status === 200 && !reply)
+    .map(({ endedAt, plannedAt }) => endedAt - plannedAt)
+    .sort((a, b) => a - b);
+  const back = await Promise.all(episode.givenBack);
+  return {
+    fault: episode.name,
+    calls: entries.length,
+    dropped,
+    late,
+    ok: entries.filter(({ ending, status }) => ending === "answered" && status === 200).length,
+    refused: entries.filter(({ ending, status }) => ending === "answered" && status >= 400 && status < 500)
+      .length,
+    failed: entries.filter(({ ending, status }) => ending === "answered" && status >= 500).length,
+    unknown: entries.filter(
+      ({ ending }) => ending === "broken" || ending === "silent" || ending === "unreached",
+    ).length,
+    left: entries.filter(({ ending }) => ending === "left").length,
+    violations,
+    rows: verdict.rows,
+    executions: verdict.executions,
+    recoveryMs: recoveryMs(episode),
+    givenBackMs:
+      back.length === 0
+        ? undefined
+        : Math.max(...back.map(({ afterMs }) => afterMs ?? Number.POSITIVE_INFINITY)),
+    orphans: back.reduce((sum, { holds }) => sum + holds, 0),
+    afterRevoke: verdict.revocations,
+    exactness: verdict.exactness,
+    races: verdict.races,
+    p50Ms: latencies[Math.floor(latencies.length * 0.5)] ?? 0,
+    p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? 0,
+    maxMs: latencies.at(-1) ?? 0,
+    moneyChecks: episode.moneyChecks,
+    rowChecks: episode.rowChecks,
+  };
+}
