@@ -113,7 +113,10 @@ describe.concurrent("accounts", () => {
   test("set-plan moves the account", async () => {
     const account = await newAccount();
     expect((await json("accounts", "set-plan", account, "scale")).account.plan).toBe("scale");
-    refused(await run("accounts", "set-plan", account, "nonesuch", "--json"), /^vx: .*nonesuch/);
+    refused(
+      await run("accounts", "set-plan", account, "nonesuch", "--json"),
+      /^vx: plan: there is no such plan/,
+    );
   });
 
   test("an account that is not there is a refusal", async () => {
