@@ -13,6 +13,7 @@ import {
   sendJson,
 } from "./http.ts";
 import type { Observe } from "./observe.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import { requestIdFrom } from "./request-id.ts";
 import type { ServeRest } from "./rest.ts";
 import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
@@ -23,6 +24,8 @@ export type Page = (request: HttpRequest, response: HttpResponse, requestId: str
 export type HandlerOptions = {
   readonly routes: ReadonlyMap<string, RpcRoute>;
   readonly pages: ReadonlyMap<string, Page>;
+  /** What bounds the routes that need no key. */
+  readonly openCalls: OpenCalls;
   /** Serves every path that begins with /v1, known or not; none on the operator listener. */
   readonly rest?: ServeRest;
   readonly observe: Observe;
@@ -94,7 +97,8 @@ async function serveRoute(
     return;
   }
   if (!route.policy) {
-    await serveRpc(route, undefined, request, response);
+    const refusal = enter(options.openCalls, route, request, response);
+    await serveRpc(route, undefined, request, response, refusal);
     return;
   }
   const startedAt = performance.now();
@@ -104,6 +108,20 @@ async function serveRoute(
     code = await serveRpc(route, call, request, response);
   } finally {
     options.observe(call, code, startedAt);
+  }
+}
+
+function enter(
+  openCalls: OpenCalls,
+  { handler }: RpcRoute,
+  request: HttpRequest,
+  response: HttpResponse,
+): DomainError | undefined {
+  try {
+    openCalls.enter(handler.method.methodKind !== "unary", request, response);
+    return undefined;
+  } catch (error) {
+    return asDomainError(error);
   }
 }
 

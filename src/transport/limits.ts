@@ -17,6 +17,8 @@ export const defaultLimits = {
   http2SessionIdleMs: 600_000,
   http2ConcurrentStreams: 1_000,
   http2SessionMemoryMb: 64,
+  openCalls: 1_024,
+  openStreamsPerConnection: 16,
   headerBytes: 16_384,
   headerCount: 100,
 } as const;
