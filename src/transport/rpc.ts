@@ -163,7 +163,8 @@ export async function serveRpc(
   const aborted = new AbortController();
   route.running.add(aborted);
   response.once("close", () => {
-    if (!response.writableFinished) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
+    // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
+    if (!response.writableEnded) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
   });
   const body =
     call && route.input && request.method === "POST"
