@@ -97,8 +97,10 @@ async function serveRoute(
     return;
   }
   if (!route.policy) {
-    const refusal = enter(options.openCalls, route, request, response);
-    await serveRpc(route, undefined, request, response, refusal);
+    const isStream = route.handler.method.methodKind !== "unary";
+    if (options.openCalls.enter(isStream, request, response))
+      await serveRpc(route, undefined, request, response);
+    else refuseOverloaded(request, response, requestId);
     return;
   }
   const startedAt = performance.now();
@@ -111,30 +113,10 @@ async function serveRoute(
   }
 }
 
-function enter(
-  openCalls: OpenCalls,
-  { handler }: RpcRoute,
-  request: HttpRequest,
-  response: HttpResponse,
-): DomainError | undefined {
-  try {
-    openCalls.enter(handler.method.methodKind !== "unary", request, response);
-    return undefined;
-  } catch (error) {
-    return asDomainError(error);
-  }
-}
-
 /** Answers in the protocol of the caller where it can be told. */
 function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: string): void {
   const path = pathOf(request) ?? "";
-  if (request.headers["content-type"]?.startsWith("application/grpc")) {
-    response.setHeader("content-type", request.headers["content-type"]);
-    response.setHeader("grpc-status", String(Code.Unimplemented));
-    response.setHeader("grpc-message", "there is no such method here");
-    response.end();
-    return;
-  }
+  if (refuseGrpc(request, response, Code.Unimplemented, "there is no such method here")) return;
   // The path is the caller's: it goes back only when it is plain, and never with a key in it.
   const shown = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX) ? ` ${path}` : "";
   refuse(
@@ -142,6 +124,23 @@ function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: 
     new DomainError("not_found", { message: `There is nothing at${shown || " this address"}.` }),
     requestId,
   );
+}
+
+/** Without the machinery of a call: whoever sends very many is refused for next to nothing. */
+function refuseOverloaded(request: HttpRequest, response: HttpResponse, requestId: string): void {
+  if (!refuseGrpc(request, response, Code.Unavailable, "too many calls without a key are open"))
+    refuse(response, new DomainError("overloaded"), requestId);
+}
+
+/** Headers alone are a whole answer of gRPC and gRPC-Web. */
+function refuseGrpc(request: HttpRequest, response: HttpResponse, code: Code, message: string): boolean {
+  const type = request.headers["content-type"];
+  if (!type?.startsWith("application/grpc")) return false;
+  response.setHeader("content-type", type);
+  response.setHeader("grpc-status", String(code));
+  response.setHeader("grpc-message", message);
+  response.end();
+  return true;
 }
 
 function refuse(response: HttpResponse, error: DomainError, requestId: string): void {

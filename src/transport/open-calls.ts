@@ -1,4 +1,3 @@
-import { DomainError } from "../domain/errors.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 
 export type OpenCallLimits = {
@@ -18,22 +17,19 @@ export class OpenCalls {
     this.#limits = limits;
   }
 
-  /** Counts a call until its answer is out, which takes as long as the caller takes to read it; throws "overloaded". */
-  enter(isStream: boolean, request: HttpRequest, response: HttpResponse): void {
+  /** Counts a call until its answer is out, which takes as long as the caller takes to read it; false if it is one too many. */
+  enter(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
+    const { openCalls, openStreamsPerConnection } = this.#limits;
     const connection = connectionOf(request);
     const streams = this.#streams.get(connection) ?? 0;
-    if (this.#calls >= this.#limits.openCalls) throw new DomainError("overloaded");
-    if (isStream && streams >= this.#limits.openStreamsPerConnection) {
-      throw new DomainError("overloaded", {
-        message: `A connection can have ${this.#limits.openStreamsPerConnection} open streams without a key.`,
-      });
-    }
+    if (this.#calls >= openCalls || (isStream && streams >= openStreamsPerConnection)) return false;
     this.#calls++;
     if (isStream) this.#streams.set(connection, streams + 1);
     response.once("close", () => {
       this.#calls--;
       if (isStream) this.#streams.set(connection, (this.#streams.get(connection) ?? 1) - 1);
     });
+    return true;
   }
 }
 

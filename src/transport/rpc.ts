@@ -4,7 +4,6 @@ import {
   ConnectError,
   type ConnectRouter,
   createConnectRouter,
-  createContextKey,
   createContextValues,
   type Interceptor,
 } from "@connectrpc/connect";
@@ -65,10 +64,6 @@ export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
   // Answers that anyone may ask for are not worth compressing for each who does.
   const open = createConnectRouter({
     readMaxBytes: SMALL_BODY_BYTES,
-    requestGate: async (context) => {
-      const refusal = context.values.get(refusalKey);
-      if (refusal) throw toConnectError(refusal);
-    },
   });
   options.openRoutes(open);
   const routes = new Map<string, RpcRoute>();
@@ -158,7 +153,6 @@ export async function serveRpc(
   call: Call | undefined,
   request: HttpRequest,
   response: HttpResponse,
-  refusal?: DomainError,
 ): Promise<Code | 0> {
   const aborted = new AbortController();
   route.running.add(aborted);
@@ -178,7 +172,7 @@ export async function serveRpc(
     header: toWebHeaders(request, body !== undefined),
     body: body ?? bodyOf(request),
     signal: aborted.signal,
-    contextValues: createContextValues().set(callKey, call).set(decodedKey, body).set(refusalKey, refusal),
+    contextValues: createContextValues().set(callKey, call).set(decodedKey, body),
   };
   try {
     const answer = await route.handler(universal);
@@ -187,9 +181,6 @@ export async function serveRpc(
     route.running.delete(aborted);
   }
 }
-
-/** Why a call without a key is refused, for the protocol to say. */
-const refusalKey = createContextKey<DomainError | undefined>(undefined);
 
 async function* bodyOf(request: HttpRequest): AsyncIterable<Uint8Array> {
   try {

@@ -51,7 +51,9 @@ function watch(session: ClientHttp2Session): Promise<{ status: string; stream: C
   stream.end(EMPTY);
   return new Promise((resolve) => {
     stream.once("data", () => resolve({ status: "", stream }));
-    stream.once("trailers", (trailers) => resolve({ status: String(trailers["grpc-status"]), stream }));
+    stream.once("response", ({ "grpc-status": status }) => {
+      if (status !== undefined) resolve({ status: String(status), stream });
+    });
     stream.on("error", () => undefined);
   });
 }
