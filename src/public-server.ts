@@ -68,7 +68,9 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(log, metrics);
-  const budget = new BodyBudget(bodyBudget);
+  // The largest body the setting allows fits, also when it is held compressed and not.
+  const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
+  const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
   const methods = { me: meService, keys: keyService(deps), ledger: ledgerService(deps) };
   const routes = rpcRoutes({
     policies,
