@@ -24,7 +24,7 @@ export function headerBytes(request: HttpRequest): number {
   return bytes;
 }
 
-const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;
+const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/is;
 
 /**
  * A target may be a whole address (RFC 9112, 3.2.2): its host then counts instead of the Host header. Everything
