@@ -160,8 +160,3 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;
 }
-
-/** What callers are told whose calls outlast the drain. */
-export function shutdownReason(): DomainError {
-  return new DomainError("unavailable", { message: "The server is shutting down. Try again at once." });
-}
