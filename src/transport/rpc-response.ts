@@ -4,6 +4,7 @@ import { Code } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { Call } from "../gate/call.ts";
+import { isGone } from "../rest/gone.ts";
 import type { HttpResponse } from "./http.ts";
 import { explainPiece, explainTrailer } from "./own-errors.ts";
 
@@ -33,7 +34,7 @@ export async function writeUniversalResponse(
     }
     writer.writeHead(head.status, head.headers);
     while (piece && piece.done !== true) {
-      if (response.destroyed) {
+      if (isGone(response)) {
         await pieces?.return?.();
         return Code.Canceled;
       }
@@ -54,6 +55,7 @@ export async function writeUniversalResponse(
 
 /** Waits until there is room again, or nobody left to write to. */
 async function writable(response: HttpResponse): Promise<void> {
+  if (isGone(response)) return;
   const waiting = new AbortController();
   const options = { signal: waiting.signal };
   try {

@@ -154,7 +154,8 @@ export async function serveRpc(
 ): Promise<Code | 0> {
   const aborted = new AbortController();
   response.once("close", () => {
-    if (!response.writableFinished) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
+    // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
+    if (!response.writableEnded) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
   });
   const body =
     call && route.input && request.method === "POST"
