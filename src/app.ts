@@ -9,9 +9,11 @@ import { typeIds } from "./domain/ids.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { Catalog } from "./models/catalog.ts";
+import { readModels } from "./models/read-models.ts";
 import { createOperatorServer } from "./operator-server.ts";
 import { type PreparedDatabase, prepareDatabase } from "./prepare-database.ts";
 import { createPublicServer, shutdownReason } from "./public-server.ts";
+import { reloadModels } from "./reload-models.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
 import type { Deps } from "./services/deps.ts";
 import { StartError } from "./start-error.ts";
@@ -39,20 +41,25 @@ export type AppOptions = {
 };
 
 /** A process that can be stopped: the whole app, or one worker of it. */
-export type Running = { readonly url: string; readonly adminUrl: string; stop(): Promise<void> };
+export type Running = {
+  readonly url: string;
+  readonly adminUrl: string;
+  /** Reads the file of models again, here and in all workers. */
+  reloadModels(): Promise<void>;
+  stop(): Promise<void>;
+};
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
 export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
-  const prepared = await prepareDatabase(config, say);
+  const catalog = new Catalog(await readModels(config.modelsFile, process.env));
+  const prepared = await prepareDatabase(config, log, say);
   const closers: (() => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
-  const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  };
+  const stop = () => closeAll(closers.splice(0).reverse());
   try {
-    const parts = createParts(config, log, prepared.address, prepared.role, prepared);
+    const parts = createParts(config, log, catalog, prepared.address, prepared.role, prepared);
     closers.push(() => parts.close());
     closers.push(async () => {
       await Promise.all([parts.drain(listeners), workers?.stop()]);
@@ -76,9 +83,13 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
     if (demoKey !== undefined) say(demoText(demoKey, url));
-    return { url, adminUrl: urlOf("http", adminAddress), stop };
+    const reload = async () => {
+      workers?.reloadModels();
+      await parts.reloadModels();
+    };
+    return { url, adminUrl: urlOf("http", adminAddress), reloadModels: reload, stop };
   } catch (error) {
-    await stop();
+    await stop().catch((failure: unknown) => log.error({ err: failure }, "not everything was stopped"));
     throw error;
   }
 }
@@ -89,21 +100,27 @@ export async function startWorker(
   log: Log,
   database: { address: DatabaseAddress; role: string },
 ) {
-  const parts = createParts(config, log, database.address, database.role, undefined);
+  const catalog = new Catalog(await readModels(config.modelsFile, process.env));
+  const parts = createParts(config, log, catalog, database.address, database.role, undefined);
   const listeners: Listener[] = [];
   await parts.start();
   const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
-  const stop = async () => {
-    await parts.drain(listeners);
-    await parts.close();
-  };
-  return { address, registry: parts.metrics.registry, stop };
+  const stop = () => closeAll([() => parts.drain(listeners), () => parts.close()]);
+  return { address, registry: parts.metrics.registry, reloadModels: parts.reloadModels, stop };
+}
+
+/** One after the other; one that fails keeps none of the others from being closed. */
+export async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers) await close().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
 }
 
 /** What both listeners are made of. */
 function createParts(
   config: Config,
   log: Log,
+  catalog: Catalog,
   address: DatabaseAddress,
   role: string,
   prepared: PreparedDatabase | undefined,
@@ -135,13 +152,18 @@ function createParts(
   );
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
 
-  const monitor = new DatabaseMonitor(database, (reachable, error) => {
-    if (reachable) log.info("the database is back");
-    else log.error({ err: error }, "the database cannot be reached");
+  // So has the monitor: that many calls wait does not make the database unreachable.
+  const looks = new Database(address, { ...common, connections: 1, name: "vx monitor" });
+  const monitor = new DatabaseMonitor(looks, {
+    onChange: (reachable, error) => {
+      if (reachable) log.info("the database is back");
+      else log.error({ err: error }, "the database cannot be reached");
+    },
+    revive: async () => await prepared?.revive(),
+    tend: async () => await prepared?.tend(),
+    onFailure: (error) => log.error({ err: error }, "the database could not be looked after"),
   });
-  monitor.start(async () => {
-    await prepared?.revive();
-  });
+  monitor.start();
   const drainStarted = new AbortController();
   const shutdown = new AbortController();
   let draining = false;
@@ -156,7 +178,6 @@ function createParts(
   });
   const tokens = new TokenCounter();
   const upstreams = createUpstreams({ env: process.env, tokens, log, metrics });
-  const catalog = new Catalog();
   const metering = createMetering({
     database,
     billingDatabase,
@@ -168,7 +189,7 @@ function createParts(
     log,
     metrics,
   });
-  const deps: Deps = { database, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
+  const deps: Deps = { database, catalog, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
 
   return {
     deps,
@@ -178,6 +199,7 @@ function createParts(
       await upstreams.use(catalog.list());
       await metering.start();
     },
+    reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
     metrics,
     readiness,
     drainSignal: drainStarted.signal,
@@ -194,7 +216,7 @@ function createParts(
       monitor.stop();
       await metering.stop();
       await Promise.all(
-        [database, admission, billingDatabase, tokens, upstreams].map((part) => part.close()),
+        [database, admission, billingDatabase, looks, tokens, upstreams].map((part) => part.close()),
       );
     },
   };

@@ -22,7 +22,14 @@ import { policiesOf } from "./policy/policy.ts";
 import { BodyBudget } from "./rest/body-budget.ts";
 import type { RestService } from "./rest/routes.ts";
 import type { Deps } from "./services/deps.ts";
-import { chatService, generateService, keyService, ledgerService, meService } from "./services/services.ts";
+import {
+  chatService,
+  generateService,
+  keyService,
+  ledgerService,
+  meService,
+  modelService,
+} from "./services/services.ts";
 import type { Admitter } from "./store/admit.ts";
 import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
@@ -82,6 +89,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const methods = {
     me: meService,
     keys: keyService(deps),
+    models: modelService(deps),
     ledger: ledgerService(deps),
     generate: generateService(meter),
     chat: chatService(meter),
@@ -100,7 +108,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       bindService(router, LedgerService, methods.ledger);
       bindService(router, GenerateService, methods.generate);
       bindService(router, ChatService, methods.chat);
-      bindService(router, ModelService, {});
+      bindService(router, ModelService, methods.models);
     },
     openRoutes: (router) => {
       bindHealth(
@@ -117,6 +125,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     implementations: new Map([
       ...implementationsOf(MeService, methods.me),
       ...implementationsOf(KeyService, methods.keys),
+      ...implementationsOf(ModelService, methods.models),
       ...implementationsOf(LedgerService, methods.ledger),
       ...implementationsOf(GenerateService, methods.generate),
       ...implementationsOf(ChatService, methods.chat),

@@ -1,4 +1,4 @@
-import type { Account, AuditFinding, Plan } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { Account, AuditFinding, CatalogModel, Plan } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { formatMicros } from "../domain/money.ts";
@@ -32,6 +32,19 @@ export const planColumns: readonly Column<Plan>[] = [
   { title: "NAME", value: (plan) => plan.name },
   { title: "RPM", value: (plan) => String(plan.rpm), align: "right" },
   { title: "MAX ACTIVE KEYS", value: (plan) => String(plan.maxActiveKeys), align: "right" },
+];
+
+export const modelColumns: readonly Column<CatalogModel>[] = [
+  { title: "ID", value: (model) => model.id },
+  { title: "CONTEXT", value: (model) => String(model.contextWindow), align: "right" },
+  { title: "MAX OUTPUT", value: (model) => String(model.maxOutputTokens), align: "right" },
+  { title: "INPUT / 1M", value: (model) => formatMicros(model.inputMicrosPerMillionTokens), align: "right" },
+  {
+    title: "OUTPUT / 1M",
+    value: (model) => formatMicros(model.outputMicrosPerMillionTokens),
+    align: "right",
+  },
+  { title: "UPSTREAMS", value: (model) => model.upstreams.map(({ kind }) => kind).join(",") },
 ];
 
 export const entryColumns: readonly Column<LedgerEntry>[] = [

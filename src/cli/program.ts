@@ -18,6 +18,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   accounts: { description: "Customers and their prepaid balances.", load: () => import("./accounts.ts") },
   keys: { description: "API keys.", load: () => import("./keys.ts") },
   plans: { description: "What the keys on a plan may do.", load: () => import("./plans.ts") },
+  models: { description: "The models that are served.", load: () => import("./models.ts") },
   ledger: { description: "Every movement of a balance.", load: () => import("./ledger.ts") },
   audit: {
     description: "Recompute every balance from the ledger; exit 1 if one differs.",

@@ -3,6 +3,7 @@ import { type Running, startApp } from "../app.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
 import { EmbeddedPostgresError } from "../embedded/error.ts";
 import { createLog, type Log } from "../log.ts";
+import { ModelsError } from "../models/models-error.ts";
 import { StartError } from "../start-error.ts";
 import { MigrationError } from "../store/migrate.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
@@ -24,6 +25,10 @@ export async function serve(): Promise<number> {
   try {
     app = await startApp({ config, log, say: (line) => process.stdout.write(`${line}\n`) });
   } catch (error) {
+    if (error instanceof ModelsError) {
+      process.stderr.write(`vx: wrong models\n${error.message}\n`);
+      return EXIT_USAGE;
+    }
     if (!isForPeople(error)) throw error;
     process.stderr.write(`vx: ${(error as Error).message}\n`);
     return EXIT_FAILED;
@@ -31,9 +36,16 @@ export async function serve(): Promise<number> {
   log.info({ admin: app.adminUrl }, "operator listener is open");
   // Loading is over: from now on the young generation may grow with the load.
   setFlagsFromString("--semi-space-growth-factor=2");
+  // Without a file there is nothing to read again, and the end of the terminal ends the server as ever.
+  if (config.modelsFile !== undefined) process.on("SIGHUP", () => app.reloadModels());
   process.stdout.write(`vx ready on ${app.url}\n`);
   log.info({ signal: await stopped }, "stopping: running calls may finish");
-  await app.stop();
+  try {
+    await app.stop();
+  } catch (error) {
+    log.error({ err: error }, "not everything was stopped");
+    return EXIT_FAILED;
+  }
   log.info("stopped");
   return 0;
 }

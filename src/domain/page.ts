@@ -2,9 +2,11 @@ import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
+/** What a position can look like; ids of models have more characters than ours. */
+const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/ };
 
 /** Which list: a token of one is none of another. */
-export type ListName = "accounts" | "keys" | "entries";
+export type ListName = "accounts" | "keys" | "entries" | "models";
 
 export type Page = {
   readonly list: ListName;
@@ -19,7 +21,8 @@ export function readPage(list: ListName, request: { pageSize: number; pageToken:
   if (request.pageToken === "") return { list, size, after: "" };
   const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
   const after = text.slice(list.length + 1);
-  if (!/^[0-9a-z_]+$/.test(after) || encodeToken(list, after) !== request.pageToken) throw badToken();
+  const isPosition = list === "models" ? POSITIONS.models : POSITIONS.ours;
+  if (!isPosition.test(after) || encodeToken(list, after) !== request.pageToken) throw badToken();
   return { list, size, after };
 }
 

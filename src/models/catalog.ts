@@ -1,24 +1,27 @@
 import type { Model } from "../domain/model.ts";
 
-const sandbox = (id: string, contextWindow: number, maxOutputTokens: number): Model => ({
-  id,
-  ownedBy: "vx",
-  createdSeconds: 1_760_000_000,
-  contextWindow,
-  maxOutputTokens,
-  inputMicrosPerMillionTokens: 100_000n,
-  outputMicrosPerMillionTokens: 400_000n,
-  upstreams: [{ kind: "sandbox", delayMs: 0 }],
-});
+/** The models that can be asked now. A call keeps the model that it began with. */
 export class Catalog {
-  #models: readonly Model[] = [
-    sandbox("vx-sandbox-small", 8192, 4096),
-    sandbox("vx-sandbox-large", 128_000, 32_000),
-  ];
-  list(): readonly Model[] {
-    return this.#models;
+  #sorted: readonly Model[] = [];
+  #byId: ReadonlyMap<string, Model> = new Map();
+
+  constructor(models: readonly Model[]) {
+    this.replace(models);
   }
+
+  /** By id. */
+  list(): readonly Model[] {
+    return this.#sorted;
+  }
+
   get(id: string): Model | undefined {
-    return this.#models.find((m) => m.id === id);
+    return this.#byId.get(id);
+  }
+
+  /** All at once: nobody sees one half of the old and one half of the new. */
+  replace(models: readonly Model[]): void {
+    // By code units, as page tokens are compared.
+    this.#sorted = models.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+    this.#byId = new Map(models.map((model) => [model.id, model]));
   }
 }

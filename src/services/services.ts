@@ -11,6 +11,7 @@ import type { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import type { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import type { MeService } from "../../gen/vx/v1/me_pb.js";
+import type { ModelService } from "../../gen/vx/v1/model_pb.js";
 import type { Call } from "../gate/call.ts";
 import type { Meter } from "../metering/meter.ts";
 import { adjustAccount } from "./admin/adjust-account.ts";
@@ -22,6 +23,7 @@ import { getAccount } from "./admin/get-account.ts";
 import { listAccounts } from "./admin/list-accounts.ts";
 import { listKeys as adminListKeys } from "./admin/list-keys.ts";
 import { listLedgerEntries } from "./admin/list-ledger-entries.ts";
+import { listModels as adminListModels } from "./admin/list-models.ts";
 import { listPlans } from "./admin/list-plans.ts";
 import { putPlan } from "./admin/put-plan.ts";
 import { revokeKey as adminRevokeKey } from "./admin/revoke-key.ts";
@@ -32,8 +34,10 @@ import type { Deps } from "./deps.ts";
 import { generate } from "./generate.ts";
 import { getKey } from "./get-key.ts";
 import { getMe } from "./get-me.ts";
+import { getModel } from "./get-model.ts";
 import { listEntries } from "./list-entries.ts";
 import { listKeys } from "./list-keys.ts";
+import { listModels } from "./list-models.ts";
 import { createChatCompletion } from "./openai/create-chat-completion.ts";
 import { streamChatCompletion } from "./openai/stream-chat-completion.ts";
 import { revokeKey } from "./revoke-key.ts";
@@ -59,6 +63,13 @@ export function keyService(deps: Deps): ServiceMethods<typeof KeyService> {
     listKeys: (request, call) => listKeys(deps, request, call),
     getKey: (request, call) => getKey(deps, request, call),
     revokeKey: (request, call) => revokeKey(deps, request, call),
+  };
+}
+
+export function modelService(deps: Deps): ServiceMethods<typeof ModelService> {
+  return {
+    listModels: (request) => listModels(deps, request),
+    getModel: (request) => getModel(deps, request),
   };
 }
 
@@ -88,6 +99,7 @@ export function adminService(deps: Deps): ServiceMethods<typeof AdminService> {
     creditAccount: (request) => creditAccount(deps, request),
     adjustAccount: (request) => adjustAccount(deps, request),
     listPlans: () => listPlans(deps),
+    listModels: (request) => adminListModels(deps, request),
     putPlan: (request) => putPlan(deps, request),
     setAccountPlan: (request) => setAccountPlan(deps, request),
     createKey: (request) => adminCreateKey(deps, request),

@@ -1,9 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { AccountSchema, PlanSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import type {
+  AccountSchema,
+  CatalogModelSchema,
+  ModelUpstreamSchema,
+  PlanSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
+import type { ModelSchema } from "../../gen/vx/v1/model_pb.js";
 import { maskKey } from "../domain/api-key.ts";
+import type { Model, UpstreamSettings } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
 import { fromScopeBits } from "../domain/scope.ts";
 import type { AccountRow } from "../store/accounts.ts";
@@ -11,7 +18,7 @@ import type { KeyRow } from "../store/keys.ts";
 import type { EntryRow } from "../store/ledger.ts";
 import type { PlanRow } from "../store/plans.ts";
 
-/** Rows of the store as messages of the API. */
+/** Rows of the store, and models of the catalog, as messages of the API. */
 
 export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
   return {
@@ -62,4 +69,37 @@ export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySch
     outputTokens: row.output_tokens,
     createdAt: timestampFromDate(row.created_at),
   };
+}
+
+export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
+  return {
+    id: model.id,
+    object: "model",
+    created: BigInt(model.createdSeconds),
+    ownedBy: model.ownedBy,
+    contextWindow: model.contextWindow,
+    maxOutputTokens: model.maxOutputTokens,
+    inputMicrosPerMillionTokens: model.inputMicrosPerMillionTokens,
+    outputMicrosPerMillionTokens: model.outputMicrosPerMillionTokens,
+  };
+}
+
+/** For operators: where it runs as well, but no key. */
+export function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogModelSchema> {
+  return {
+    id: model.id,
+    ownedBy: model.ownedBy,
+    created: BigInt(model.createdSeconds),
+    contextWindow: model.contextWindow,
+    maxOutputTokens: model.maxOutputTokens,
+    inputMicrosPerMillionTokens: model.inputMicrosPerMillionTokens,
+    outputMicrosPerMillionTokens: model.outputMicrosPerMillionTokens,
+    upstreams: model.upstreams.map(viewUpstream),
+  };
+}
+
+function viewUpstream(upstream: UpstreamSettings): MessageInitShape<typeof ModelUpstreamSchema> {
+  if (upstream.kind === "sandbox") return { kind: upstream.kind };
+  const { kind, baseUrl, model, timeoutMs } = upstream;
+  return { kind, baseUrl, model, timeoutMs };
 }

@@ -10,7 +10,7 @@ export type ThreadLimits = {
 
 export const THREAD_LIMITS: ThreadLimits = { jobsMax: 256, charactersMax: 160_000_000 };
 
-/** How much goes to the thread at once: 0.1 s of the slowest text, so that nobody waits long for anybody else. */
+/** From here on the next one has its turn. Texts are not split: the longest takes a second. */
 const LOAD_CHARACTERS = 65_536;
 /** The table of tokens takes 12 of them. */
 const HEAP_MIB = 128;

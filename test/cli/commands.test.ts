@@ -130,6 +130,30 @@ describe.concurrent("accounts", () => {
   });
 });
 
+describe.concurrent("models", () => {
+  test("list prints the response message, with upstreams", async () => {
+    const { models, next_page_token } = await json("models", "list");
+    expect(next_page_token).toBe("");
+    expect(models).toHaveLength(2);
+    expect(models[1]).toEqual({
+      id: "vx-sandbox-small",
+      owned_by: "vx",
+      created: 1_763_683_200,
+      context_window: 8_192,
+      max_output_tokens: 4_096,
+      input_micros_per_million_tokens: 250_000,
+      output_micros_per_million_tokens: 1_250_000,
+      upstreams: [{ kind: "sandbox", base_url: "", model: "", timeout_ms: 0 }],
+    });
+  });
+
+  test("a table shows prices as amounts", async () => {
+    const [header, , small] = (await run("models", "list")).stdout.split("\n");
+    expect(header).toMatch(/^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +OUTPUT \/ 1M +UPSTREAMS$/);
+    expect(small).toMatch(/^vx-sandbox-small +8192 +4096 +\$0\.25 +\$1\.25 +sandbox$/);
+  });
+});
+
 describe.concurrent("plans, keys and their limits", () => {
   test("a key on a plan of one's own, as in the examples", async () => {
     const { plan } = await json("plans", "set", "tiny", "--rpm", "5", "--max-active-keys", "2");

@@ -14,10 +14,11 @@ const CALLS = [
   "keys set-limit",
   "plans list",
   "plans set",
+  "models list",
   "ledger list",
   "audit",
 ];
-const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "ledger"];
+const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "models", "ledger"];
 
 describe.concurrent("help", () => {
   test.for(CALLS)("of 'vx %s' has an example and --json", async (command) => {

@@ -916,6 +916,170 @@ export declare type AuditFinding = Message<"vx.admin.v1.AuditFinding"> & {
 export declare const AuditFindingSchema: GenMessage<AuditFinding>;
 
 /**
+ * Which page of the models.
+ *
+ * @generated from message vx.admin.v1.ListModelsRequest
+ */
+export declare type ListModelsRequest = Message<"vx.admin.v1.ListModelsRequest"> & {
+  /**
+   * How many models to return: 50 if 0, at most 1000.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * The next_page_token of the page before.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListModelsRequest.
+ * Use `create(ListModelsRequestSchema)` to create a new message.
+ */
+export declare const ListModelsRequestSchema: GenMessage<ListModelsRequest>;
+
+/**
+ * One page of models.
+ *
+ * @generated from message vx.admin.v1.ListModelsResponse
+ */
+export declare type ListModelsResponse = Message<"vx.admin.v1.ListModelsResponse"> & {
+  /**
+   * The models, by id.
+   *
+   * @generated from field: repeated vx.admin.v1.CatalogModel models = 1;
+   */
+  models: CatalogModel[];
+
+  /**
+   * Asks for the next page; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListModelsResponse.
+ * Use `create(ListModelsResponseSchema)` to create a new message.
+ */
+export declare const ListModelsResponseSchema: GenMessage<ListModelsResponse>;
+
+/**
+ * A model as the operator set it up.
+ *
+ * @generated from message vx.admin.v1.CatalogModel
+ */
+export declare type CatalogModel = Message<"vx.admin.v1.CatalogModel"> & {
+  /**
+   * What callers send as "model".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Who runs the model.
+   *
+   * @generated from field: string owned_by = 2;
+   */
+  ownedBy: string;
+
+  /**
+   * When the model was added, in seconds since 1970.
+   *
+   * @generated from field: int64 created = 3;
+   */
+  created: bigint;
+
+  /**
+   * How many tokens input and output may have together.
+   *
+   * @generated from field: int32 context_window = 4;
+   */
+  contextWindow: number;
+
+  /**
+   * How many tokens one answer may have.
+   *
+   * @generated from field: int32 max_output_tokens = 5;
+   */
+  maxOutputTokens: number;
+
+  /**
+   * The price of a million input tokens, in millionths of the currency unit.
+   *
+   * @generated from field: int64 input_micros_per_million_tokens = 6;
+   */
+  inputMicrosPerMillionTokens: bigint;
+
+  /**
+   * The price of a million output tokens, in millionths of the currency unit.
+   *
+   * @generated from field: int64 output_micros_per_million_tokens = 7;
+   */
+  outputMicrosPerMillionTokens: bigint;
+
+  /**
+   * Where the model runs; tried in this order.
+   *
+   * @generated from field: repeated vx.admin.v1.ModelUpstream upstreams = 8;
+   */
+  upstreams: ModelUpstream[];
+};
+
+/**
+ * Describes the message vx.admin.v1.CatalogModel.
+ * Use `create(CatalogModelSchema)` to create a new message.
+ */
+export declare const CatalogModelSchema: GenMessage<CatalogModel>;
+
+/**
+ * Where a model runs. Keys of upstreams are never shown.
+ *
+ * @generated from message vx.admin.v1.ModelUpstream
+ */
+export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
+  /**
+   * "sandbox", "openai" or "anthropic".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The address of the upstream; empty for the sandbox.
+   *
+   * @generated from field: string base_url = 2;
+   */
+  baseUrl: string;
+
+  /**
+   * What the upstream calls the model; empty for the sandbox.
+   *
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * How long it may take, in milliseconds; 0 for the sandbox.
+   *
+   * @generated from field: int32 timeout_ms = 4;
+   */
+  timeoutMs: number;
+};
+
+/**
+ * Describes the message vx.admin.v1.ModelUpstream.
+ * Use `create(ModelUpstreamSchema)` to create a new message.
+ */
+export declare const ModelUpstreamSchema: GenMessage<ModelUpstream>;
+
+/**
  * What operators do: accounts, money, plans and keys. Served on the operator listener only.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -981,6 +1145,16 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListPlansRequestSchema;
     output: typeof ListPlansResponseSchema;
+  },
+  /**
+   * All models with their prices and where they run.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListModels
+   */
+  listModels: {
+    methodKind: "unary";
+    input: typeof ListModelsRequestSchema;
+    output: typeof ListModelsResponseSchema;
   },
   /**
    * Creates a plan or changes it. New limits apply from the next call on.

@@ -1,0 +1,27 @@
+import type { Model } from "../domain/model.ts";
+
+const SANDBOX = {
+  ownedBy: "vx",
+  createdSeconds: 1_763_683_200,
+  upstreams: [{ kind: "sandbox", delayMs: 0 }],
+} as const;
+
+/** What is served where no models.yaml says otherwise: enough to integrate and to test. */
+export const BUILT_IN_MODELS: readonly Model[] = [
+  {
+    ...SANDBOX,
+    id: "vx-sandbox-small",
+    contextWindow: 8_192,
+    maxOutputTokens: 4_096,
+    inputMicrosPerMillionTokens: 250_000n,
+    outputMicrosPerMillionTokens: 1_250_000n,
+  },
+  {
+    ...SANDBOX,
+    id: "vx-sandbox-large",
+    contextWindow: 128_000,
+    maxOutputTokens: 32_000,
+    inputMicrosPerMillionTokens: 1_000_000n,
+    outputMicrosPerMillionTokens: 5_000_000n,
+  },
+];

@@ -1,0 +1,94 @@
+import { LineCounter, parseDocument } from "yaml";
+import type { z } from "zod";
+import type { Model } from "../domain/model.ts";
+import { ModelsError } from "./models-error.ts";
+import { fieldOf, lineOf, type Path, valueAt } from "./place.ts";
+import { modelsSchema } from "./schema.ts";
+
+const MAX_ALIASES = 1_000;
+const MAX_MISTAKES = 20;
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+type Mistake = { readonly path: Path; readonly message: string };
+
+/** All models of the text, or none. `file` is what mistakes are told with. Whether the keys of upstreams are set is looked at; they are not kept. */
+export function parseModels(text: string, file: string, env: Env): readonly Model[] {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
+  if (document.errors.length > 0) {
+    throw listed(
+      document.errors.map(({ pos, message }) => `${file}:${lines.linePos(pos[0]).line}: ${oneLine(message)}`),
+    );
+  }
+  let content: unknown;
+  try {
+    content = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
+  } catch (error) {
+    throw listed([`${file}: ${oneLine((error as Error).message)}`]);
+  }
+  const refuse = (mistakes: readonly Mistake[]) =>
+    listed(
+      mistakes.map(({ path, message }) => {
+        const field = path.length === 0 ? "" : `${fieldOf(path)}: `;
+        return `${file}:${lineOf(lines, document.contents, path)}: ${field}${message}`;
+      }),
+    );
+  const parsed = modelsSchema.safeParse(content);
+  if (!parsed.success) throw refuse(parsed.error.issues.flatMap((issue) => mistakesOf(issue, content)));
+  const { models } = parsed.data;
+  const mistakes = [...sameIds(models), ...missingKeys(models, content, env)];
+  if (mistakes.length > 0) throw refuse(mistakes);
+  return models;
+}
+
+/** Each unknown field is a mistake of its own, in its own line. */
+function mistakesOf(issue: z.core.$ZodIssue, content: unknown): Mistake[] {
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is no known field" }));
+  }
+  const isMissing = issue.code !== "custom" && valueAt(content, issue.path) === undefined;
+  return [{ path: issue.path, message: isMissing ? "is missing" : issue.message }];
+}
+
+function sameIds(models: readonly Model[]): Mistake[] {
+  const seen = new Set<string>();
+  return models.flatMap(({ id }, at) => {
+    const isNew = !seen.has(id);
+    seen.add(id);
+    return isNew ? [] : [{ path: ["models", at, "id"], message: `"${id}" is there twice` }];
+  });
+}
+
+function missingKeys(models: readonly Model[], content: unknown, env: Env): Mistake[] {
+  return models.flatMap(({ upstreams }, at) =>
+    upstreams.flatMap((upstream, index) => {
+      const message = "apiKeyEnv" in upstream ? keyProblem(upstream.apiKeyEnv, env) : undefined;
+      if (message === undefined) return [];
+      const single = ["models", at, "upstream"];
+      const place = valueAt(content, single) === undefined ? ["models", at, "upstreams", index] : single;
+      return [{ path: [...place, "api_key_env"], message }];
+    }),
+  );
+}
+
+/** Never says what the key is. */
+function keyProblem(name: string | undefined, env: Env): string | undefined {
+  if (name === undefined) return undefined;
+  const key = env[name]?.trim() ?? "";
+  if (key === "") return `the environment variable ${name} is not set`;
+  return /^[!-~]+$/.test(key)
+    ? undefined
+    : `the environment variable ${name} holds characters that no key has`;
+}
+
+function listed(lines: readonly string[]): ModelsError {
+  const more = lines.length - MAX_MISTAKES;
+  return new ModelsError(
+    [...lines.slice(0, MAX_MISTAKES), ...(more > 0 ? [`… and ${more} more`] : [])].join("\n"),
+  );
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

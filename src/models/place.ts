@@ -1,0 +1,37 @@
+import { isMap, isScalar, isSeq, type LineCounter, type ParsedNode } from "yaml";
+
+export type Path = readonly PropertyKey[];
+
+/** The line of a field, or of what it is missing from. */
+export function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path): number {
+  let node: unknown = root;
+  let offset = root?.range[0] ?? 0;
+  for (const key of path) {
+    if (isMap<ParsedNode, unknown>(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+      if (!pair) break;
+      // A field is where its name is; an item of a list, where it begins.
+      offset = pair.key.range[0];
+      node = pair.value;
+    } else if (isSeq<ParsedNode>(node) && typeof key === "number" && node.items[key]) {
+      offset = node.items[key].range[0];
+      node = node.items[key];
+    } else break;
+  }
+  return lines.linePos(offset).line;
+}
+
+/** As in "models[0].upstream.base_url". */
+export function fieldOf(path: Path): string {
+  return path
+    .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key)}`))
+    .join("");
+}
+
+/** What stands there; undefined if nothing does. */
+export function valueAt(content: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (value as Record<PropertyKey, unknown> | null | undefined)?.[key],
+    content,
+  );
+}

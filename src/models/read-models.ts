@@ -1,0 +1,19 @@
+import type { Model } from "../domain/model.ts";
+import { BUILT_IN_MODELS } from "./built-in.ts";
+import { readText } from "./read-text.ts";
+
+const MAX_FILE_BYTES = 131_072;
+
+/**
+ * The models of the file, all of them or none; the built-in ones where there is no file. What reads YAML is loaded
+ * only for a file: it takes 20 MiB.
+ */
+export async function readModels(
+  path: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<readonly Model[]> {
+  if (path === undefined) return BUILT_IN_MODELS;
+  const text = readText(path, MAX_FILE_BYTES);
+  const { parseModels } = await import("./models-file.ts");
+  return parseModels(text, path, env);
+}

@@ -1,0 +1,111 @@
+import { z } from "zod";
+
+/**
+ * With both at their most, the dearest call costs 10^14 micros: a whole number in every JSON reader, far within the
+ * bigint of the ledger.
+ */
+const MAX_CONTEXT_WINDOW = 100_000_000;
+const MAX_PRICE = 1_000_000_000_000;
+const MAX_TIMEOUT_MS = 600_000;
+const MAX_MODELS = 1_000;
+const MAX_UPSTREAMS = 8;
+
+/** One segment of a path once it is percent-encoded, safe in a header and in a terminal. */
+const id = z
+  .string()
+  .max(128)
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]*([:/][A-Za-z0-9][A-Za-z0-9._-]*)*$/,
+    'must be letters, digits, ".", "_" and "-", in parts that ":" or "/" joins',
+  );
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, "must not contain control characters");
+const tokens = z.int().min(1).max(MAX_CONTEXT_WINDOW);
+const price = z.int().min(0).max(MAX_PRICE).transform(BigInt);
+
+const baseUrl = z
+  .string()
+  .max(2_000)
+  .superRefine((text, context) => {
+    const problem = urlProblem(text);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  });
+
+const sandbox = z
+  .strictObject({ kind: z.literal("sandbox"), delay_ms: z.int().min(0).max(10_000).default(0) })
+  .transform(({ kind, delay_ms }) => ({ kind, delayMs: delay_ms }));
+
+const remote = {
+  base_url: baseUrl,
+  api_key_env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "must be the name of an environment variable")
+    .optional(),
+  model: name,
+  timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(60_000),
+};
+
+function server<Kind extends "openai" | "anthropic">(kind: Kind) {
+  return z.strictObject({ kind: z.literal(kind), ...remote }).transform((values) => ({
+    kind,
+    baseUrl: values.base_url,
+    apiKeyEnv: values.api_key_env,
+    model: values.model,
+    timeoutMs: values.timeout_ms,
+  }));
+}
+
+const upstream = z.discriminatedUnion("kind", [sandbox, server("openai"), server("anthropic")], {
+  error: (issue) =>
+    issue.code === "invalid_union" ? 'must be "sandbox", "openai" or "anthropic"' : undefined,
+});
+
+const model = z
+  .strictObject({
+    id,
+    owned_by: name.default("vx"),
+    created: z.int().min(0).max(253_402_300_799).default(0),
+    context_window: tokens,
+    max_output_tokens: tokens,
+    input_micros_per_million_tokens: price,
+    output_micros_per_million_tokens: price,
+    upstream: upstream.optional(),
+    upstreams: z.array(upstream).min(1).max(MAX_UPSTREAMS).optional(),
+  })
+  .superRefine((values, context) => {
+    const wrong = (field: string, message: string) =>
+      context.addIssue({ code: "custom", path: [field], message });
+    if (values.max_output_tokens > values.context_window) {
+      wrong("max_output_tokens", "must not be more than context_window");
+    }
+    if (values.upstream && values.upstreams)
+      wrong("upstreams", 'stands beside "upstream": one of them is enough');
+    if (!values.upstream && !values.upstreams) wrong("upstream", "is missing: where does the model run?");
+  })
+  .transform((values) => ({
+    id: values.id,
+    ownedBy: values.owned_by,
+    createdSeconds: values.created,
+    contextWindow: values.context_window,
+    maxOutputTokens: values.max_output_tokens,
+    inputMicrosPerMillionTokens: values.input_micros_per_million_tokens,
+    outputMicrosPerMillionTokens: values.output_micros_per_million_tokens,
+    upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
+  }));
+
+/** What stands in models.yaml, and the models it becomes. */
+export const modelsSchema = z.strictObject({ models: z.array(model).min(1).max(MAX_MODELS) });
+
+function urlProblem(text: string): string | undefined {
+  if (!URL.canParse(text)) return "is no valid URL";
+  const url = new URL(text);
+  if (url.protocol !== "http:" && url.protocol !== "https:") return "must begin with http:// or https://";
+  if (url.username !== "" || url.password !== "")
+    return "must not hold credentials; api_key_env names the key";
+  if (url.search !== "" || url.hash !== "") return "must end with its path";
+  return undefined;
+}

@@ -1,0 +1,25 @@
+import type { Log } from "./log.ts";
+import type { Catalog } from "./models/catalog.ts";
+import { ModelsError } from "./models/models-error.ts";
+import { readModels } from "./models/read-models.ts";
+import type { Runner } from "./upstreams/runner.ts";
+
+export type ReloadOptions = {
+  readonly path: string | undefined;
+  readonly catalog: Catalog;
+  readonly upstreams: Runner;
+  readonly log: Log;
+};
+
+/** Takes the models as the file has them now; a wrong file changes nothing. Calls that run keep their model. */
+export async function reloadModels({ path, catalog, upstreams, log }: ReloadOptions): Promise<void> {
+  try {
+    const models = await readModels(path, process.env);
+    await upstreams.use(models);
+    catalog.replace(models);
+    log.info({ models: models.length }, "models were read again");
+  } catch (error) {
+    if (!(error instanceof ModelsError)) throw error;
+    log.error({ mistakes: error.message }, "models could not be read again, the former ones stay");
+  }
+}

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ModelService } from "../../../gen/vx/v1/model_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const UNKNOWN = ["none", "VX-SANDBOX-SMALL", "vx-sandbox-small ", "constructor", "__proto__", "<b>🔑</b>"];
+
+describe.each(protocols)("$name", ({ open }) => {
+  test.each(UNKNOWN)("%s is no model", async (model) => {
+    const caller = open(app.url);
+    const outcome = await caller.call(ModelService.method.getModel, { model }, bearer(key.secret));
+    caller.close();
+    expect(outcome).toMatchObject({ code: "not_found", reason: "model_not_found", fields: ["model"] });
+  });
+});
+
+test("REST says 404, the reason, and the model that was asked for", async () => {
+  const answer = await fetch(`${app.url}/v1/models/none`, { headers: bearer(key.secret) });
+  expect(answer.status).toBe(404);
+  expect(await answer.json()).toMatchObject({
+    error: { code: "model_not_found", message: 'There is no model "none".', param: "model" },
+  });
+});

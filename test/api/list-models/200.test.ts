@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ModelService } from "../../../gen/vx/v1/model_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { createModelsFile, modelsYaml } from "../../support/models.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+const IDS = ["a", "b:free", "meta/llama-3", "B", "z.9"];
+/** As page tokens compare them. */
+const SORTED = ["B", "a", "b:free", "meta/llama-3", "z.9"];
+
+const file = createModelsFile(modelsYaml(IDS));
+let app: TestApp;
+let builtIn: TestApp;
+let key: TestKey;
+let builtInKey: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { VX_MODELS: file.path } });
+  builtIn = await startTestApp();
+  key = await createTestKey(operatorOf(app), { scopes: ["read"] });
+  builtInKey = await createTestKey(operatorOf(builtIn));
+});
+afterAll(async () => {
+  await Promise.all([app.stop(), builtIn.stop()]);
+  file.remove();
+});
+
+describe.each(protocols)("$name", ({ open }) => {
+  test("lists the built-in models with all that a caller has to know", async () => {
+    const caller = open(builtIn.url);
+    const outcome = await caller.call(ModelService.method.listModels, {}, bearer(builtInKey.secret));
+    caller.close();
+    if (!outcome.ok) throw new Error(outcome.text);
+    expect(outcome.message).toMatchObject({ object: "list", nextPageToken: "" });
+    expect(outcome.message.data).toMatchObject([
+      { id: "vx-sandbox-large", contextWindow: 128_000, maxOutputTokens: 32_000 },
+      {
+        id: "vx-sandbox-small",
+        object: "model",
+        created: 1_763_683_200n,
+        ownedBy: "vx",
+        contextWindow: 8_192,
+        maxOutputTokens: 4_096,
+        inputMicrosPerMillionTokens: 250_000n,
+        outputMicrosPerMillionTokens: 1_250_000n,
+      },
+    ]);
+  });
+
+  test("pages join up, and the last one has no token", async () => {
+    const caller = open(app.url);
+    const ids: string[][] = [];
+    let pageToken = "";
+    do {
+      const request = { pageSize: 2, pageToken };
+      const outcome = await caller.call(ModelService.method.listModels, request, bearer(key.secret));
+      if (!outcome.ok) throw new Error(outcome.text);
+      ids.push(outcome.message.data.map(({ id }) => id));
+      pageToken = outcome.message.nextPageToken;
+    } while (pageToken !== "");
+    caller.close();
+    expect(ids).toEqual([SORTED.slice(0, 2), SORTED.slice(2, 4), SORTED.slice(4)]);
+  });
+});
+
+test("REST answers what native and OpenAI clients read, and counts against the limit", async () => {
+  const answer = await fetch(`${app.url}/v1/models?page_size=1`, { headers: bearer(key.secret) });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("ratelimit")).not.toBeNull();
+  expect(await answer.json()).toEqual({
+    object: "list",
+    data: [
+      {
+        id: "B",
+        object: "model",
+        created: 0,
+        owned_by: "vx",
+        context_window: 100,
+        max_output_tokens: 50,
+        input_micros_per_million_tokens: 1,
+        output_micros_per_million_tokens: 2,
+      },
+    ],
+    next_page_token: Buffer.from("models:B").toString("base64url"),
+  });
+});

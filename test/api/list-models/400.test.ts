@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ModelService } from "../../../gen/vx/v1/model_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const token = (text: string) => Buffer.from(text).toString("base64url");
+
+describe.each(protocols)("$name", ({ open }) => {
+  test.each([
+    { what: "a negative size", request: { pageSize: -1 }, field: "page_size" },
+    { what: "a token nobody was given", request: { pageToken: "x" }, field: "page_token" },
+    { what: "a token of another list", request: { pageToken: token("keys:a") }, field: "page_token" },
+    { what: "a position that is no id", request: { pageToken: token("models:a b") }, field: "page_token" },
+  ])("$what is a 400 that names $field", async ({ request, field }) => {
+    const caller = open(app.url);
+    const outcome = await caller.call(ModelService.method.listModels, request, bearer(key.secret));
+    caller.close();
+    expect(outcome).toMatchObject({ reason: "invalid_argument", fields: [field] });
+  });
+});

@@ -1,0 +1,239 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
+import { ModelsError } from "../../src/models/models-error.ts";
+import { parseModels } from "../../src/models/models-file.ts";
+import { readModels } from "../../src/models/read-models.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const SECRET = "sk-canary-of-the-upstream";
+const env = { UPSTREAM_KEY: SECRET, BROKEN_KEY: `${SECRET}\n${SECRET}`, EMPTY_KEY: " " };
+
+/** One model; lines that are given replace those of the same field, and an empty one takes it away. */
+function yaml(changes: Record<string, string> = {}): string {
+  const fields: Record<string, string> = {
+    id: "acme-1",
+    context_window: "8192",
+    max_output_tokens: "4096",
+    input_micros_per_million_tokens: "250000",
+    output_micros_per_million_tokens: "1250000",
+    upstream: "{kind: sandbox}",
+    ...changes,
+  };
+  const lines = Object.entries(fields).filter(([, value]) => value !== "");
+  return `models:\n${lines.map(([name, value], at) => `  ${at === 0 ? "-" : " "} ${name}: ${value}`).join("\n")}\n`;
+}
+
+function mistakes(text: string): string[] {
+  try {
+    parseModels(text, "models.yaml", env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ModelsError);
+    return (error as Error).message.split("\n");
+  }
+  return [];
+}
+
+test("a file of every kind is read as it stands", () => {
+  const text = `
+models:
+  - id: acme-1
+    owned_by: acme
+    created: 1763683200
+    context_window: 8192
+    max_output_tokens: 8192
+    input_micros_per_million_tokens: 0
+    output_micros_per_million_tokens: 1000000000000
+    upstreams:
+      - {kind: openai, base_url: "https://api.example.com/v1", api_key_env: UPSTREAM_KEY, model: big, timeout_ms: 5000}
+      - {kind: anthropic, base_url: "http://127.0.0.1:9000", model: other}
+  - id: meta/llama-3:free
+    context_window: 1
+    max_output_tokens: 1
+    input_micros_per_million_tokens: 1
+    output_micros_per_million_tokens: 1
+    upstream: {kind: sandbox, delay_ms: 5}
+`;
+  expect(parseModels(text, "models.yaml", env)).toEqual([
+    {
+      id: "acme-1",
+      ownedBy: "acme",
+      createdSeconds: 1_763_683_200,
+      contextWindow: 8_192,
+      maxOutputTokens: 8_192,
+      inputMicrosPerMillionTokens: 0n,
+      outputMicrosPerMillionTokens: 1_000_000_000_000n,
+      upstreams: [
+        {
+          kind: "openai",
+          baseUrl: "https://api.example.com/v1",
+          apiKeyEnv: "UPSTREAM_KEY",
+          model: "big",
+          timeoutMs: 5_000,
+        },
+        {
+          kind: "anthropic",
+          baseUrl: "http://127.0.0.1:9000",
+          apiKeyEnv: undefined,
+          model: "other",
+          timeoutMs: 60_000,
+        },
+      ],
+    },
+    {
+      id: "meta/llama-3:free",
+      ownedBy: "vx",
+      createdSeconds: 0,
+      contextWindow: 1,
+      maxOutputTokens: 1,
+      inputMicrosPerMillionTokens: 1n,
+      outputMicrosPerMillionTokens: 1n,
+      upstreams: [{ kind: "sandbox", delayMs: 5 }],
+    },
+  ]);
+});
+
+const openai = (more: string) => `{kind: openai, base_url: "https://x.example", model: m${more}}`;
+
+describe("a mistake is told with its line and its field", () => {
+  test.each<[string, Record<string, string>, RegExp]>([
+    ["no id", { id: "" }, /^models.yaml:2: models\[0\]\.id: is missing$/],
+    ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must be letters/],
+    ["an id that climbs", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
+    ["an id of 129 characters", { id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: /],
+    ["no context window", { context_window: "" }, /^models.yaml:2: models\[0\]\.context_window: is missing$/],
+    [
+      "a context window without bound",
+      { context_window: "100000001" },
+      /^models.yaml:3: models\[0\]\.context_window: /,
+    ],
+    [
+      "a context window in words",
+      { context_window: "large" },
+      /^models.yaml:3: models\[0\]\.context_window: /,
+    ],
+    ["an output of 0", { max_output_tokens: "0" }, /^models.yaml:4: models\[0\]\.max_output_tokens: /],
+    [
+      "an output beyond the window",
+      { max_output_tokens: "8193" },
+      /^models.yaml:4: models\[0\]\.max_output_tokens: must not be more than context_window$/,
+    ],
+    ["a negative price", { input_micros_per_million_tokens: "-1" }, /^models.yaml:5: .*input_micros/],
+    ["half a micro", { output_micros_per_million_tokens: "0.5" }, /^models.yaml:6: .*output_micros/],
+    [
+      "a price without bound",
+      { output_micros_per_million_tokens: "1000000000001" },
+      /^models.yaml:6: .*output_micros/,
+    ],
+    ["a price in quotes", { input_micros_per_million_tokens: '"1"' }, /^models.yaml:5: .*input_micros/],
+    ["an unknown field", { colour: "red" }, /^models.yaml:8: models\[0\]\.colour: is no known field$/],
+    ["no upstream", { upstream: "" }, /^models.yaml:2: models\[0\]\.upstream: is missing/],
+    [
+      "both forms",
+      { upstreams: "[{kind: sandbox}]" },
+      /^models.yaml:8: models\[0\]\.upstreams: stands beside/,
+    ],
+    ["an empty list", { upstream: "", upstreams: "[]" }, /^models.yaml:7: models\[0\]\.upstreams: /],
+    [
+      "an unknown kind",
+      { upstream: "{kind: magic}" },
+      /^models.yaml:7: models\[0\]\.upstream\.kind: must be "sandbox"/,
+    ],
+    ["no kind", { upstream: "{}" }, /^models.yaml:7: models\[0\]\.upstream\.kind: is missing$/],
+    [
+      "a field of another kind",
+      { upstream: "{kind: sandbox, model: x}" },
+      /upstream\.model: is no known field$/,
+    ],
+    ["no base_url", { upstream: "{kind: openai, model: m}" }, /upstream\.base_url: is missing$/],
+    [
+      "a file as an upstream",
+      { upstream: '{kind: openai, base_url: "file:///etc", model: m}' },
+      /base_url: must begin/,
+    ],
+    [
+      "credentials in the address",
+      { upstream: `{kind: openai, base_url: "https://u:${SECRET}@x.example", model: m}` },
+      /base_url: must not hold credentials/,
+    ],
+    ["no address", { upstream: "{kind: openai, base_url: x, model: m}" }, /base_url: is no valid URL$/],
+    ["a timeout of 0", { upstream: openai(", timeout_ms: 0") }, /upstream\.timeout_ms: /],
+    ["a timeout without end", { upstream: openai(", timeout_ms: 600001") }, /upstream\.timeout_ms: /],
+    [
+      "a key that is not set",
+      { upstream: openai(", api_key_env: NO_SUCH_KEY") },
+      /^models.yaml:7: models\[0\]\.upstream\.api_key_env: the environment variable NO_SUCH_KEY is not set$/,
+    ],
+    ["a key that is empty", { upstream: openai(", api_key_env: EMPTY_KEY") }, /EMPTY_KEY is not set$/],
+    ["a key that is none", { upstream: openai(", api_key_env: BROKEN_KEY") }, /BROKEN_KEY holds characters/],
+    [
+      "a key that is not set, in a list",
+      { upstream: "", upstreams: `[{kind: sandbox}, ${openai(", api_key_env: NO_SUCH_KEY")}]` },
+      /^models.yaml:7: models\[0\]\.upstreams\[1\]\.api_key_env: /,
+    ],
+    [
+      "a key instead of its name",
+      { upstream: openai(`, api_key_env: ${SECRET}`) },
+      /api_key_env: must be the name/,
+    ],
+  ])("%s", (_, changes, expected) => {
+    const lines = mistakes(yaml(changes));
+    expect(lines).toEqual([expect.stringMatching(expected)]);
+    expect(lines.join()).not.toContain(SECRET);
+  });
+
+  test("the same id twice", () => {
+    const twice = yaml() + yaml().replace("models:\n", "");
+    expect(mistakes(twice)).toEqual(['models.yaml:8: models[1].id: "acme-1" is there twice']);
+  });
+
+  test("several at once, each in a line", () => {
+    expect(mistakes(yaml({ id: "", max_output_tokens: "0", colour: "red" }))).toHaveLength(3);
+    const many = mistakes(yaml(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`x${i}`, "1"]))));
+    expect(many).toHaveLength(21);
+    expect(many.at(-1)).toBe("… and 30 more");
+  });
+
+  test.each([
+    ["", /^models.yaml:1: models: is missing$/],
+    ["models: []", /^models.yaml:1: models: /],
+    ["models: 7", /^models.yaml:1: models: /],
+    ["- 1", /^models.yaml:1: /],
+    ["models:\n  - {id: a\n", /^models.yaml:\d: /],
+    ["models: []\nmodels: []", /^models.yaml:2: .*unique/],
+    ["models: []\n---\nmodels: []", /^models.yaml:\d: .*multiple documents/],
+    [yaml({ colour: "red" }).replaceAll("\n", "\r\n"), /^models.yaml:8: /],
+    [`a: &a [x]\nb: &b [${"*a,".repeat(600)}]\nc: [${"*b,".repeat(600)}]`, /^models.yaml: .*alias/],
+  ])("%.30j", (text, expected) => {
+    expect(mistakes(text)[0]).toMatch(expected);
+  });
+});
+
+describe("the file", () => {
+  const folder = createTemporaryFolder("models");
+  const file = (content: string | Buffer) => {
+    const path = join(folder.path, "models.yaml");
+    writeFileSync(path, content);
+    return path;
+  };
+
+  test("none: the built-in models", async () => {
+    expect(await readModels(undefined, env)).toBe(BUILT_IN_MODELS);
+    expect(BUILT_IN_MODELS.map(({ id, contextWindow }) => [id, contextWindow])).toEqual([
+      ["vx-sandbox-small", 8_192],
+      ["vx-sandbox-large", 128_000],
+    ]);
+    expect(await readModels(file(yaml()), env)).toHaveLength(1);
+  });
+
+  test.each([
+    ["that is not there", () => join(folder.path, "none.yaml"), /none\.yaml: ENOENT/],
+    ["that is a folder", () => folder.path, /: EISDIR/],
+    ["that is too large", () => file("#".repeat(131_073)), /is larger than 131072 bytes$/],
+    ["without end", () => "/dev/zero", /is larger than 131072 bytes$/],
+    ["that is not UTF-8", () => file(Buffer.from([0x23, 0xff])), /is not UTF-8$/],
+  ])("%s is one clear line", async (_, path, expected) => {
+    await expect(readModels(path(), env)).rejects.toThrow(expected);
+  });
+});
