@@ -209,8 +209,11 @@ function createParts(
       monitor.announce();
       drainStarted.abort(shutdownReason());
       const cutCalls = () => shutdown.abort(shutdownReason());
+      // Those that go on without their caller are no running calls of a listener.
+      const timer = setTimeout(() => metering.cut(), DRAIN_MS);
       await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cutCalls)));
       await metering.settle();
+      clearTimeout(timer);
     },
     close: async () => {
       monitor.stop();

@@ -32,6 +32,8 @@ export type Metering = {
   readonly meter: Meter;
   /** Before the first call. */
   start(): Promise<void>;
+  /** Stops what still runs, and takes nothing new. */
+  cut(): void;
   /** Resolves when everything that ran is settled. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -63,6 +65,7 @@ export function createMetering(options: MeteringOptions): Metering {
     onFailure: (error) => log.error({ err: error }, "the database does not hear of this server"),
   });
   const watch = new RevocationWatch(database, {
+    now: () => performance.now(),
     isNeeded: () => running.count > 0,
     onRevoked: (keyId) => running.cutStreams(keyId),
   });
@@ -84,6 +87,7 @@ export function createMetering(options: MeteringOptions): Metering {
       await presence.start();
       watch.start();
     },
+    cut: () => running.close(),
     settle: () => running.idle(),
     stop: async () => {
       watch.stop();

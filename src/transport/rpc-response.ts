@@ -42,7 +42,10 @@ export async function writeUniversalResponse(
       piece = await pieces?.next();
     }
     if (answer.trailer && call && call.failure === undefined) call.failure = explainTrailer(answer.trailer);
-    if (answer.trailer) response.addTrailers(toNodeHeaders(answer.trailer));
+    if (answer.trailer) {
+      encodeMessage(answer.trailer);
+      response.addTrailers(toNodeHeaders(answer.trailer));
+    }
     response.end();
     return codeOf(answer);
   } catch (error) {
@@ -51,6 +54,14 @@ export async function writeUniversalResponse(
     await pieces?.return?.();
     throw error;
   }
+}
+
+/** Connect encodes more than gRPC says, and Google's client for Node decodes no more than it must. */
+function encodeMessage(trailer: Headers): void {
+  const message = trailer.get("grpc-message");
+  if (message === null) return;
+  const text = decodeURIComponent(message);
+  trailer.set("grpc-message", text.replace(/[^\x20-\x7e]|%/gu, encodeURIComponent));
 }
 
 /** Waits until there is room again, or nobody left to write to. */
