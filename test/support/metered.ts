@@ -1,6 +1,6 @@
 import { expect, vi } from "vitest";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "./app.ts";
-import { type FakeCall, FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
+import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
 import type { GenerateAsk } from "./generators.ts";
 import { createModelsFile } from "./models.ts";
@@ -9,6 +9,9 @@ import { bearer } from "./protocols.ts";
 
 /** One micro for each token that is read, two for each that is written. */
 export const MODEL = "fake";
+
+/** A third of a micro for each token. */
+export const CHEAP_MODEL = "cheap";
 
 /** 22 bytes: the bound of its tokens is 26, so what is held is 26 + 2 × max_tokens. */
 export const ASK: GenerateAsk = {
@@ -60,16 +63,19 @@ export type Metered = {
   readonly app: TestApp;
   readonly upstream: FakeUpstream;
   readonly operator: Operator;
+  readonly modelsFile: string;
   /** A key whose account has so much; without limits to speak of. */
   payer(balanceMicros: bigint): Promise<TestKey>;
   account(key: TestKey): Promise<{ balance: number; held: number }>;
   /** The ledger rows of generations, oldest first. */
   rows(key: TestKey): Promise<LedgerRow[]>;
-  /** A figure of the first server, as its operator sees it. */
+  /** A figure of all servers together, as their operator sees it. */
   metric(name: string): Promise<number>;
-  /** Until the first server has noticed that all its callers have gone. */
+  /** Until the servers have noticed that all callers have gone. */
   gone(): Promise<void>;
-  /** Until nothing runs or settles on the first server. */
+  /** As if half a minute had passed in which all servers were seen but the one that holds money of the account. */
+  missServerOf(key: TestKey): Promise<void>;
+  /** Until nothing runs or settles. */
   settled(): Promise<void>;
   /** Checks that the books are in order and nothing is held, and ends everything. */
   stop(): Promise<void>;
@@ -87,8 +93,12 @@ export async function startMetered(options: { servers?: number; env?: Record<str
   await operator.putPlan({ name: "tests", rpm: 1_000_000, maxActiveKeys: 100 });
   const { owner } = database;
   const metric = async (name: string) => {
-    const answer = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
-    return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(await answer.text())?.[1]);
+    let sum = 0;
+    for (const { adminUrl } of apps) {
+      const answer = await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
+      sum += Number(new RegExp(`^${name} (\\d+)$`, "m").exec(await answer.text())?.[1]);
+    }
+    return sum;
   };
   const becomesZero = (name: string) =>
     vi.waitFor(async () => expect(await metric(name)).toBe(0), { interval: 10, timeout: 10_000 });
@@ -97,6 +107,7 @@ export async function startMetered(options: { servers?: number; env?: Record<str
     app,
     upstream,
     operator,
+    modelsFile: models.path,
     payer: async (balanceMicros) => {
       const accountId = await createTestAccount(operator, "tests");
       const idempotencyKey = accountId;
@@ -117,6 +128,13 @@ export async function startMetered(options: { servers?: number; env?: Record<str
         FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation' ORDER BY seq`,
     metric,
     gone: () => becomesZero("vx_running_calls"),
+    missServerOf: async ({ accountId }) => {
+      await owner`
+        UPDATE vx.servers s SET present_since = present_since - interval '30 seconds',
+          seen_at = seen_at - CASE WHEN EXISTS (
+            SELECT FROM vx.holds h WHERE h.account_id = ${accountId} AND h.server_id = s.id
+          ) THEN interval '30 seconds' ELSE '0' END`;
+    },
     settled: () => becomesZero("vx_running_generations"),
     stop: async () => {
       expect(await moneyProblems(database)).toEqual([]);
@@ -129,22 +147,16 @@ export async function startMetered(options: { servers?: number; env?: Record<str
   return metered;
 }
 
-/** The one call that the upstream saw with this text. */
-export function callOf({ upstream }: Metered, text: string): FakeCall | undefined {
-  return upstream.calls.find(({ body }) => JSON.stringify(body).includes(text));
-}
-
-export function modelsJson(...baseUrls: string[]): string {
+export function modelsJson(baseUrl: string): string {
+  const model = (id: string, inputPrice: number, outputPrice: number) => ({
+    id,
+    context_window: 1_000,
+    max_output_tokens: 500,
+    input_micros_per_million_tokens: inputPrice,
+    output_micros_per_million_tokens: outputPrice,
+    upstream: { kind: "openai", base_url: baseUrl, model: "fake-model" },
+  });
   return JSON.stringify({
-    models: [
-      {
-        id: MODEL,
-        context_window: 1_000,
-        max_output_tokens: 500,
-        input_micros_per_million_tokens: 1_000_000,
-        output_micros_per_million_tokens: 2_000_000,
-        upstreams: baseUrls.map((base_url) => ({ kind: "openai", base_url, model: "fake-model" })),
-      },
-    ],
+    models: [model(MODEL, 1_000_000, 2_000_000), model(CHEAP_MODEL, 333_333, 333_333)],
   });
 }
