@@ -30,6 +30,8 @@ export type Metering = {
   readonly meter: Meter;
   /** Before the first call. */
   start(): Promise<void>;
+  /** Stops what still runs, and takes nothing new. */
+  cut(): void;
   /** Resolves when everything that ran is settled. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -61,6 +63,7 @@ export function createMetering(options: MeteringOptions): Metering {
     onFailure: (error) => log.error({ err: error }, "the database does not hear of this server"),
   });
   const watch = new RevocationWatch(databases.single, {
+    now: () => performance.now(),
     isNeeded: () => running.count > 0,
     onRevoked: (keyId) => running.cutStreams(keyId),
   });
@@ -82,6 +85,7 @@ export function createMetering(options: MeteringOptions): Metering {
       await presence.start();
       watch.start();
     },
+    cut: () => running.close(),
     settle: () => running.idle(),
     stop: async () => {
       watch.stop();

@@ -33,15 +33,19 @@ export class Drain {
     return this.#over.signal;
   }
 
-  async run(listeners: readonly Listener[]): Promise<void> {
+  async run(listeners: readonly Listener[], settle: () => Promise<void>): Promise<void> {
     this.#started.abort(shutdownReason());
     this.#monitor.announce();
-    const cutCalls = () => this.#over.abort(shutdownReason());
-    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cutCalls)));
+    const cut = () => this.#over.abort(shutdownReason());
+    // What goes on without its caller is no running call of a listener.
+    const timer = setTimeout(cut, DRAIN_MS);
+    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cut)));
+    await settle();
+    clearTimeout(timer);
   }
 }
 
 /** What callers are told whose calls outlast the drain. */
-function shutdownReason(): DomainError {
+export function shutdownReason(): DomainError {
   return new DomainError("unavailable", { message: "The server is shutting down. Try again at once." });
 }

@@ -66,6 +66,7 @@ export function createParts({ config, log, catalog, login, keeper }: PartsOption
     log,
     metrics,
   });
+  drain.endSignal.addEventListener("abort", () => metering.cut(), { once: true });
   const deps: Deps = { database, catalog, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
 
   return {
@@ -83,10 +84,7 @@ export function createParts({ config, log, catalog, login, keeper }: PartsOption
     },
     reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
     /** No new calls, and everything that ran is settled. */
-    drain: async (listeners: readonly Listener[]) => {
-      await drain.run(listeners);
-      await metering.settle();
-    },
+    drain: (listeners: readonly Listener[]) => drain.run(listeners, () => metering.settle()),
     close: async () => {
       monitor.stop();
       await metering.stop();

@@ -9,7 +9,6 @@ import { LedgerService } from "../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../gen/vx/v1/me_pb.js";
 import { ModelService } from "../gen/vx/v1/model_pb.js";
 import type { Config } from "./config.ts";
-import { DomainError } from "./domain/errors.ts";
 import { FailedAuthentications } from "./gate/failed-authentications.ts";
 import { developerGate } from "./gate/gate.ts";
 import { interceptors } from "./interceptors/order.ts";
