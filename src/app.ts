@@ -53,13 +53,11 @@ export type Running = {
 export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  const prepared = await prepareDatabase(config, say);
+  const prepared = await prepareDatabase(config, log, say);
   const closers: (() => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
-  const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  };
+  const stop = () => closeAll(closers.splice(0).reverse());
   try {
     const parts = createParts(config, log, catalog, prepared.address, prepared.role, prepared);
     closers.push(() => parts.close());
@@ -91,7 +89,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     };
     return { url, adminUrl: urlOf("http", adminAddress), reloadModels: reload, stop };
   } catch (error) {
-    await stop();
+    await stop().catch((failure: unknown) => log.error({ err: failure }, "not everything was stopped"));
     throw error;
   }
 }
@@ -107,11 +105,15 @@ export async function startWorker(
   const listeners: Listener[] = [];
   await parts.start();
   const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
-  const stop = async () => {
-    await parts.drain(listeners);
-    await parts.close();
-  };
+  const stop = () => closeAll([() => parts.drain(listeners), () => parts.close()]);
   return { address, registry: parts.metrics.registry, reloadModels: parts.reloadModels, stop };
+}
+
+/** One after the other; one that fails keeps none of the others from being closed. */
+export async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers) await close().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
 }
 
 /** What both listeners are made of. */
@@ -150,13 +152,18 @@ function createParts(
   );
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
 
-  const monitor = new DatabaseMonitor(database, (reachable, error) => {
-    if (reachable) log.info("the database is back");
-    else log.error({ err: error }, "the database cannot be reached");
+  // So has the monitor: that many calls wait does not make the database unreachable.
+  const looks = new Database(address, { ...common, connections: 1, name: "vx monitor" });
+  const monitor = new DatabaseMonitor(looks, {
+    onChange: (reachable, error) => {
+      if (reachable) log.info("the database is back");
+      else log.error({ err: error }, "the database cannot be reached");
+    },
+    revive: async () => await prepared?.revive(),
+    tend: async () => await prepared?.tend(),
+    onFailure: (error) => log.error({ err: error }, "the database could not be looked after"),
   });
-  monitor.start(async () => {
-    await prepared?.revive();
-  });
+  monitor.start();
   const drainStarted = new AbortController();
   const shutdown = new AbortController();
   let draining = false;
@@ -209,7 +216,7 @@ function createParts(
       monitor.stop();
       await metering.stop();
       await Promise.all(
-        [database, admission, billingDatabase, tokens, upstreams].map((part) => part.close()),
+        [database, admission, billingDatabase, looks, tokens, upstreams].map((part) => part.close()),
       );
     },
   };

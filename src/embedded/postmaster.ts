@@ -20,6 +20,7 @@ const againMs = 50;
 export async function bringUp(
   place: Placement,
   binaries: Binaries,
+  maxConnections: number,
   say: (line: string) => void,
 ): Promise<{ adopted: boolean }> {
   const wait = patience(
@@ -30,7 +31,8 @@ export async function bringUp(
   for (;;) {
     const running = await findPostmaster(place);
     if (running === undefined) {
-      if ((await launchPostmaster(place, binaries, wait)) === "ready") return { adopted: false };
+      if ((await launchPostmaster(place, binaries, maxConnections, wait)) === "ready")
+        return { adopted: false };
       await wait.pause(againMs);
     } else if (running.status === "ready") {
       const answer = running.socketDir === place.socketDir ? await askSocket(place.socketDir) : "refuses";
@@ -51,12 +53,14 @@ function tookTooLong({ clusterDir, logDir }: Placement): string {
 async function launchPostmaster(
   place: Placement,
   binaries: Binaries,
+  maxConnections: number,
   wait: Patience,
 ): Promise<"ready" | "again"> {
   await makeServerFolder(place.logDir, place.user);
   await makeServerFolder(place.socketDir, place.user, place.hasTemporarySocketDir);
   await pruneLogs(place.logDir);
-  await replaceServerFile(join(place.clusterDir, "vx.conf"), settingsText(place), place.user);
+  const settings = settingsText({ ...place, maxConnections });
+  await replaceServerFile(join(place.clusterDir, "vx.conf"), settings, place.user);
   await removeForeignLocks(place);
   await endOrphans(place);
   const log = await openStartLog(place.logDir, place.user);
