@@ -100,9 +100,12 @@ class MessageCheck {
   }
 
   #refusal(plan: FieldPlan, item: number, text: string): DomainError {
-    const path = [...this.#path, { plan, item }].map((step) =>
-      step.item < 0 ? step.plan.name : `${step.plan.name}[${step.item}]`,
-    );
+    const steps = [...this.#path, { plan, item }];
+    // What stands in a value of any form has names that its caller never wrote.
+    const untyped = steps.findIndex((step) => step.plan.inner?.().isUntyped);
+    const path = steps
+      .slice(0, untyped < 0 ? steps.length : untyped + 1)
+      .map((step) => (step.item < 0 ? step.plan.name : `${step.plan.name}[${step.item}]`));
     return DomainError.ofField(path.join("."), text);
   }
 }

@@ -39,6 +39,11 @@ function rests(steps: Steps<Message>): { count: number; tools: JsonValue } {
   }
 }
 
+/** The field of the request, not what the caller never wrote, such as "tools.list_value.values[3]". */
+function namesTools(error: { field?: string; fields?: { field: string }[] }): boolean {
+  return (error.field ?? error.fields?.[0]?.field) === "tools";
+}
+
 describe.each(forms)("a value of any form, from $name,", ({ read }) => {
   test("is what was sent", () => {
     fc.assert(
@@ -57,12 +62,14 @@ describe.each(forms)("a value of any form, from $name,", ({ read }) => {
     expect(rests(read(value)).tools).toEqual(value);
     const more = Array.isArray(value) ? [...value, true] : { ...value, more: 1 };
     expect(() => finish(read(more))).toThrow(/at most 5000 values/);
+    expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesTools));
   });
 
   test("may have texts of 400,000 characters; one far beyond is refused", () => {
     const text = "\u{1f600}".repeat(400_000);
     expect(rests(read(text)).tools).toBe(text);
     expect(() => finish(read(`${text}x`))).toThrow(/at most 400000 characters/);
+    expect(() => finish(read([`${text}x`]))).toThrow(expect.toSatisfy(namesTools));
   });
 
   test("is read in parts when it is large", () => {
