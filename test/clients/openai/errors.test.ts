@@ -138,6 +138,14 @@ describe("what is not supported is a BadRequestError that names it:", () => {
   });
 });
 
+test("a key in a text part is refused by the name of the content", async () => {
+  const content = [{ type: "text" as const, text: `My key is ${key.secret}.` }];
+  const { completions } = openAi(app, key).chat;
+  const error = await failureOf(completions.create({ ...hello, messages: [{ role: "user", content }] }));
+  expect(error).toMatchObject({ status: 400, param: "messages[0].content" });
+  expect(error.message).not.toContain(key.secret);
+});
+
 describe("the edges of a message:", () => {
   const part = (text: string) => ({ type: "text" as const, text });
   // An unknown model is looked for only after all fields were found to be well.
