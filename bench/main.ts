@@ -1,6 +1,7 @@
 // Prints the figures of the README: npm run bench [-- part …]. Exits with 1 when one misses its floor or ceiling.
 import { admission } from "./admission.ts";
 import { billing } from "./billing.ts";
+import { generate } from "./generate.ts";
 import { grpcMe } from "./grpc-me.ts";
 import { admissionMemory, idleMemory } from "./memory.ts";
 import { restMe } from "./rest-me.ts";
@@ -10,6 +11,7 @@ import { upstreams } from "./upstreams.ts";
 const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   admission,
   billing,
+  generate,
   "grpc-me": grpcMe,
   "rest-me": restMe,
   upstreams,
