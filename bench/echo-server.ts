@@ -10,7 +10,10 @@ const server = createServer((request, response) => {
   request.on("end", () => {
     const { model } = JSON.parse(Buffer.concat(chunks).toString()) as { model: string };
     const body = JSON.stringify({ ...sample, model });
-    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+    response.writeHead(200, {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+    });
     response.end(body);
   });
 });

@@ -61,8 +61,8 @@ export function connectGetMeRequest(secret: string): string {
   return `POST /vx.v1.MeService/GetMe HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 }
 
-export function postRequest(path: string, body: string, secret: string): string {
-  return `POST ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+export function postRequest(path: string, body: string, secret: string, headers = ""): string {
+  return `POST ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`;
 }
 
 /** A small prompt for the sandbox, which answers it without delay. */

@@ -1,10 +1,14 @@
 // Prints the figures of the README: npm run bench [-- part …]. Exits with 1 when one misses its floor or ceiling.
 import { admission } from "./admission.ts";
+import { alone } from "./alone.ts";
+import { bigBody } from "./big-body.ts";
 import { billing } from "./billing.ts";
+import { gateway } from "./gateway.ts";
 import { generate } from "./generate.ts";
 import { grpcMe } from "./grpc-me.ts";
 import { admissionMemory, idleMemory } from "./memory.ts";
 import { restMe } from "./rest-me.ts";
+import { streams } from "./streams.ts";
 import { type BenchDatabase, type Figure, startDatabase } from "./support.ts";
 import { upstreams } from "./upstreams.ts";
 
@@ -12,6 +16,10 @@ const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   admission,
   billing,
   generate,
+  alone,
+  gateway,
+  streams,
+  "big-body": bigBody,
   "grpc-me": grpcMe,
   "rest-me": restMe,
   upstreams,

@@ -1,10 +1,14 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 import { type BenchDatabase, type Program, startProgram } from "./support.ts";
 
 export type Server = {
   readonly url: string;
   readonly pid: number;
-  /** The value of a metric without labels. */
+  /** The next line of its output that matches. */
+  next(pattern: RegExp): Promise<string>;
+  /** The value of a metric. */
   metric(name: string): Promise<number>;
   stop(): Promise<void>;
 };
@@ -32,11 +36,14 @@ export async function startServer(
   return {
     url,
     pid: server.pid,
+    next: server.next,
     metric: async (name) => {
       const response = await fetch(`http://127.0.0.1:${adminPort}/metrics`, {
         headers: { authorization: `Bearer ${TOKEN}` },
       });
-      const value = new RegExp(`^${name} (\\S+)$`, "m").exec(await response.text())?.[1];
+      const value = new RegExp(`^${name.replace(/[{}]/g, "\\$&")} (\\S+)$`, "m").exec(
+        await response.text(),
+      )?.[1];
       if (value === undefined) throw new Error(`there is no metric ${name}`);
       return Number(value);
     },
@@ -47,11 +54,10 @@ export async function startServer(
   };
 }
 
-async function freePort(): Promise<number> {
-  const { createServer } = await import("node:net");
+export async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), "close");
   return port;
 }
