@@ -48,13 +48,18 @@ function createCaller(socket: Socket, next: () => Buffer) {
   const call = () =>
     new Promise<void>((resolve, reject) => {
       settle = { resolve, reject };
+      if (socket.destroyed) reject(new Error("the server closed the connection"));
       socket.write(next());
     });
   return Object.assign(call, { socket });
 }
 
 export function getMeRequest(secret: string): string {
-  return `GET /v1/me HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\n\r\n`;
+  return getRequest("/v1/me", secret);
+}
+
+export function getRequest(path: string, secret: string): string {
+  return `GET ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\n\r\n`;
 }
 
 export function connectGetMeRequest(secret: string): string {
