@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { z } from "zod";
+import { embeddedConnections, MOST_EMBEDDED_CONNECTIONS } from "./connections.ts";
 import { withHost } from "./store/connect.ts";
 
 /** All settings, read once at start. */
@@ -41,6 +43,10 @@ const schema = z.object({
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
     .refine((url) => URL.canParse(withHost(url)), "is no valid URL")
+    .refine(
+      isDecodable,
+      "has a % that is not followed by two hexadecimal digits of UTF-8; a % itself is written %25",
+    )
     .optional(),
   VX_HOST: text.default("127.0.0.1"),
   PORT: port.default(8080),
@@ -74,6 +80,16 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     );
   }
   const values = parsed.data;
+  const connections = embeddedConnections({
+    workers: values.VX_WORKERS,
+    databaseConnections: values.VX_DATABASE_CONNECTIONS,
+    admissionPipelines: values.VX_ADMISSION_PIPELINES,
+  });
+  if (values.DATABASE_URL === undefined && connections > MOST_EMBEDDED_CONNECTIONS) {
+    throw new ConfigError(
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES: together they need ${connections} connections, the embedded database takes ${MOST_EMBEDDED_CONNECTIONS}`,
+    );
+  }
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
     host: values.VX_HOST,
@@ -95,11 +111,36 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   });
 }
 
-function readTls(cert: string | undefined, key: string | undefined): Config["tls"] {
-  if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined)
+/** A wrong escape would be found out by the driver, in the middle of a connection. */
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readTls(certPath: string | undefined, keyPath: string | undefined): Config["tls"] {
+  if (certPath === undefined && keyPath === undefined) return undefined;
+  if (certPath === undefined || keyPath === undefined)
     throw new ConfigError("VX_TLS_CERT and VX_TLS_KEY belong together");
-  return { cert: readFile("VX_TLS_CERT", cert), key: readFile("VX_TLS_KEY", key) };
+  const cert = readFile("VX_TLS_CERT", certPath);
+  const key = readFile("VX_TLS_KEY", keyPath);
+  checkTls("VX_TLS_CERT", "holds no certificate in PEM", { cert });
+  checkTls("VX_TLS_KEY", "holds no private key in PEM that is open and belongs to VX_TLS_CERT", {
+    cert,
+    key,
+  });
+  return { cert, key };
+}
+
+function checkTls(name: string, problem: string, options: SecureContextOptions): void {
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    throw new ConfigError(`${name}: ${problem} (${(error as Error).message})`);
+  }
 }
 
 function readFile(name: string, path: string): Buffer {

@@ -1,17 +1,18 @@
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { LogLevel } from "./config.ts";
+import { redactKeys } from "./domain/api-key.ts";
 
 export type Log = Logger;
 
-/** A key in full has 38 characters after its prefix, a masked one four and an ellipsis. */
-const KEY = /vx_live_[0-9A-Za-z]{5,}/g;
+/** What waits for a stderr that nobody reads; lines beyond it are lost, calls go on. */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /** JSON lines on stderr. Whatever looks like a key is cut out of the finished line, wherever it came from. */
 export function createLog(
   level: LogLevel,
-  stream: DestinationStream = pino.destination({ dest: 2, sync: false }),
+  stream: DestinationStream = pino.destination({ dest: 2, sync: false, maxLength: MAX_WAITING_BYTES }),
 ): Log {
-  const redacting: DestinationStream = { write: (line) => stream.write(redact(line)) };
+  const redacting: DestinationStream = { write: (line) => stream.write(redactKeys(line)) };
   return pino(
     {
       level,
@@ -21,8 +22,4 @@ export function createLog(
     },
     redacting,
   );
-}
-
-export function redact(line: string): string {
-  return line.includes("vx_live_") ? line.replace(KEY, "vx_live_[redacted]") : line;
 }

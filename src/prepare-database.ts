@@ -1,5 +1,7 @@
 import type { Config } from "./config.ts";
+import { embeddedConnections } from "./connections.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./embedded/embedded-postgres.ts";
+import type { Log } from "./log.ts";
 import { StartError } from "./start-error.ts";
 import type { DatabaseAddress } from "./store/connect.ts";
 import { DatabaseGuard } from "./store/guard.ts";
@@ -14,6 +16,8 @@ export type PreparedDatabase = {
   readonly exclusive: boolean;
   /** Called when the database cannot be reached. */
   revive(): Promise<void>;
+  /** Called again and again while it can. */
+  tend(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -21,41 +25,64 @@ const APP_ROLE = "vx_app";
 
 export async function prepareDatabase(
   config: Config,
+  log: Log,
   say: (line: string) => void,
 ): Promise<PreparedDatabase> {
   if (config.databaseUrl !== undefined) {
     const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
     await migrate(address);
-    return {
-      address,
-      role: APP_ROLE,
-      exclusive: false,
-      revive: async () => undefined,
-      stop: async () => undefined,
-    };
+    const nothing = async () => undefined;
+    return { address, role: APP_ROLE, exclusive: false, revive: nothing, tend: nothing, stop: nothing };
   }
-  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, say });
+  const maxConnections = embeddedConnections(config);
+  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say });
   const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
   try {
     await takeGuard(guard, config.dataDir);
+    if (embedded.adopted && (await guard.maxConnections()) < maxConnections) {
+      await embedded.restart();
+      await takeGuard(guard, config.dataDir);
+    }
     await migrate(socketOf(embedded, "postgres"));
+    await guard.logTersely(APP_ROLE);
   } catch (error) {
     await guard.close();
     // Another server's database is left alone.
     if (!(error instanceof DataDirInUse)) await embedded.stop();
     throw error;
   }
+  return supervise(embedded, guard, log);
+}
+
+/** Keeps the guard of the data folder, and stops the database only while it is ours. */
+function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): PreparedDatabase {
+  let isOurs = true;
+  const hold = async () => {
+    const wasOurs = isOurs;
+    isOurs = await guard.hold();
+    if (wasOurs && !isOurs) {
+      log.error(
+        "another server has taken over the data folder: both serve the same data, and this one leaves the database running when it stops",
+      );
+    }
+    if (!wasOurs && isOurs) log.info("the data folder is this server's again");
+  };
   return {
     address: socketOf(embedded, APP_ROLE),
     role: APP_ROLE,
     exclusive: true,
     revive: async () => {
       await embedded.ensureRunning();
-      await takeGuard(guard, config.dataDir);
+      await hold();
+    },
+    tend: async () => {
+      await hold();
+      await embedded.trimLogs();
     },
     stop: async () => {
+      await hold().catch((error: unknown) => log.warn({ err: error }, "the guard cannot be asked for"));
       await guard.close();
-      await embedded.stop();
+      if (isOurs) await embedded.stop();
     },
   };
 }

@@ -1,9 +1,10 @@
 import cluster, { type Worker } from "node:cluster";
 import type { AddressInfo } from "node:net";
-import { AggregatorRegistry, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { Log } from "./log.ts";
 import { StartError } from "./start-error.ts";
 import type { DatabaseAddress } from "./store/connect.ts";
+import { type Snapshot, WorkerMetrics } from "./worker-metrics.ts";
 
 /** Server processes that share the public port. */
 export type Workers = {
@@ -24,25 +25,29 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "ready"; readonly address: AddressInfo }
   | { readonly kind: "failed"; readonly message: string }
-  | { readonly kind: "metrics"; readonly id: number; readonly metrics: object[] };
+  | { readonly kind: "metrics"; readonly id: number; readonly metrics: Snapshot };
 
 /** A worker that dies again at once is not started in a tight circle. */
 const RESTART_MS = 1_000;
-/** Longer than a drain takes. */
-const STOP_MS = 35_000;
+/** Longer than a drain takes, and after it a settlement that waits for the database. */
+const STOP_MS = 100_000;
 const METRICS_WAIT_MS = 2_000;
 
 export async function startWorkers(count: number, database: WorkerDatabase, log: Log): Promise<Workers> {
   let stopping = false;
+  const metrics = new WorkerMetrics();
   const fork = (): Promise<AddressInfo> => {
     const worker = cluster.fork();
+    metrics.started(worker.id);
     send(worker, { kind: "start", database });
     return new Promise((resolve, reject) => {
       worker.on("message", (message: FromWorker) => {
         if (message.kind === "ready") resolve(message.address);
         if (message.kind === "failed") reject(new StartError(message.message));
+        if (message.kind === "metrics") metrics.told(worker.id, message.metrics);
       });
       worker.once("exit", (code, signal) => {
+        metrics.ended(worker.id);
         reject(new StartError(`a worker ended while it started (${signal ?? code})`));
         if (stopping) return;
         log.error({ code, signal, pid: worker.process.pid }, "a worker ended, another one is started");
@@ -59,6 +64,10 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
   };
   try {
     const [address] = await Promise.all(Array.from({ length: count }, fork));
+    const readMetrics = async (own: Registry) => {
+      await askForMetrics();
+      return await metrics.read(await own.getMetricsAsJSON());
+    };
     return { address: address as AddressInfo, readMetrics, reloadModels, stop };
   } catch (error) {
     await stop();
@@ -83,25 +92,26 @@ function reloadModels(): void {
 
 let metricsRequests = 0;
 
-async function readMetrics(own: Registry): Promise<string> {
+async function askForMetrics(): Promise<void> {
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-  const answers = await Promise.all(workers.map((worker) => workerMetrics(worker, metricsRequests++)));
-  return await AggregatorRegistry.aggregate([...answers, await own.getMetricsAsJSON()]).metrics();
+  await Promise.all(workers.map((worker) => askWorker(worker, metricsRequests++)));
 }
 
-/** What a busy or dying worker does not tell in time is left out. */
-function workerMetrics(worker: Worker, id: number): Promise<object[]> {
+/** Nobody waits long for one that is busy or dying. */
+function askWorker(worker: Worker, id: number): Promise<void> {
   return new Promise((resolve) => {
-    const done = (metrics: object[]) => {
+    const done = () => {
       clearTimeout(timer);
       worker.off("message", listen);
-      resolve(metrics);
+      worker.off("exit", done);
+      resolve();
     };
     const listen = (message: FromWorker) => {
-      if (message.kind === "metrics" && message.id === id) done(message.metrics);
+      if (message.kind === "metrics" && message.id === id) done();
     };
-    const timer = setTimeout(() => done([]), METRICS_WAIT_MS);
+    const timer = setTimeout(done, METRICS_WAIT_MS);
     worker.on("message", listen);
+    worker.on("exit", done);
     send(worker, { kind: "metrics", id });
   });
 }

@@ -40,7 +40,12 @@ export async function serve(): Promise<number> {
   if (config.modelsFile !== undefined) process.on("SIGHUP", () => app.reloadModels());
   process.stdout.write(`vx ready on ${app.url}\n`);
   log.info({ signal: await stopped }, "stopping: running calls may finish");
-  await app.stop();
+  try {
+    await app.stop();
+  } catch (error) {
+    log.error({ err: error }, "not everything was stopped");
+    return EXIT_FAILED;
+  }
   log.info("stopped");
   return 0;
 }

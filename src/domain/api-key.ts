@@ -42,6 +42,22 @@ export function fingerprintOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
+const FULL_KEYS = new RegExp(`${KEY_PREFIX}(?=([0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}))`, "g");
+/** More of a key than may be shown: a masked one has four characters and an ellipsis after its prefix. */
+const PARTS_OF_KEYS = new RegExp(`${KEY_PREFIX}[0-9A-Za-z]{5,}`, "g");
+
+/** Whether a full key stands in the text. One that only looks like it, as examples do, is none. */
+export function containsKey(text: string): boolean {
+  if (!text.includes(KEY_PREFIX)) return false;
+  for (const [prefix, body] of text.matchAll(FULL_KEYS)) if (isWellFormedKey(`${prefix}${body}`)) return true;
+  return false;
+}
+
+/** Cuts out whatever looks like a key. */
+export function redactKeys(text: string): string {
+  return text.includes(KEY_PREFIX) ? text.replace(PARTS_OF_KEYS, `${KEY_PREFIX}[redacted]`) : text;
+}
+
 /** The form in which a key may be shown. */
 export function maskKey(visibleStart: string, visibleEnd: string): string {
   return `${KEY_PREFIX}${visibleStart}…${visibleEnd}`;

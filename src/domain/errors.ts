@@ -1,3 +1,5 @@
+import { redactKeys } from "./api-key.ts";
+
 /** The one table of errors: each reason with its gRPC code, its REST status, its class and its text. */
 
 export type GrpcCode =
@@ -166,7 +168,10 @@ export type DomainErrorOptions = {
   readonly retryAfterSeconds?: number;
 };
 
-/** The only error that services and the store throw on purpose. */
+/**
+ * The only error that services and the store throw on purpose. What it tells may repeat what a caller sent, so
+ * whatever looks like a key is cut out of it here, before any protocol sees it.
+ */
 export class DomainError extends Error {
   readonly reason: Reason;
   readonly fields: readonly FieldViolation[];
@@ -174,11 +179,16 @@ export class DomainError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(reason: Reason, options: DomainErrorOptions = {}) {
-    super(options.message ?? ERRORS[reason].message, { cause: options.cause });
+    super(redactKeys(options.message ?? ERRORS[reason].message), { cause: options.cause });
     this.name = "DomainError";
     this.reason = reason;
-    this.fields = options.fields ?? [];
-    this.metadata = options.metadata ?? {};
+    this.fields = (options.fields ?? []).map(({ field, description }) => ({
+      field: redactKeys(field),
+      description: redactKeys(description),
+    }));
+    this.metadata = Object.fromEntries(
+      Object.entries(options.metadata ?? {}).map((entry) => entry.map(redactKeys)),
+    );
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 

@@ -6,7 +6,7 @@ import { makeOpenFolder } from "./server-folder.ts";
 import {
   dropTemporary,
   makeTemporarySibling,
-  moveIntoPlace,
+  moveUnlessTaken,
   removeAbandonedSiblings,
 } from "./temporary-folder.ts";
 
@@ -28,8 +28,7 @@ export async function copyBinaries(
   try {
     for (const file of files) await copyReadable(join(from.root, file), join(temporary, file));
     await makeLibraryLinks(temporary);
-    if (!(await isWhole(from.root, root, files))) await moveAside(root);
-    if (await moveIntoPlace(temporary, root)) onCopied(root);
+    if (await putInPlace(temporary, root, (place) => isWhole(from.root, place, files))) onCopied(root);
   } catch (error) {
     await dropTemporary(temporary);
     throw error;
@@ -70,8 +69,25 @@ async function isMissing(path: string): Promise<boolean> {
   return (await unless(["ENOENT"], lstat(path))) === undefined;
 }
 
-async function moveAside(root: string): Promise<void> {
+type Check = (place: string) => Promise<boolean>;
+
+/** False if another start was first with a whole one; then ours is dropped. */
+async function putInPlace(temporary: string, root: string, isWholeIn: Check): Promise<boolean> {
+  while (!(await moveUnlessTaken(temporary, root))) {
+    if (await isWholeIn(root)) {
+      await dropTemporary(temporary);
+      return false;
+    }
+    await moveBrokenAside(root, isWholeIn);
+  }
+  return true;
+}
+
+/** Since it was looked at, another start may have put a whole one there: that goes back. */
+async function moveBrokenAside(root: string, isWholeIn: Check): Promise<void> {
   const aside = await makeTemporarySibling(root, 0o700);
-  await unless(["ENOENT"], rename(root, join(aside, "broken")));
+  const moved = join(aside, "broken");
+  await unless(["ENOENT"], rename(root, moved));
+  if (await isWholeIn(moved)) await moveUnlessTaken(moved, root);
   await dropTemporary(aside);
 }

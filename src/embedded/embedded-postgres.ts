@@ -1,10 +1,11 @@
 import { rmdir } from "node:fs/promises";
-import { type Binaries, prepareBinaries } from "./binaries.ts";
+import { prepareBinaries } from "./binaries.ts";
 import { checkOwner, ensureCluster } from "./cluster.ts";
 import { EmbeddedPostgresError, errnoOf } from "./error.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
 import { bringUp } from "./postmaster.ts";
 import { stopPostmaster } from "./shutdown.ts";
+import { trimLogs } from "./start-log.ts";
 
 export { EmbeddedPostgresError } from "./error.ts";
 
@@ -18,39 +19,43 @@ export type EmbeddedPostgres = {
   readonly adopted: boolean;
   /** Starts the postmaster again if it has died. Concurrent calls are one. */
   ensureRunning(): Promise<void>;
+  /** Stops it and starts it with the settings of this start: an adopted one still has those of its own. */
+  restart(): Promise<void>;
+  /** Keeps its logs within their bound. */
+  trimLogs(): Promise<void>;
   /** Fast shutdown; nothing of ours is left behind. */
   stop(): Promise<void>;
 };
 
 export type EmbeddedOptions = {
   readonly dataDir: string;
+  readonly maxConnections?: number;
   /** One line for the person at the terminal. */
   readonly say: (line: string) => void;
 };
 
-export async function startEmbeddedPostgres({ dataDir, say }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+const USUAL_CONNECTIONS = 100;
+
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, maxConnections = USUAL_CONNECTIONS, say } = options;
   return actionable(async () => {
     const place = await choosePlacement(dataDir, say);
     await checkOwner(place);
     const binaries = await prepareBinaries(place, say);
     await ensureCluster(place, binaries, say);
-    const { adopted } = await bringUp(place, binaries, say);
-    return supervise(place, binaries, adopted, say);
+    const launch = () => bringUp(place, binaries, maxConnections, say);
+    const { adopted } = await launch();
+    return supervise(place, adopted, launch);
   });
 }
 
-function supervise(
-  place: Placement,
-  binaries: Binaries,
-  adopted: boolean,
-  say: (line: string) => void,
-): EmbeddedPostgres {
+function supervise(place: Placement, adopted: boolean, launch: () => Promise<unknown>): EmbeddedPostgres {
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
 
   async function start(): Promise<void> {
     try {
-      await actionable(() => bringUp(place, binaries, say));
+      await actionable(launch);
     } finally {
       starting = undefined;
     }
@@ -63,16 +68,23 @@ function supervise(
     if (place.hasTemporarySocketDir) await rmdir(place.socketDir).catch(() => undefined);
   }
 
+  async function ensureRunning(): Promise<void> {
+    if (stopping !== undefined) throw new EmbeddedPostgresError("the embedded database was stopped");
+    starting ??= start();
+    await starting;
+  }
+
   return {
     socketDir: place.socketDir,
     clusterDir: place.clusterDir,
     logDir: place.logDir,
     adopted,
-    async ensureRunning() {
-      if (stopping !== undefined) throw new EmbeddedPostgresError("the embedded database was stopped");
-      starting ??= start();
-      await starting;
+    ensureRunning,
+    async restart() {
+      await actionable(() => stopPostmaster(place));
+      await ensureRunning();
     },
+    trimLogs: () => trimLogs(place.logDir),
     async stop() {
       stopping ??= stop();
       await stopping;

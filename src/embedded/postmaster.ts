@@ -26,6 +26,7 @@ const keepsMemory = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "10485
 export async function bringUp(
   place: Placement,
   binaries: Binaries,
+  maxConnections: number,
   say: (line: string) => void,
 ): Promise<{ adopted: boolean }> {
   const wait = patience(
@@ -36,7 +37,8 @@ export async function bringUp(
   for (;;) {
     const running = await findPostmaster(place);
     if (running === undefined) {
-      if ((await launchPostmaster(place, binaries, wait)) === "ready") return { adopted: false };
+      if ((await launchPostmaster(place, binaries, maxConnections, wait)) === "ready")
+        return { adopted: false };
       await wait.pause(againMs);
     } else if (running.status === "ready") {
       const answer = running.socketDir === place.socketDir ? await askSocket(place.socketDir) : "refuses";
@@ -57,12 +59,14 @@ function tookTooLong({ clusterDir, logDir }: Placement): string {
 async function launchPostmaster(
   place: Placement,
   binaries: Binaries,
+  maxConnections: number,
   wait: Patience,
 ): Promise<"ready" | "again"> {
   await makeServerFolder(place.logDir, place.user);
   await makeServerFolder(place.socketDir, place.user, place.hasTemporarySocketDir);
   await pruneLogs(place.logDir);
-  await replaceServerFile(join(place.clusterDir, "vx.conf"), settingsText(place), place.user);
+  const settings = settingsText({ ...place, maxConnections });
+  await replaceServerFile(join(place.clusterDir, "vx.conf"), settings, place.user);
   await removeForeignLocks(place);
   await endOrphans(place);
   const log = await openStartLog(place.logDir, place.user);

@@ -1,10 +1,15 @@
 /** Only connections over the socket exist, and only the server user and root can reach the socket. */
 export const hostBasedAuthentication = "local all all trust\n";
 
-export type SettingsInput = { clusterName: string; socketDir: string; logDir: string };
+export type SettingsInput = {
+  clusterName: string;
+  socketDir: string;
+  logDir: string;
+  maxConnections: number;
+};
 
 /** `vx.conf`: written again at every start, so that a newer version brings its own. ALTER SYSTEM goes over it. */
-export function settingsText({ clusterName, socketDir, logDir }: SettingsInput): string {
+export function settingsText({ clusterName, socketDir, logDir, maxConnections }: SettingsInput): string {
   const settings: Record<string, string> = {
     cluster_name: clusterName,
     listen_addresses: "",
@@ -12,14 +17,14 @@ export function settingsText({ clusterName, socketDir, logDir }: SettingsInput):
     // A list: the inner quotes keep a comma or a space in the path.
     unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
     unix_socket_permissions: "0700",
-    max_connections: "100",
+    max_connections: String(maxConnections),
     shared_buffers: "128MB",
     // One server and no replica: WAL is for crash recovery alone.
     wal_level: "minimal",
     max_wal_senders: "0",
     max_wal_size: "1GB",
     checkpoint_timeout: "15min",
-    // Seven files for ever; each weekday starts by emptying its own.
+    // Seven files for ever; each weekday starts by emptying its own. Their size is bounded by trimLogs.
     logging_collector: "on",
     log_directory: logDir,
     log_filename: "postgresql-%a.log",

@@ -6,7 +6,7 @@ import type { ServerUser } from "./server-user.ts";
 
 const fileName = "start.log";
 const startLogMaxBytes = 64 * 1024;
-const weekdayLogMaxBytes = 64 * 1024 * 1024;
+const weekdayLogMaxBytes = 16 * 1024 * 1024;
 const weekdayLogMaxAgeMs = 6 * 24 * 3600_000;
 
 /** What a postmaster writes before its log collector takes over, and where to read why it failed. */
@@ -42,14 +42,33 @@ export function reasonIn(excerpt: string): string {
   return lastLines(told.join("\n")) || "it left no word in its log";
 }
 
+const weekdayLog = /^postgresql-\w+\.log$/;
+
 /** The rotation empties a file only when a running server enters its weekday; this bounds all other cases. */
 export async function pruneLogs(logDir: string): Promise<void> {
   for (const name of await readdir(logDir)) {
-    if (!/^postgresql-\w+\.log$/.test(name)) continue;
+    if (!weekdayLog.test(name)) continue;
     const path = join(logDir, name);
     const entry = await unless(["ENOENT"], stat(path));
     if (entry === undefined) continue;
     const isOld = Date.now() - entry.mtimeMs > weekdayLogMaxAgeMs;
     if (isOld || entry.size > weekdayLogMaxBytes) await unless(["ENOENT"], unlink(path));
+  }
+}
+
+/** While the server runs: it appends, so a file that was emptied goes on from its start. */
+export async function trimLogs(logDir: string): Promise<void> {
+  for (const name of await readdir(logDir)) {
+    if (!weekdayLog.test(name)) continue;
+    // Neither through a link nor into a pipe that the server user may have put there for root.
+    const flags = constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const file = await unless(["ENOENT", "ELOOP", "ENXIO"], open(join(logDir, name), flags));
+    if (file === undefined) continue;
+    try {
+      const entry = await file.stat();
+      if (entry.isFile() && entry.nlink === 1 && entry.size > weekdayLogMaxBytes) await file.truncate(0);
+    } finally {
+      await file.close();
+    }
   }
 }

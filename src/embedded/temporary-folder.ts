@@ -18,14 +18,21 @@ export async function makeTemporarySibling(path: string, mode: number): Promise<
 
 /** Moves it into place. False if another start was first; then its result stands and ours is dropped. */
 export async function moveIntoPlace(folder: string, path: string): Promise<boolean> {
+  const moved = await moveUnlessTaken(folder, path);
+  if (!moved) await dropTemporary(folder);
+  return moved;
+}
+
+/** False if something is there already; then nothing has changed. */
+export async function moveUnlessTaken(folder: string, path: string): Promise<boolean> {
   const moved = await unless(
-    ["ENOTEMPTY", "EEXIST"],
+    ["ENOTEMPTY", "EEXIST", "ENOTDIR"],
     rename(folder, path).then(() => true),
   );
-  if (moved !== true) await rm(folder, { recursive: true, force: true });
+  if (moved !== true) return false;
   ours.delete(folder);
-  if (moved === true) await syncFolder(dirname(path));
-  return moved === true;
+  await syncFolder(dirname(path));
+  return true;
 }
 
 export async function dropTemporary(folder: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { DomainError } from "../domain/errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
@@ -34,13 +35,11 @@ export function callingKey(call: Call): AdmittedKey {
   return call.key;
 }
 
-/** gRPC's codes, which is what all protocols abort their signals with. */
+/** gRPC's code, which is what a deadline aborts a signal with. */
 const DEADLINE_EXCEEDED = 4;
-const UNAVAILABLE = 14;
 
 /** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
 export function stopOf(signal: AbortSignal): "deadline_exceeded" | "unavailable" | "gone" {
-  const { code } = signal.reason as { code?: unknown };
-  if (code === DEADLINE_EXCEEDED) return "deadline_exceeded";
-  return code === UNAVAILABLE ? "unavailable" : "gone";
+  if (signal.reason instanceof DomainError) return "unavailable";
+  return (signal.reason as { code?: unknown }).code === DEADLINE_EXCEEDED ? "deadline_exceeded" : "gone";
 }

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { redactKeys } from "../domain/api-key.ts";
 import { DomainError, ERRORS, type GrpcCode } from "../domain/errors.ts";
 import { errorDetails } from "./error-details.ts";
 
@@ -18,7 +19,7 @@ const CODES: Record<GrpcCode, Code> = {
 
 /** What gRPC, gRPC-Web and Connect callers get for an error. Anything unexpected is told as "internal" only. */
 export function toConnectError(error: unknown): ConnectError {
-  if (error instanceof ConnectError) return error;
+  if (error instanceof ConnectError) return withoutKeys(error);
   const known = asDomainError(error);
   return new ConnectError(
     known.message,
@@ -27,6 +28,15 @@ export function toConnectError(error: unknown): ConnectError {
     errorDetails(known) as never,
     error,
   );
+}
+
+/** An error of Connect itself, whose text may repeat what the caller sent. */
+export function withoutKeys(error: ConnectError): ConnectError {
+  const text = redactKeys(error.rawMessage);
+  if (text === error.rawMessage) return error;
+  const clean = new ConnectError(text, error.code, error.metadata, undefined, error);
+  clean.details = error.details;
+  return clean;
 }
 
 export function asDomainError(error: unknown): DomainError {

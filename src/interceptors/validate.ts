@@ -5,6 +5,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
 import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
 import { withoutLongTexts } from "./long-texts.ts";
+import { refuseKeys } from "./refuse-keys.ts";
 
 const validator = createValidator();
 
@@ -33,6 +34,7 @@ export function prepareValidation(services: readonly DescService[]): void {
 export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
   checkListLengths(desc, message);
+  refuseKeys(desc, message);
   const result = validator.validate(desc, withoutLongTexts(desc, message));
   if (result.kind === "valid") return;
   if (result.kind === "error") throw result.error;

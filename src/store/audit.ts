@@ -13,7 +13,7 @@ export type AuditReport = {
 
 const MAX_FINDINGS = 1_000;
 /** A fraction of a second each, far below what a statement may take. */
-const PIECE_ROWS = 10_000;
+const PIECE_ROWS = 5_000;
 
 /** Where the next piece of a lane begins, and what is known of the account it begins in. */
 type Position = {

@@ -30,6 +30,23 @@ export class DatabaseGuard {
     }
   }
 
+  /** Whether it is ours now; one that was lost with its connection is taken again, unless another one has it. */
+  async hold(): Promise<boolean> {
+    // In the session that has the lock this is true without any wait.
+    const [row] = await this.#sql<{ ours: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK}) AS ours`;
+    return row?.ours === true;
+  }
+
+  /** In what goes wrong for the role, PostgreSQL logs no details, such as the row that breaks a rule. */
+  async logTersely(role: string): Promise<void> {
+    await this.#sql`ALTER ROLE ${this.#sql(role)} SET log_error_verbosity = 'terse'`;
+  }
+
+  async maxConnections(): Promise<number> {
+    const [row] = await this.#sql<{ max: number }[]>`SELECT current_setting('max_connections')::int AS max`;
+    return row?.max ?? 0;
+  }
+
   async close(): Promise<void> {
     await this.#sql.end({ timeout: 1 });
   }

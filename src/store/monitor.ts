@@ -1,28 +1,38 @@
+import { DomainError } from "../domain/errors.ts";
 import type { Database } from "./database.ts";
 
 const INTERVAL_MS = 1_000;
 
+export type MonitorOptions = {
+  readonly onChange: (reachable: boolean, error?: unknown) => void;
+  /** Called on each look that cannot reach the database. */
+  readonly revive: () => Promise<void>;
+  /** Called on each look that can. */
+  readonly tend: () => Promise<void>;
+  /** Told when one of the two fails. */
+  readonly onFailure: (error: unknown) => void;
+};
+
 /** Asks the database once a second whether it is there, so that nobody has to wait for the answer. */
 export class DatabaseMonitor {
   readonly #database: Database;
-  readonly #onChange: (reachable: boolean, error?: unknown) => void;
+  readonly #options: MonitorOptions;
   readonly #listeners = new Set<() => void>();
   #reachable = true;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(database: Database, onChange: (reachable: boolean, error?: unknown) => void) {
+  constructor(database: Database, options: MonitorOptions) {
     this.#database = database;
-    this.#onChange = onChange;
+    this.#options = options;
   }
 
   get reachable(): boolean {
     return this.#reachable;
   }
 
-  /** Looks every second; revive is called each time the database cannot be reached. */
-  start(revive: () => Promise<void>): void {
-    this.#timer = setTimeout(() => void this.#look(revive), INTERVAL_MS);
+  start(): void {
+    this.#timer = setTimeout(() => void this.#look(), INTERVAL_MS);
   }
 
   stop(): void {
@@ -41,21 +51,29 @@ export class DatabaseMonitor {
     for (const listener of this.#listeners) listener();
   }
 
-  async #look(revive: () => Promise<void>): Promise<void> {
+  async #look(): Promise<void> {
+    const { revive, tend, onFailure } = this.#options;
+    const isThere = await this.#ask();
+    if (!this.#stopped) await (isThere ? tend() : revive()).catch(onFailure);
+    if (!this.#stopped) this.start();
+  }
+
+  async #ask(): Promise<boolean> {
     try {
       await this.#database.call("schema_version");
       this.#set(true);
     } catch (error) {
+      // Too many statements are a matter of this server; of the database they say nothing.
+      if (error instanceof DomainError && error.reason === "overloaded") return this.#reachable;
       this.#set(false, error);
-      if (!this.#stopped) await revive().catch((failure: unknown) => this.#onChange(false, failure));
     }
-    if (!this.#stopped) this.start(revive);
+    return this.#reachable;
   }
 
   #set(reachable: boolean, error?: unknown): void {
     if (this.#reachable === reachable) return;
     this.#reachable = reachable;
-    this.#onChange(reachable, error);
+    this.#options.onChange(reachable, error);
     this.announce();
   }
 }

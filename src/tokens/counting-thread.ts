@@ -10,7 +10,7 @@ export type ThreadLimits = {
 
 export const THREAD_LIMITS: ThreadLimits = { jobsMax: 256, charactersMax: 160_000_000 };
 
-/** How much goes to the thread at once: 0.1 s of the slowest text, so that nobody waits long for anybody else. */
+/** From here on the next one has its turn. Texts are not split: the longest takes a second. */
 const LOAD_CHARACTERS = 65_536;
 /** The table of tokens takes 12 of them. */
 const HEAP_MIB = 128;
@@ -18,6 +18,8 @@ const HEAP_MIB = 128;
 type Job = {
   readonly texts: readonly string[];
   readonly characters: number;
+  /** Counted no further than beyond this many. */
+  readonly most: number;
   /** The first text that was not sent yet. */
   next: number;
   tokens: number;
@@ -48,7 +50,12 @@ export class CountingThread {
     return this.#worker?.threadId;
   }
 
-  count(texts: readonly string[], characters: number, signal: AbortSignal | undefined): Promise<number> {
+  count(
+    texts: readonly string[],
+    characters: number,
+    signal: AbortSignal | undefined,
+    most: number,
+  ): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new DomainError("unavailable");
       const { jobsMax, charactersMax } = this.#limits;
@@ -65,7 +72,7 @@ export class CountingThread {
         if (typeof outcome === "number") resolve(outcome);
         else reject(outcome);
       };
-      const job: Job = { texts, characters, next: 0, tokens: 0, end };
+      const job: Job = { texts, characters, most, next: 0, tokens: 0, end };
       const abort = () => {
         this.#drop(job);
         end(signal?.reason as Error);
@@ -111,7 +118,7 @@ export class CountingThread {
     this.#current = undefined;
     if (job) {
       job.tokens += tokens;
-      if (job.next < job.texts.length) this.#waiting.push(job);
+      if (job.next < job.texts.length && job.tokens <= job.most) this.#waiting.push(job);
       else job.end(job.tokens);
     }
     this.#send();

@@ -4,7 +4,7 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { DomainError } from "../domain/errors.ts";
 import type { Protocol } from "../gate/call.ts";
-import { toConnectError } from "../interceptors/connect-error.ts";
+import { toConnectError, withoutKeys } from "../interceptors/connect-error.ts";
 
 /**
  * Errors that Connect itself makes, before or instead of a service: a message that is none, an unknown compression,
@@ -25,7 +25,7 @@ export function explainOwnError(error: ConnectError): ConnectError {
     case Code.DeadlineExceeded:
       return toConnectError(new DomainError("deadline_exceeded", { message, cause: error }));
     default:
-      return error;
+      return withoutKeys(error);
   }
 }
 

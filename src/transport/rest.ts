@@ -25,6 +25,7 @@ import type { HttpRequest, HttpResponse } from "./http.ts";
 import { toKnownError } from "./known-error.ts";
 import type { Observe } from "./observe.ts";
 import { RestCall } from "./rest-call.ts";
+import { RunningCalls } from "./running-calls.ts";
 import { stopBody } from "./stop-body.ts";
 
 /** What runs a method: the same function for every protocol. */
@@ -38,6 +39,8 @@ export type RestOptions = {
   /** The setting; a method whose rules allow less gets less. */
   readonly maxBodyBytes: number;
   readonly budget: BodyBudget;
+  /** Ends the calls that outlast a drain. */
+  readonly shutdownSignal: AbortSignal;
   readonly observe: Observe;
   readonly keepAliveMs?: number;
 };
@@ -56,6 +59,7 @@ const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: f
 export function restServer(options: RestOptions): ServeRest {
   const trie = restRoutes(options.services);
   checkPolicies(trie, options.policies);
+  const running = new RunningCalls(options.shutdownSignal);
   const maxBodyBytes = new Map(
     options.services
       .flatMap(({ service }) => service.methods)
@@ -70,6 +74,7 @@ export function restServer(options: RestOptions): ServeRest {
     const maxBytes = (endpoint && maxBodyBytes.get(endpoint.method)) ?? SMALL_BODY_BYTES;
     const call = new RestCall(name, policy, maxBytes, request, response, requestId);
     let code: Code | 0 = 0;
+    running.add(call);
     try {
       await options.gate(call);
       if (!match.route) throw noRoute(match.allowed, request.method ?? "");
@@ -84,6 +89,8 @@ export function restServer(options: RestOptions): ServeRest {
     } catch (error) {
       stopBody(request, response);
       code = refuse(error, call);
+    } finally {
+      running.delete(call);
     }
     options.observe(call, code, startedAt);
   };
@@ -144,6 +151,10 @@ async function answer(
   }
   const messages = messagesOf(output, result as AsyncIterable<unknown>);
   const first = await messages.next();
+  if (response.headersSent) {
+    await messages.return(undefined);
+    return;
+  }
   call.setResponseHeader("content-type", "text/event-stream");
   call.setResponseHeader("cache-control", "no-store");
   call.setResponseHeader("x-accel-buffering", "no");
@@ -151,6 +162,7 @@ async function answer(
   await sendEvents(response as Parameters<typeof sendEvents>[0], first, messages, {
     write: endpoint.write,
     keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    signal: call.signal,
     errorJson: (error) => errorBody(toKnownError(error), call.requestId),
   });
 }

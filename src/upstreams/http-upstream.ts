@@ -65,16 +65,10 @@ export class HttpUpstream implements Upstream {
       this.#send(body, exchange);
       for (;;) {
         const event = answer.take();
-        if (event?.kind === "done") {
-          // Nothing is left to abort: the connection waits for its next call.
-          signal.removeEventListener("abort", abort);
-          exchange.release();
-          yield event;
-          return;
-        }
         if (event) {
           exchange.resume();
           yield event;
+          if (event.kind === "done") return;
         } else {
           await answer.change();
         }

@@ -120,7 +120,9 @@ export class Runner {
         if (run.isWhole) return;
       }
     } catch (error) {
-      if (error === STOPPED) return;
+      if (stop.signal.reason === STOPPED) return;
+      // However what was waited for told of it.
+      stop.signal.throwIfAborted();
       throw current ? upstreamError(judge(error, current.attempt, stop.signal)) : error;
     } finally {
       signal.removeEventListener("abort", abort);

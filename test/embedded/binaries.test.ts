@@ -58,10 +58,21 @@ describe("the binaries", patient, () => {
     const folder = await makeFolder();
     const { version } = await findBinaryPackage();
     await mkdir(join(folder, `binaries-${version}.new-${process.pid}-abcdef`, "native"), { recursive: true });
-    const copies = await Promise.all([copyInto(folder), copyInto(folder)]);
-    expect(copies[0].root).toBe(copies[1].root);
+    const copies = await Promise.all([copyInto(folder), copyInto(folder), copyInto(folder)]);
+    expect(new Set(copies.map(({ root }) => root)).size).toBe(1);
+    expect(copies.filter(({ copied }) => copied)).toHaveLength(1);
     expect(await readdir(folder)).toEqual([`binaries-${version}`]);
     expect(await runs(copies[0].root)).toBe(true);
+  });
+
+  test("a broken copy is replaced once, also by several starts at once", async () => {
+    const folder = await makeFolder();
+    const { root } = await copyInto(folder);
+    await truncate(join(root, "native", "bin", "postgres"), 1_000);
+    const copies = await Promise.all([copyInto(folder), copyInto(folder), copyInto(folder)]);
+    expect(copies.filter(({ copied }) => copied)).toHaveLength(1);
+    expect(await readdir(folder)).toHaveLength(1);
+    expect(await runs(root)).toBe(true);
   });
 
   test.skipIf(process.getuid?.() === 0)(

@@ -15,7 +15,7 @@ export function faultOf(request: FuzzRequest, { status, headers, body }: FuzzAns
   if (headers["x-request-id"] === undefined) return "there is no x-request-id";
   if (headers["set-cookie"] !== undefined) return "sets a cookie";
   if (status >= 200 && status < 300) return undefined;
-  if (status >= 500 && status !== 501) return `status ${status}`;
+  if (status >= 500) return `status ${status}`;
   if (status < 400) return `status ${status}`;
   if (body.length === 0 && request.method === "HEAD") return undefined;
   // A protocol of its own tells errors in its own form, and is not tested here.

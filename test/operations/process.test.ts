@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import postgres from "postgres";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
@@ -144,6 +145,56 @@ test("a wrong setting is a clear line and exit 2", async () => {
   expect(server.stderr()).toMatch(/^vx: wrong setting\nPORT: /);
 });
 
+test.each([
+  {
+    what: "a wrong escape",
+    env: { DATABASE_URL: "postgres://vx:100%ZZ@127.0.0.1/vx" },
+    line: /^DATABASE_URL: has a %/,
+  },
+  {
+    what: "a file that is no certificate",
+    env: { VX_TLS_CERT: "package.json", VX_TLS_KEY: "package.json" },
+    line: /^VX_TLS_CERT: holds no/,
+  },
+  {
+    what: "more connections than can be",
+    env: { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" },
+    line: /^VX_WORKERS, VX_DATABASE_CONNECTIONS/,
+  },
+])("$what is a clear line and exit 2", async ({ env, line }) => {
+  const server = start(env as unknown as Record<string, string>);
+  expect(await server.exited()).toBe(2);
+  const [, problem, ...more] = server.stderr().trim().split("\n");
+  expect(problem).toMatch(line);
+  expect(more).toEqual([]);
+});
+
+test("the embedded database logs no row that the server could not write", async () => {
+  const server = start();
+  await server.line(ready);
+  const role = postgres({ host: join(folder.path, "run"), username: "vx_app", database: "postgres" });
+  const broken = role`SELECT vx.create_account(99::smallint, 'acct_1', 'name-of-a-customer', 'free')`;
+  await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
+  await role.end();
+  expect(await server.end("SIGTERM")).toBe(0);
+  const logs = join(folder.path, "log");
+  const text = readdirSync(logs).map((name) => readFileSync(join(logs, name), "utf8"));
+  expect(text.join("")).toContain("violates check constraint");
+  expect(text.join("")).not.toContain("Failing row");
+});
+
+test("the embedded database takes as many connections as the settings ask for, also one that was left running", async () => {
+  const first = start();
+  await first.line(ready);
+  await first.end("SIGKILL");
+  const second = start({ VX_DATABASE_CONNECTIONS: "150" });
+  await second.line(ready);
+  const owner = postgres({ host: join(folder.path, "run"), username: "postgres", database: "postgres" });
+  const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
+  await owner.end();
+  expect(row?.max).toBeGreaterThan(160);
+});
+
 test("a port that is taken is a clear line and exit 1, and no database stays behind", async () => {
   const first = start();
   const { port } = new URL(await first.line(ready));
@@ -175,6 +226,81 @@ test("several workers share the port, and the metrics are of all of them", async
   expect(text).toContain('vx_calls_total{rpc="vx.v1.MeService/GetMe",protocol="connect",code="ok"} 20');
   expect(await server.end("SIGTERM")).toBe(0);
 });
+
+test("what a worker counted stays counted when it dies", async () => {
+  const server = start({ VX_WORKERS: "2", VX_ADMIN_TOKEN: "operator-token-of-the-tests" });
+  const secret = await server.line(/(vx_live_\w+)/);
+  const url = await server.line(ready);
+  const admin = /"admin":"([^"]+)"/.exec(server.stderr())?.[1];
+  const headers = bearer("operator-token-of-the-tests");
+  const read = async () => await (await fetch(`${admin}/metrics`, { headers })).text();
+  const counted = 'vx_calls_total{rpc="vx.v1.MeService/GetMe",protocol="connect",code="ok"}';
+  for (let i = 0; i < 20; i++) expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+  expect(await read()).toContain(`${counted} 20`);
+  const pids = childrenOf(server.child.pid as number).filter((pid) => commandOf(pid).includes("vx.js"));
+  expect(pids).toHaveLength(2);
+  process.kill(pids[0] as number, "SIGKILL");
+  expect(await read()).toContain(`${counted} 20`);
+  await vi.waitFor(async () => expect(await getMe(url, secret)).toMatchObject({ status: 200 }), {
+    timeout: 10_000,
+  });
+  const text = await read();
+  expect(text).toContain(`${counted} 21`);
+  // Of processes that are gone nothing runs.
+  expect(text).toContain("vx_running_calls 0");
+});
+
+test("a data folder whose guard lost its connection is guarded again", async () => {
+  const first = start();
+  const secret = await first.line(/(vx_live_\w+)/);
+  const url = await first.line(ready);
+  const owner = postgres({ host: join(folder.path, "run"), username: "postgres", database: "postgres" });
+  const guards = () => owner<{ pid: number }[]>`
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
+  const [guard] = await guards();
+  await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
+  await vi.waitFor(
+    async () => {
+      const [again] = await guards();
+      expect(again?.pid).toEqual(expect.any(Number));
+      expect(again?.pid).not.toBe(guard?.pid);
+    },
+    { timeout: 5_000, interval: 50 },
+  );
+  await owner.end();
+  const second = start();
+  expect(await second.exited()).toBe(1);
+  expect(second.stderr()).toContain(`is in use by vx server, process ${first.child.pid}`);
+  expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+});
+
+test("a server whose data folder was taken over goes on, and leaves the database running when it stops", async () => {
+  const server = start();
+  const url = await server.line(ready);
+  const owner = postgres({ host: join(folder.path, "run"), username: "postgres", database: "postgres" });
+  const other = await owner.reserve();
+  const [guard] = await owner<{ pid: number }[]>`
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
+  const taken = other`SELECT pg_advisory_lock(7665121)`;
+  await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
+  await taken;
+  await vi.waitFor(() => expect(server.stderr()).toContain("another server has taken over the data folder"), {
+    timeout: 5_000,
+  });
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  expect(await server.end("SIGTERM")).toBe(0);
+  expect(isAlive(postmasterPid())).toBe(true);
+  other.release();
+  await owner.end();
+  // The next server finds it running and stops it in the end.
+  const next = start();
+  await next.line(ready);
+  expect(await next.end("SIGTERM")).toBe(0);
+});
+
+function commandOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+}
 
 function killFamily(postmaster: number): void {
   process.kill(postmaster, "SIGSTOP");

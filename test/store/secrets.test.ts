@@ -4,6 +4,7 @@ import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { fingerprintOf } from "../../src/domain/api-key.ts";
 import { developerMethods, openAny } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { dumpTables } from "../support/database.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
@@ -24,7 +25,7 @@ test("a full key is in no table, no log line and no metric, whatever is done wit
   await operator.revokeKey({ keyId: calling.id });
   await useEverywhere(calling.secret);
 
-  const tables = await dumpTables();
+  const tables = await dumpTables(app.database);
   const metrics = await fetch(`${app.adminUrl}/metrics`, {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
   });
@@ -66,18 +67,4 @@ async function useEverywhere(secret: string): Promise<void> {
   const headers = { "content-type": "application/json", "x-request-id": secret };
   await sendHttp1(app.url, { path: `/vx.v1.MeService/GetMe?key=${secret}`, headers, body: "{}" });
   await sendHttp1(app.url, { path: `/v1/${secret}`, headers, body: secret });
-}
-
-/** Every row of every table, as text. */
-async function dumpTables(): Promise<string> {
-  const { owner } = app.database;
-  const tables = await owner<{ name: string }[]>`
-    SELECT format('vx.%I', tablename) AS name FROM pg_tables WHERE schemaname = 'vx'`;
-  const rows = await Promise.all(
-    tables.map(({ name }) => owner.unsafe<{ text: string }[]>(`SELECT t::text AS text FROM ${name} t`)),
-  );
-  return rows
-    .flat()
-    .map(({ text }) => text)
-    .join("\n");
 }

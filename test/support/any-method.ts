@@ -3,6 +3,7 @@ import {
   type DescMethod,
   type DescMethodServerStreaming,
   type DescMethodUnary,
+  type Message,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import {
@@ -24,12 +25,13 @@ export function pathOf(method: DescMethod): string {
 export type Ending = {
   readonly code: string;
   readonly reason: string;
+  readonly text: string;
   readonly headers: Record<string, string>;
 };
 
 export type AnyCaller = {
-  /** Calls the method with an empty request and tells how that ended. */
-  end(method: DescMethod, headers?: Record<string, string>): Promise<Ending>;
+  /** Calls the method, with an empty request unless one is given, and tells how that ended. */
+  end(method: DescMethod, headers?: Record<string, string>, request?: Message): Promise<Ending>;
   close(): void;
 };
 
@@ -38,10 +40,10 @@ export function openAny(protocol: ProtocolCase, url: string): AnyCaller {
   const caller = protocol.open(url);
   const transport = STREAMS[protocol.name]?.(url);
   return {
-    end: (method, headers = {}) =>
+    end: (method, headers = {}, request = create(method.input)) =>
       method.methodKind === "server_streaming" && transport
-        ? endStream(transport, method as DescMethodServerStreaming, headers)
-        : endUnary(caller, method as DescMethodUnary, headers),
+        ? endStream(transport, method as DescMethodServerStreaming, headers, request)
+        : endUnary(caller, method as DescMethodUnary, headers, request),
     close: () => caller.close(),
   };
 }
@@ -60,33 +62,36 @@ async function endUnary(
   caller: Caller,
   method: DescMethodUnary,
   headers: Record<string, string>,
+  request: Message,
 ): Promise<Ending> {
-  const outcome = await caller.call(method, create(method.input), headers);
+  const outcome = await caller.call(method, request, headers);
   return outcome.ok
-    ? { code: "ok", reason: "", headers: outcome.headers }
-    : { code: outcome.code, reason: outcome.reason, headers: outcome.headers };
+    ? { code: "ok", reason: "", text: "", headers: outcome.headers }
+    : { code: outcome.code, reason: outcome.reason, text: JSON.stringify(outcome), headers: outcome.headers };
 }
 
 async function endStream(
   transport: Transport,
   method: DescMethodServerStreaming,
   headers: Record<string, string>,
+  request: Message,
 ): Promise<Ending> {
   let answered = new Headers();
   try {
     const input = (async function* () {
-      yield create(method.input);
+      yield request;
     })();
     const response = await transport.stream(method, undefined, undefined, headers, input);
     answered = response.header;
     for await (const _ of response.message);
-    return { code: "ok", reason: "", headers: Object.fromEntries(answered) };
+    return { code: "ok", reason: "", text: "", headers: Object.fromEntries(answered) };
   } catch (error) {
     const failure = ConnectError.from(error);
     const [info] = failure.findDetails(ErrorInfoSchema);
     return {
       code: Code[failure.code].replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase(),
       reason: info?.reason.toLowerCase() ?? "",
+      text: JSON.stringify([failure.rawMessage, info]),
       headers: { ...Object.fromEntries(failure.metadata), ...Object.fromEntries(answered) },
     };
   }

@@ -36,3 +36,16 @@ export async function createTestDatabase(options: { template?: string } = {}): P
     },
   };
 }
+
+/** Every row of every table, as text. */
+export async function dumpTables({ owner }: TestDatabase): Promise<string> {
+  const tables = await owner<{ name: string }[]>`
+    SELECT format('vx.%I', tablename) AS name FROM pg_tables WHERE schemaname = 'vx'`;
+  const rows = await Promise.all(
+    tables.map(({ name }) => owner.unsafe<{ text: string }[]>(`SELECT t::text AS text FROM ${name} t`)),
+  );
+  return rows
+    .flat()
+    .map(({ text }) => text)
+    .join("\n");
+}

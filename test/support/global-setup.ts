@@ -8,6 +8,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Folder of the unix socket of the PostgreSQL that all tests share. */
     socketDir: string;
+    /** Where it writes its logs. */
+    logDir: string;
   }
 }
 
@@ -20,6 +22,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await migrate({ kind: "socket", folder: embedded.socketDir, user: "postgres", database: "vx_template" });
   await sql.end();
   project.provide("socketDir", embedded.socketDir);
+  project.provide("logDir", embedded.logDir);
   return async () => {
     await embedded.stop();
     folder.remove();

@@ -77,6 +77,14 @@ test("a probe that fails keeps the others away for as long again", async () => {
   expect({ state: state(), calls: fake.calls.length }).toEqual({ state: "open", calls: 4 });
 });
 
+test("a probe that begins well and breaks off does so too", async () => {
+  await breakIt();
+  runner.advance(OPEN_MS);
+  fake.next(hangUpAfter(1));
+  expect((await run()).text).toBe("Hello");
+  expect(state()).toBe("open");
+});
+
 test("a probe whose caller leaves lets another call try", async () => {
   await breakIt();
   runner.advance(OPEN_MS);

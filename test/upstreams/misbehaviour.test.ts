@@ -10,7 +10,7 @@ import {
   refuseWithoutEnd,
   reply,
   replyAndClose,
-  replyWithoutEnd,
+  replyAndEndWhen,
   resetAtOnce,
   silent,
 } from "../support/fake-upstreams/behaviours.ts";
@@ -177,8 +177,20 @@ describe.each(WIRES)("$name", (wire) => {
     }
   });
 
-  test.skipIf(wire.contentType.includes("json"))("a response without an end costs no reply", async () => {
-    expect(await ask(replyWithoutEnd)).toMatchObject(GOOD);
-    await fake.until(({ calls }) => calls[0]?.ended === "left");
+  describe.skipIf(wire.contentType.includes("json"))("a response that ends after the reply", () => {
+    test("is waited for, and its connection kept", async () => {
+      const gate = Promise.withResolvers<void>();
+      fake.next(replyAndEndWhen(gate.promise));
+      for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
+      expect(await ask(reply())).toMatchObject(GOOD);
+      gate.resolve();
+      await fake.until(({ calls }) => calls[0]?.ended !== "running");
+      expect([fake.connections, fake.openConnections]).toEqual([2, 2]);
+    });
+
+    test("is not waited for in vain", async () => {
+      expect(await ask(replyAndEndWhen(new Promise(() => undefined)))).toMatchObject(GOOD);
+      await fake.until(({ calls }) => calls[0]?.ended === "left");
+    });
   });
 });

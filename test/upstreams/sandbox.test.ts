@@ -151,7 +151,8 @@ describe("a signal that aborts", () => {
     const ended = reply(prompt("[[delay_ms=10000]]"), controller.signal);
     setImmediate(() => controller.abort(reason));
     await expect(ended).rejects.toBe(reason);
-  });
+    // Less than the wait.
+  }, 5_000);
 
   test("ends a reply without delay, too", async () => {
     const controller = new AbortController();

@@ -80,7 +80,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     for (const body of [
       whole.replaceAll("\n", "\r\n"),
       whole.replaceAll("\n", "\r"),
-      `\ufeff${whole}`,
+      `\ufeff${whole.slice(wire.begin(DEFAULT_REPLY).length)}`,
       `: hello\n\n${whole.replaceAll("\n\n", "\n\n: still here\n\n")}`,
       `retry: 1\nid: 2\nunknown\n\nevent: news\ndata: {"type":"news"}\n\n${whole}`,
     ]) {

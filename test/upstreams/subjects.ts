@@ -1,3 +1,5 @@
+import { TokenCounter } from "../../src/tokens/token-counter.ts";
+import { SandboxUpstream } from "../../src/upstreams/sandbox.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { byteByByte, reply } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
@@ -16,7 +18,17 @@ export const STREAMED_WIRES = WIRES.filter((wire) => wire !== openaiJsonWire);
 
 export const SUBJECTS: readonly Subject[] = [
   ...WIRES.map((wire) => ({ name: wire.name, open: () => openFake(wire) })),
+  { name: "sandbox", open: openSandbox },
 ];
+
+async function openSandbox(): ReturnType<Subject["open"]> {
+  const tokens = new TokenCounter();
+  const upstream = new SandboxUpstream({
+    settings: { kind: "sandbox", delayMs: 1 },
+    countPrompt: (messages, signal) => tokens.countPrompt(messages, signal),
+  });
+  return { upstream, close: () => tokens.close() };
+}
 
 async function openFake(wire: Wire): ReturnType<Subject["open"]> {
   const usual = STREAMED_WIRES.includes(wire) ? byteByByte({}) : reply();

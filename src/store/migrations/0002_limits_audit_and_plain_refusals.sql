@@ -121,11 +121,13 @@ CREATE OR REPLACE FUNCTION vx.check_key_cap(p_lane smallint, p_account_id text, 
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+  -- The function itself in the condition would not be looked up in the index.
+  v_now constant timestamptz := clock_timestamp();
   v_active integer;
 BEGIN
   SELECT count(*) INTO v_active FROM vx.keys
     WHERE lane = p_lane AND account_id = p_account_id AND plan = p_plan.name
-      AND revoked_at IS NULL AND coalesce(expires_at, 'infinity') > clock_timestamp();
+      AND revoked_at IS NULL AND coalesce(expires_at, 'infinity') > v_now;
   IF v_active > p_plan.max_active_keys THEN
     PERFORM vx.refuse('key_limit_reached',
       format('The plan "%s" allows %s active keys. Revoke one that is not used.', p_plan.name, p_plan.max_active_keys),

@@ -300,6 +300,10 @@ CREATE FUNCTION vx.bill(
 AS $$
 BEGIN
   PERFORM 1 FROM vx.lanes l WHERE l.lane = ANY (e_lane || h_lane) ORDER BY l.lane FOR UPDATE;
+  -- A server that was thought to be gone is there again: what it holds now must stay.
+  IF cardinality(h_lane) > 0 AND NOT EXISTS (SELECT FROM vx.servers s WHERE s.id = p_server_id) THEN
+    PERFORM vx.beat(p_server_id);
+  END IF;
   IF cardinality(e_lane) > 0 THEN
     RETURN QUERY SELECT true, x.n, x.outcome, x.balance_micros, 0::bigint, x.charged_micros, NULL::text
     FROM vx.end_holds(e_lane, e_account_id, e_hold_id, e_charge_micros, e_reason, e_request_id, e_key_id, e_model,
@@ -396,11 +400,11 @@ BEGIN
 END
 $$;
 
--- The keys that were revoked a moment ago: their running streams are cut.
-CREATE FUNCTION vx.recently_revoked_keys() RETURNS SETOF text
+-- The keys that were revoked in the last so many seconds: their running streams are cut.
+CREATE FUNCTION vx.recently_revoked_keys(p_seconds integer) RETURNS SETOF text
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
-  SELECT id FROM vx.keys WHERE revoked_at > clock_timestamp() - interval '30 seconds'
+  SELECT id FROM vx.keys WHERE revoked_at > clock_timestamp() - make_interval(secs => p_seconds)
 $$;
 
 REVOKE ALL ON vx.servers, vx.holds, vx.answers FROM PUBLIC;
@@ -409,5 +413,5 @@ GRANT EXECUTE ON FUNCTION
   vx.bill(text, smallint[], text[], text[], bigint[], text[], text[], text[], text[], bigint[], bigint[], bigint[],
     bigint[], text[], smallint[], text[], text[], text[], bigint[], integer[], text[], text[]),
   vx.beat(text), vx.leave(text), vx.forget_servers(), vx.lanes_to_sweep(), vx.sweep(smallint),
-  vx.recently_revoked_keys(), vx.get_entry(smallint, text, text)
+  vx.recently_revoked_keys(integer), vx.get_entry(smallint, text, text)
   TO vx_app;

@@ -27,7 +27,6 @@ describe.each(protocols)("$name", ({ open }) => {
       { what: "an unknown id", keyId: () => typeIds.key(5) },
       { what: "a key of another account", keyId: () => foreign.id },
       { what: "the id of an account", keyId: () => calling.accountId },
-      { what: "the key itself", keyId: () => calling.secret },
       { what: "a pattern", keyId: () => "%" },
       { what: "text that is no id", keyId: () => "'; DROP TABLE vx.keys; -- 🔑" },
     ])("$what is not found", async ({ keyId }) => {

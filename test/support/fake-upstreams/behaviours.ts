@@ -137,8 +137,12 @@ export const replyAndClose: Behaviour = (turn) => {
   turn.response.end(turn.whole(), () => socket?.end());
 };
 
-/** Replies well, and does not end the response. */
-export const replyWithoutEnd: Behaviour = async (turn) => {
-  turn.head();
-  await turn.send(turn.whole());
-};
+/** Replies well, and ends the response when the gate opens. */
+export function replyAndEndWhen(gate: Promise<unknown>): Behaviour {
+  return async (turn) => {
+    turn.head();
+    await turn.send(turn.whole());
+    await gate;
+    turn.response.end();
+  };
+}

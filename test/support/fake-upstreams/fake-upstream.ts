@@ -47,6 +47,8 @@ export class FakeUpstream {
     this.#wire = wire;
     this.#usual = usual;
     this.#server = createServer((request, response) => void this.#serve(request, response));
+    // It is the caller who lets go of connections that nobody uses.
+    this.#server.keepAliveTimeout = 60_000;
     this.#server.on("connection", (socket) => {
       this.#connections++;
       this.#sockets.add(socket);

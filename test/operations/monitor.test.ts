@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { closeAll } from "../../src/app.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { Database } from "../../src/store/database.ts";
+import { DatabaseMonitor } from "../../src/store/monitor.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+let shared: TestDatabase;
+
+beforeAll(async () => {
+  shared = await createTestDatabase();
+});
+afterAll(() => shared.drop());
+
+test("too many statements do not make the database unreachable", async () => {
+  const lane = laneOfId("acct_1");
+  await shared.owner`SELECT vx.create_account(${lane}::smallint, 'acct_1', 'test', 'free')`;
+  const pool = new Database(shared.address, {
+    connections: 1,
+    statementTimeoutMs: 30_000,
+    maxStatements: 10,
+    maxWaitMs: 20,
+    name: "monitor",
+  });
+  const changes: boolean[] = [];
+  await shared.owner.begin(async (transaction) => {
+    await transaction`SELECT FROM vx.lanes WHERE lane = ${lane} FOR UPDATE`;
+    const blocked = pool.call("set_account_plan", lane, "acct_1", "pro");
+    const { promise: looked, resolve: look } = Promise.withResolvers<void>();
+    const monitor = new DatabaseMonitor(pool, {
+      onChange: (reachable) => changes.push(reachable),
+      revive: async () => look(),
+      tend: async () => look(),
+      onFailure: () => undefined,
+    });
+    monitor.start();
+    await looked;
+    monitor.stop();
+    expect(monitor.reachable).toBe(true);
+    expect(changes).toEqual([]);
+    blocked.catch(() => undefined);
+  });
+  await pool.close();
+});
+
+test("what fails to close keeps nothing else from being closed", async () => {
+  const closed: string[] = [];
+  const closing = closeAll([
+    async () => void closed.push("first"),
+    async () => {
+      throw new Error("second");
+    },
+    async () => void closed.push("third"),
+  ]);
+  await expect(closing).rejects.toMatchObject({ errors: [new Error("second")] });
+  expect(closed).toEqual(["first", "third"]);
+});

@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { drawKey, type NewKey } from "../../src/domain/api-key.ts";
+import { typeIds } from "../../src/domain/ids.ts";
+import type { Lane } from "../../src/domain/lane.ts";
+import { Catalog } from "../../src/models/catalog.ts";
+import { seedDemo } from "../../src/seed-demo.ts";
+import { Database } from "../../src/store/database.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+let shared: TestDatabase;
+let database: Database;
+
+beforeEach(async () => {
+  shared = await createTestDatabase();
+  database = new Database(shared.address, {
+    connections: 4,
+    statementTimeoutMs: 5_000,
+    maxStatements: 10,
+    maxWaitMs: 5_000,
+    name: "seed",
+  });
+});
+afterEach(async () => {
+  await database.close();
+  await shared.drop();
+});
+
+function seed(draw = (lane: Lane): NewKey => drawKey(lane, randomBytes)): Promise<string | undefined> {
+  return seedDemo({ database, catalog: new Catalog([]), ids: typeIds, drawKey: draw });
+}
+
+async function counts() {
+  const [row] = await shared.owner`
+    SELECT (SELECT count(*)::int FROM vx.accounts) AS accounts, (SELECT count(*)::int FROM vx.ledger) AS entries,
+           (SELECT count(*)::int FROM vx.keys) AS keys`;
+  return row;
+}
+
+test("an account that cannot have its key is not made at all, and the next start makes it whole", async () => {
+  const wrongLane = (lane: Lane) => drawKey(((lane + 1) % 64) as Lane, randomBytes);
+  await expect(seed(wrongLane)).rejects.toThrow();
+  expect(await counts()).toEqual({ accounts: 0, entries: 0, keys: 0 });
+  expect(await seed()).toMatch(/^vx_live_/);
+  expect(await counts()).toEqual({ accounts: 1, entries: 1, keys: 1 });
+});
+
+test("of several servers that start at once one makes it", async () => {
+  const secrets = await Promise.all(Array.from({ length: 4 }, () => seed()));
+  expect(secrets.filter((secret) => secret !== undefined)).toHaveLength(1);
+  expect(await counts()).toEqual({ accounts: 1, entries: 1, keys: 1 });
+});

@@ -1,0 +1,228 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { fingerprintOf } from "../../src/domain/api-key.ts";
+import { operatorServices } from "../../src/operator-server.ts";
+import { type HttpBinding, httpBindings } from "../../src/rest/http-rule.ts";
+import { developerMethods, openAny } from "../support/any-method.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { dumpTables } from "../support/database.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+import { type RawAnswer, sendHttp1 } from "../support/raw.ts";
+
+/** A live key is sent in every text that any RPC takes; afterwards everything that was written is searched for it. */
+let app: TestApp;
+let key: TestKey;
+/** Every answer, whole. */
+const answers: string[] = [];
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { VX_LOG_LEVEL: "trace" } });
+  key = await createTestKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+type TextField = { readonly path: string; readonly json: (text: string) => Record<string, unknown> };
+
+/** Every text that fits into a message, with a request that carries it. */
+function textFields(desc: DescMessage): TextField[] {
+  return desc.fields.flatMap((field) => textsOf(field));
+}
+
+function textsOf(field: DescField): TextField[] {
+  const isList = field.fieldKind === "list";
+  const path = isList ? `${field.name}[0]` : field.name;
+  const put = (value: unknown) => ({ [field.name]: isList ? [value] : value });
+  if ("scalar" in field && field.scalar === ScalarType.STRING) return [{ path, json: put }];
+  // Times are texts in JSON, but cannot hold one.
+  if (!("message" in field) || !field.message || field.message.typeName.startsWith("google.")) return [];
+  return textFields(field.message).map((inner) => ({
+    path: `${path}.${inner.path}`,
+    json: (text) => put(inner.json(text)),
+  }));
+}
+
+const operatorMethods = operatorServices.flatMap(({ methods }) => methods);
+const cases = [...developerMethods, ...operatorMethods].flatMap((method) =>
+  textFields(method.input).map((field) => ({ method, field })),
+);
+
+test("there is a text in many methods", () => {
+  expect(new Set(cases.map(({ method }) => method)).size).toBeGreaterThanOrEqual(15);
+});
+
+test.each(protocols)("$name: no text of any request may contain a key", async (protocol) => {
+  const [callers, ids] = [
+    { developer: openAny(protocol, app.url), operator: openAny(protocol, app.adminUrl) },
+    { developer: bearer(key.secret), operator: bearer(OPERATOR_TOKEN) },
+  ];
+  for (const { method, field } of cases) {
+    const side = operatorMethods.includes(method as never) ? "operator" : "developer";
+    for (const text of [key.secret, `the key ${key.secret}!`]) {
+      const ending = await callers[side].end(
+        method,
+        ids[side],
+        fromJson(method.input, field.json(text) as never),
+      );
+      answers.push(JSON.stringify(ending));
+      expect(ending, `${method} ${field.path}`).toMatchObject({
+        code: "invalid_argument",
+        reason: "invalid_argument",
+      });
+      // grpc-js leaves the colon as it is on the wire.
+      expect(ending.text.replaceAll("%3A", ":"), `${method}`).toContain(
+        `${field.path}: must not contain an API key`,
+      );
+    }
+  }
+  callers.developer.close();
+  callers.operator.close();
+});
+
+test("REST: no text of any request may contain a key, nor may an address", async () => {
+  for (const { method, field } of cases) {
+    for (const binding of httpBindings(method)) {
+      const inAddress = isInAddress(binding, field);
+      const answer = await sendRest(binding, field, encodeURIComponent(key.secret).replace("v", "%76"));
+      expect(answer.status, `${binding.verb} ${binding.path} ${field.path}`).toBe(400);
+      expect(answer.body.toString(), binding.path).toContain(`${field.path}: must not contain an API key`);
+      // Not even looked at.
+      if (inAddress) expect((await sendRest(binding, field, key.secret)).status).toBe(401);
+    }
+  }
+});
+
+test("a key in an unknown field, in a header or in a broken body comes back in no answer", async () => {
+  const json = { "content-type": "application/json", ...bearer(key.secret) };
+  for (const body of [
+    { [key.secret]: 1 },
+    { name: "x", [`${key.secret}`]: { a: key.secret } },
+    { name: { [key.secret]: 1 } },
+    { name: "x", expires_at: key.secret },
+    { name: "x", rate_limit_rpm: key.secret },
+  ]) {
+    await send({ path: "/v1/keys", headers: json, body: JSON.stringify(body) });
+    await send({ path: "/vx.v1.KeyService/CreateKey", headers: json, body: JSON.stringify(body) });
+  }
+  for (const body of [
+    key.secret,
+    `{"name": "${key.secret}`,
+    `{"name": ${key.secret}}`,
+    `["${key.secret}"]`,
+  ]) {
+    await send({ path: "/v1/keys", headers: json, body });
+    await send({ path: "/vx.v1.KeyService/CreateKey", headers: json, body });
+  }
+  for (const name of [
+    "x-request-id",
+    "content-encoding",
+    "connect-content-encoding",
+    "grpc-encoding",
+    "grpc-timeout",
+    "connect-timeout-ms",
+    "accept",
+    "accept-encoding",
+    "idempotency-key",
+    "traceparent",
+    "user-agent",
+    "referer",
+    key.secret.toLowerCase(),
+  ]) {
+    for (const type of ["application/json", "application/grpc", "application/grpc-web", key.secret]) {
+      const headers = { "content-type": type, ...bearer(key.secret), [name]: key.secret };
+      await send({ path: "/v1/me", method: "GET", headers });
+      await send({ path: "/vx.v1.MeService/GetMe", headers, body: "{}" });
+      await send({ path: `/vx.v1.MeService/${key.secret}`, headers, body: "{}" });
+      await send({ path: `/%76${key.secret.slice(1)}`, headers, body: "{}" });
+    }
+  }
+});
+
+test("the key stands in nothing that was written or answered", async () => {
+  const logs = readdirSync(inject("logDir")).map((name) =>
+    readFileSync(join(inject("logDir"), name), "utf8"),
+  );
+  const metrics = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
+  const written = {
+    tables: await dumpTables(app.database),
+    "the server's log": app.logText(),
+    "PostgreSQL's log": logs.join(""),
+    metrics: await metrics.text(),
+    answers: answers.join("\n"),
+  };
+  // Without these the search could find nothing because it looked at nothing.
+  expect(written.tables).toContain(fingerprintOf(key.secret));
+  expect(written["the server's log"]).toContain(key.id);
+  expect(written["PostgreSQL's log"]).toContain("database system");
+  expect(answers.length).toBeGreaterThan(300);
+  for (const [where, text] of Object.entries(written)) {
+    expect(text.includes(key.secret), where).toBe(false);
+    expect(text.toLowerCase().includes(key.secret.slice(12, -4).toLowerCase()), where).toBe(false);
+    expect(text.includes(Buffer.from(key.secret).toString("hex")), where).toBe(false);
+    expect(text.includes(Buffer.from(key.secret).toString("base64").slice(0, -4)), where).toBe(false);
+  }
+});
+
+test("what PostgreSQL refuses leaves no word of the caller in what is raised, nor in its log", async () => {
+  const operator = operatorOf(app);
+  const words = "word-of-the-caller";
+  const { accountId } = key;
+  const refused = [
+    operator.createAccount({ name: "x", plan: words }),
+    operator.createKey({ accountId: words, name: words }),
+    operator.createKey({ accountId, name: words, plan: words }),
+    operator.setAccountPlan({ accountId: words, plan: words }),
+    operator.creditAccount({ accountId: words, amountMicros: 1n, reason: words, idempotencyKey: words }),
+    ...[
+      `vx.create_account(1::smallint, '${words}', '${words}', '${words}')`,
+      `vx.set_account_plan(1::smallint, '${words}', 'free')`,
+      `vx.set_account_plan(vx.lane_of('${accountId}'), '${accountId}', '${words}')`,
+      `vx.move_balance(1::smallint, '${words}', '${words}', 'credit', 1, '${words}', '${words}')`,
+    ].map((call) => app.database.owner.unsafe(`SELECT ${call}`)),
+  ];
+  for (const outcome of await Promise.allSettled(refused)) {
+    if (outcome.status === "fulfilled") throw new Error("it was not refused");
+    const { message, detail, hint } = outcome.reason as { message: string; detail?: string; hint?: string };
+    expect(`${message} ${detail} ${hint}`).not.toContain(words);
+  }
+  // The statements of the owner's own session stand there: the server never writes a value into one.
+  const logs = readdirSync(inject("logDir")).map((name) =>
+    readFileSync(join(inject("logDir"), name), "utf8"),
+  );
+  const lines = logs
+    .join("")
+    .split("\n")
+    .filter((line) => !line.includes("STATEMENT:  SELECT vx."));
+  expect(lines.join("\n")).not.toContain(words);
+});
+
+function isInAddress({ template, body }: HttpBinding, { path }: TextField): boolean {
+  return body === undefined || template.variables.some(({ fieldPath }) => fieldPath === path);
+}
+
+function sendRest(binding: HttpBinding, field: TextField, text: string): Promise<RawAnswer> {
+  const [inPath, inBody] = [
+    binding.template.variables.some(({ fieldPath }) => fieldPath === field.path),
+    binding.body !== undefined,
+  ];
+  const path = binding.path.replaceAll(/\{(\w+)[^}]*\}/g, (_, name) => (name === field.path ? text : "x"));
+  const query = inPath || inBody ? "" : `?${field.path.replaceAll(/\[\d+\]/g, "")}=${text}`;
+  const message = inBody && !inPath ? field.json(decodeURIComponent(text)) : {};
+  const selected = binding.selectedBy ? { [binding.selectedBy.name]: true } : {};
+  return send({
+    method: binding.verb,
+    path: `${path}${query}`,
+    headers: { "content-type": "application/json", ...bearer(key.secret) },
+    ...(inBody ? { body: JSON.stringify({ ...message, ...selected }) } : {}),
+  });
+}
+
+async function send(request: Parameters<typeof sendHttp1>[1]): Promise<RawAnswer> {
+  const answer = await sendHttp1(app.url, request);
+  answers.push(
+    `${request.path} ${JSON.stringify(answer.headers)} ${answer.body.toString()}`.slice(request.path.length),
+  );
+  return answer;
+}

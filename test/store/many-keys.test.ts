@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const ACCOUNT = "acct_1";
+const LANE = laneOfId(ACCOUNT);
+const KEYS = 20_000;
+/** An index look-up or an insert into one reads a handful of pages of 8 KiB. */
+const FEW_PAGES = 100;
+
+type Explained = { "QUERY PLAN": [{ Plan: Record<string, number> }] };
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { owner } = database;
+  // Keys that fall into a lane take long to draw; the number of them is what counts here.
+  await owner`ALTER TABLE vx.keys DROP CONSTRAINT lane_follows_id, DROP CONSTRAINT lane_follows_fingerprint`;
+  await owner`SELECT vx.create_account(${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await owner`
+    INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end,
+                         created_at, expires_at, revoked_at)
+    SELECT ${LANE}::smallint, sha256(i::text::bytea), 'key_' || lpad(i::text, 9, '0'), ${ACCOUNT}, 'old', 'free', 7, 'abcd',
+           'wxyz', now(), CASE WHEN i % 2 = 0 THEN now() - interval '1 day' END, CASE WHEN i % 2 = 1 THEN now() END
+    FROM generate_series(1, ${KEYS}::int) i`;
+  await owner`ANALYZE`;
+});
+afterAll(() => database.drop());
+
+test.each([
+  {
+    what: "creating a key",
+    call: "create_key($lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, false, NULL, 'abcd', 'wxyz')",
+  },
+  { what: "looking at an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
+  { what: "a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
+  { what: "revoking a key", call: "revoke_key($lane, $account, 'key_000000002')" },
+  { what: "setting a limit", call: "set_key_limit($lane, 'key_000000002', 5)" },
+])("$what reads few pages, however many keys were revoked or have expired", async ({ call }) => {
+  const text = call.replace("$lane", `${LANE}::smallint`).replace("$account", `'${ACCOUNT}'`);
+  const { owner } = database;
+  const pages: number[] = [];
+  // Also with the plan that PostgreSQL keeps after some calls.
+  await owner.begin(async (transaction) => {
+    for (let i = 0; i < 8; i++) {
+      const [row] = await transaction.savepoint(async (savepoint) => {
+        const rows = await savepoint.unsafe(
+          `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM vx.${text}`,
+        );
+        await savepoint`DELETE FROM vx.keys WHERE id = 'key_x'`;
+        return rows;
+      });
+      const [{ Plan: plan }] = (row as unknown as Explained)["QUERY PLAN"];
+      pages.push(Number(plan["Shared Hit Blocks"]) + Number(plan["Shared Read Blocks"]));
+    }
+  });
+  expect(Math.max(...pages.slice(1))).toBeLessThan(FEW_PAGES);
+});
+
+test("keys that were revoked lately are found by an index", async () => {
+  const [row] = await database.owner`
+    EXPLAIN (FORMAT JSON) SELECT id FROM vx.keys WHERE revoked_at > now() + interval '1 second'`;
+  expect(JSON.stringify(row)).toContain("keys_by_revocation");
+});
