@@ -107,4 +107,12 @@ export class RestCall implements Call {
     this.writeHead(status);
     (this.#response as ServerResponse).end(body);
   }
+
+  /** An answer without a body, which has no length either (RFC 9110). */
+  sendNothing(): void {
+    if (this.#response.headersSent || this.#response.destroyed) return;
+    this.#responseHeaders.push("cache-control", "no-store");
+    this.writeHead(204);
+    this.#response.end();
+  }
 }

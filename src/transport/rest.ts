@@ -77,15 +77,8 @@ export function restServer(options: RestOptions): ServeRest {
     running.add(call);
     try {
       await options.gate(call);
-      if (!match.route) throw noRoute(match.allowed, request.method ?? "");
-      const { route, segments } = match;
-      const asked = await readRequest(route, segments, queryOf(request), request, maxBytes, options.budget);
-      call.rpc = rpcName(asked.endpoint);
-      validateRequest(asked.endpoint.method.input, asked.message);
-      const implementation = options.implementations.get(asked.endpoint.method);
-      if (!implementation)
-        throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
-      await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
+      if (match.route) await run(match.route, match.segments, call, request, response, options);
+      else answerWithoutRoute(match.allowed, call, request, response);
     } catch (error) {
       stopBody(request, response);
       code = refuse(error, call);
@@ -94,6 +87,24 @@ export function restServer(options: RestOptions): ServeRest {
     }
     options.observe(call, code, startedAt);
   };
+}
+
+async function run(
+  route: RestRoute,
+  segments: readonly string[],
+  call: RestCall,
+  request: HttpRequest,
+  response: HttpResponse,
+  options: RestOptions,
+): Promise<void> {
+  const { maxBodyBytes } = call;
+  const asked = await readRequest(route, segments, queryOf(request), request, maxBodyBytes, options.budget);
+  call.rpc = rpcName(asked.endpoint);
+  validateRequest(asked.endpoint.method.input, asked.message);
+  const implementation = options.implementations.get(asked.endpoint.method);
+  if (!implementation)
+    throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
+  await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
 }
 
 /** The gate decides before the body says which of two methods is meant, so both must ask for the same. */
@@ -124,15 +135,26 @@ function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Matc
   if (route) return { route, allowed: [], segments: match.segments };
   const allowed = [...routes.keys()];
   if (routes.has("GET")) allowed.push("HEAD");
+  allowed.push("OPTIONS");
   return { route, allowed, segments: match.segments };
 }
 
-function noRoute(allowed: readonly string[], verb: string): RestProblem {
-  if (allowed.length === 0) return new RestProblem("not_found", "There is nothing at this address.");
+/** OPTIONS asks what an address takes. It needs a key like every other verb, and never says a word of CORS. */
+function answerWithoutRoute(
+  allowed: readonly string[],
+  call: RestCall,
+  request: HttpRequest,
+  response: HttpResponse,
+): void {
+  if (allowed.length === 0) throw new RestProblem("not_found", "There is nothing at this address.");
   const list = allowed.join(", ");
-  return new RestProblem("method_not_allowed", `This address does not take ${verb}, but ${list}.`, {
-    allowed,
-  });
+  if (request.method !== "OPTIONS") {
+    const message = `This address does not take ${request.method}, but ${list}.`;
+    throw new RestProblem("method_not_allowed", message, { allowed });
+  }
+  stopBody(request, response);
+  call.setResponseHeader("allow", list);
+  call.sendNothing();
 }
 
 async function answer(
