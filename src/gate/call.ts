@@ -22,6 +22,8 @@ export type Call = {
   setResponseHeader(name: string, value: string): void;
   /** Aborted when the caller goes away or its deadline passes. Made when somebody asks for it. */
   signal: AbortSignal;
+  /** How long it is to the deadline; undefined where the caller named none. */
+  remainingMs: () => number | undefined;
   /** The calling key, once the gate has let the call in. */
   key: AdmittedKey | undefined;
   /** Why the call failed, for log and metrics. */
@@ -38,9 +40,13 @@ export function callingKey(call: Call): AdmittedKey {
 const DEADLINE_EXCEEDED = 4;
 const UNAVAILABLE = 14;
 
+/** The clock of the caller began to run earlier than ours: who leaves so shortly before the deadline met it. */
+const DEADLINE_SLACK_MS = 1_000;
+
 /** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
-export function stopOf(signal: AbortSignal): "deadline_exceeded" | "unavailable" | "gone" {
+export function stopOf({ signal, remainingMs }: Call): "deadline_exceeded" | "unavailable" | "gone" {
   const { code } = signal.reason as { code?: unknown };
   if (code === DEADLINE_EXCEEDED) return "deadline_exceeded";
-  return code === UNAVAILABLE ? "unavailable" : "gone";
+  if (code === UNAVAILABLE) return "unavailable";
+  return (remainingMs() ?? Number.POSITIVE_INFINITY) < DEADLINE_SLACK_MS ? "deadline_exceeded" : "gone";
 }

@@ -64,6 +64,11 @@ export class RestCall implements Call {
     return this.#aborted.signal;
   }
 
+  /** REST has no deadlines. */
+  remainingMs(): undefined {
+    return undefined;
+  }
+
   headers(name: string): readonly string[] {
     return headerValues(this.#request, name);
   }
