@@ -3,8 +3,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { policiesOf } from "../../src/policy/policy.ts";
 import { developerServices } from "../../src/public-server.ts";
-import { flood, hangUpAfter, refuse, reply, replyWhen, silentAfter } from "../support/fake-upstreams/behaviours.ts";
-import { type Generator, generators, Refused } from "../support/generators.ts";
+import {
+  flood,
+  hangUpAfter,
+  refuse,
+  reply,
+  replyWhen,
+  silentAfter,
+} from "../support/fake-upstreams/behaviours.ts";
+import { type Generator, generators, type Refused } from "../support/generators.ts";
 import { ASK, CHEAP_MODEL, type Metered, MODEL, startMetered } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
@@ -36,7 +43,8 @@ const outcomeOf = (call: Promise<unknown>) =>
     (error: Refused) => error.reason,
   );
 
-const sseDelta = (text: string) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
+const sseDelta = (text: string) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
 
 test("concurrent calls spend more than there is: with funds for 25 of 250 calls, exactly 25 run", async () => {
   const funded = 25;

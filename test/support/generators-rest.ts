@@ -1,7 +1,7 @@
-import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { request as http1Request, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import type { Readable } from "node:stream";
+import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import {
   GenerateRequestSchema,
   GenerateResponseSchema,

@@ -160,6 +160,10 @@ export function modelsJson(baseUrl: string): string {
     upstream: { kind: "openai", base_url: baseUrl, model: "fake-model" },
   });
   return JSON.stringify({
-    models: [model(MODEL, 1_000_000, 2_000_000), model(CHEAP_MODEL, 333_333, 333_333), model(WIDE_MODEL, 1, 1, true)],
+    models: [
+      model(MODEL, 1_000_000, 2_000_000),
+      model(CHEAP_MODEL, 333_333, 333_333),
+      model(WIDE_MODEL, 1, 1, true),
+    ],
   });
 }

@@ -18,7 +18,12 @@ const ASTRAL = "\u{1f600}";
 
 // Spec 8.2: both sides of each edge. What is refused is not charged, whatever it holds.
 const edges: [string, Partial<GenerateAsk>, Partial<GenerateAsk>, string][] = [
-  ["messages", { messages: Array(200).fill(said("x")) }, { messages: Array(201).fill(said("x")) }, "messages"],
+  [
+    "messages",
+    { messages: Array(200).fill(said("x")) },
+    { messages: Array(201).fill(said("x")) },
+    "messages",
+  ],
   ["no message", { messages: [said("")] }, { messages: [] }, "messages"],
   [
     "content",
@@ -32,7 +37,12 @@ const edges: [string, Partial<GenerateAsk>, Partial<GenerateAsk>, string][] = [
   ["the highest temperature", { temperature: 2 }, { temperature: 2.01 }, "temperature"],
   ["stops", { stop: ["a", "b", "c", "d"] }, { stop: ["a", "b", "c", "d", "e"] }, "stop"],
   ["a stop", { stop: [ASTRAL.repeat(200)] }, { stop: [ASTRAL.repeat(201)] }, "stop[0]"],
-  ["roles", { messages: [{ role: "system", content: "x" }] }, { messages: [{ role: "tool", content: "x" }] }, "messages[0].role"],
+  [
+    "roles",
+    { messages: [{ role: "system", content: "x" }] },
+    { messages: [{ role: "tool", content: "x" }] },
+    "messages[0].role",
+  ],
 ];
 
 describe.each(generators)("over $name", ({ open }) => {
@@ -50,21 +60,24 @@ describe.each(generators)("over $name", ({ open }) => {
     return undefined;
   };
 
-  test.each(edges)("%s: the edge is accepted, one beyond is refused by name", async (_, at, beyond, field) => {
-    const wide = { ...ASK, model: WIDE_MODEL };
-    for (const call of [unary, stream])
-      expect(await call({ ...wide, ...at })).toMatchObject({ model: WIDE_MODEL });
-    const { balance } = await metered.account(key);
-    const before = metered.upstream.calls.length;
-    for (const call of [unary, stream])
-      await expect(call({ ...wide, ...beyond })).rejects.toMatchObject({
-        reason: "invalid_argument",
-        code: "invalid_argument",
-        message: expect.stringContaining(field),
-      });
-    expect(metered.upstream.calls).toHaveLength(before);
-    expect(await metered.account(key)).toEqual({ balance, held: 0 });
-  });
+  test.each(edges)(
+    "%s: the edge is accepted, one beyond is refused by name",
+    async (_, at, beyond, field) => {
+      const wide = { ...ASK, model: WIDE_MODEL };
+      for (const call of [unary, stream])
+        expect(await call({ ...wide, ...at })).toMatchObject({ model: WIDE_MODEL });
+      const { balance } = await metered.account(key);
+      const before = metered.upstream.calls.length;
+      for (const call of [unary, stream])
+        await expect(call({ ...wide, ...beyond })).rejects.toMatchObject({
+          reason: "invalid_argument",
+          code: "invalid_argument",
+          message: expect.stringContaining(field),
+        });
+      expect(metered.upstream.calls).toHaveLength(before);
+      expect(await metered.account(key)).toEqual({ balance, held: 0 });
+    },
+  );
 
   test("messages beyond the context window of the model are refused as such, and named", async () => {
     // 996 words and four tokens of borders: not one is left for the reply.
@@ -86,7 +99,9 @@ describe.each(generators)("over $name", ({ open }) => {
 
   test("a model that is not there is a 404 that names the field, before any question of money", async () => {
     const poor = await metered.payer(0n);
-    await expect(generator.generate({ ...ASK, model: "none" }, { secret: poor.secret })).rejects.toMatchObject({
+    await expect(
+      generator.generate({ ...ASK, model: "none" }, { secret: poor.secret }),
+    ).rejects.toMatchObject({
       reason: "model_not_found",
       code: "not_found",
     });

@@ -23,19 +23,24 @@ describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name
   test.each([
     ["before the first token", silent],
     ["in the middle", silentAfter(2)],
-  ])("a deadline that passes %s ends the upstream's call, and the caller pays nothing", async (_, behaviour) => {
-    const key = await metered.payer(1_000n);
-    const before = metered.upstream.calls.length;
-    metered.upstream.next(behaviour);
-    const options = { secret: key.secret, deadlineMs: 150, headers: { "idempotency-key": "again" } };
-    await expect(generator.generate(ASK, options)).rejects.toMatchObject(EXPIRED);
-    await metered.upstream.until(({ calls }) => calls[before]?.ended === "left");
-    await metered.settled();
-    expect(await metered.rows(key)).toEqual([]);
-    expect(await metered.account(key)).toEqual(UNTOUCHED);
-    // Nothing was produced that could be repeated: the call can be made again.
-    expect(await generator.generate(ASK, { ...options, deadlineMs: 30_000 })).toMatchObject({ balanceMicros: 981n });
-  });
+  ])(
+    "a deadline that passes %s ends the upstream's call, and the caller pays nothing",
+    async (_, behaviour) => {
+      const key = await metered.payer(1_000n);
+      const before = metered.upstream.calls.length;
+      metered.upstream.next(behaviour);
+      const options = { secret: key.secret, deadlineMs: 150, headers: { "idempotency-key": "again" } };
+      await expect(generator.generate(ASK, options)).rejects.toMatchObject(EXPIRED);
+      await metered.upstream.until(({ calls }) => calls[before]?.ended === "left");
+      await metered.settled();
+      expect(await metered.rows(key)).toEqual([]);
+      expect(await metered.account(key)).toEqual(UNTOUCHED);
+      // Nothing was produced that could be repeated: the call can be made again.
+      expect(await generator.generate(ASK, { ...options, deadlineMs: 30_000 })).toMatchObject({
+        balanceMicros: 981n,
+      });
+    },
+  );
 
   test("a stream whose deadline passes has cost what it gave", async () => {
     const key = await metered.payer(1_000n);
@@ -54,7 +59,9 @@ describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name
     const key = await metered.payer(1_000n);
     const before = metered.upstream.calls.length;
     const lock = await lockMoney(metered, key);
-    await expect(generator.generate(ASK, { secret: key.secret, deadlineMs: 150 })).rejects.toMatchObject(EXPIRED);
+    await expect(generator.generate(ASK, { secret: key.secret, deadlineMs: 150 })).rejects.toMatchObject(
+      EXPIRED,
+    );
     await lock.free();
     await metered.settled();
     expect(metered.upstream.calls).toHaveLength(before);

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { TestKey } from "../../support/fixtures.ts";
 import { reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
+import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
 import { ASK, lockMoney, type Metered, startMetered } from "../../support/metered.ts";
 
@@ -162,4 +162,3 @@ test("a reply that is whole before anybody can leave is paid in full", async () 
   generator.close();
   expect(await metered.rows(key)).toMatchObject([{ amount: 19 }]);
 });
-

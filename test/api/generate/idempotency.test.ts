@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TestKey } from "../../support/fixtures.ts";
 import { hangUpAfter, refuse, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
+import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
 import { ASK, type Metered, startMetered } from "../../support/metered.ts";
 
@@ -107,7 +107,9 @@ describe.each(generators)("over $name", ({ open }) => {
       await expect(read()).rejects.toMatchObject({ reason: "upstream_error", code: "unavailable" });
       expect(text).toBe("Hello, ");
     }
-    expect(await metered.rows(key)).toMatchObject([{ output: 3, reason: expect.stringContaining("broke off") }]);
+    expect(await metered.rows(key)).toMatchObject([
+      { output: 3, reason: expect.stringContaining("broke off") },
+    ]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
-import { type Generator, generators, Refused } from "../../support/generators.ts";
+import { type Generator, generators, type Refused } from "../../support/generators.ts";
 import { ASK, type Metered, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
