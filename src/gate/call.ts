@@ -1,3 +1,4 @@
+import { DomainError } from "../domain/errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
@@ -36,17 +37,15 @@ export function callingKey(call: Call): AdmittedKey {
   return call.key;
 }
 
-/** gRPC's codes, which is what all protocols abort their signals with. */
+/** gRPC's code, which is what a deadline aborts a signal with. */
 const DEADLINE_EXCEEDED = 4;
-const UNAVAILABLE = 14;
 
 /** The clock of the caller began to run earlier than ours: who leaves so shortly before the deadline met it. */
 const DEADLINE_SLACK_MS = 1_000;
 
 /** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
 export function stopOf({ signal, remainingMs }: Call): "deadline_exceeded" | "unavailable" | "gone" {
-  const { code } = signal.reason as { code?: unknown };
-  if (code === DEADLINE_EXCEEDED) return "deadline_exceeded";
-  if (code === UNAVAILABLE) return "unavailable";
+  if (signal.reason instanceof DomainError) return "unavailable";
+  if ((signal.reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
   return (remainingMs() ?? Number.POSITIVE_INFINITY) < DEADLINE_SLACK_MS ? "deadline_exceeded" : "gone";
 }

@@ -16,7 +16,9 @@ async function read(generator: Generator, secret: string, onPiece: (text: string
   let text = "";
   try {
     for await (const { event } of generator.stream(ASK, { secret })) {
-      if (event.case === "delta") onPiece((text += event.value.content));
+      if (event.case !== "delta") continue;
+      text += event.value.content;
+      onPiece(text);
     }
     return { text, error: undefined };
   } catch (error) {
