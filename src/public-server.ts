@@ -9,7 +9,6 @@ import { LedgerService } from "../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../gen/vx/v1/me_pb.js";
 import { ModelService } from "../gen/vx/v1/model_pb.js";
 import type { Config } from "./config.ts";
-import { DomainError } from "./domain/errors.ts";
 import { FailedAuthentications } from "./gate/failed-authentications.ts";
 import { developerGate } from "./gate/gate.ts";
 import { interceptors } from "./interceptors/order.ts";
@@ -159,9 +158,4 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;
-}
-
-/** What callers are told whose calls outlast the drain. */
-export function shutdownReason(): DomainError {
-  return new DomainError("unavailable", { message: "The server is shutting down. Try again at once." });
 }

@@ -62,7 +62,7 @@ export class Meter {
         yield { kind: "delta", id: started.order.id, content: piece };
       }
       ended = true;
-      yield { kind: "reply", reply: await started.finish() };
+      yield { kind: "reply", reply: await finish(started, call) };
     } finally {
       // The reader stopped. What is kept for a later call goes on; anything else is settled as it is.
       if (!ended && started.order.kept) this.#pull(started).catch(() => undefined);
@@ -146,8 +146,8 @@ export class Meter {
       try {
         return await this.#parts.billing.hold({ ...hold, amountMicros: size.amountMicros });
       } catch (error) {
-        // Nobody knows whether it was placed: it must not stay.
-        this.#parts.settler.end({ ...hold, charge: undefined }).catch(() => undefined);
+        // Unless it was never sent, nobody knows whether it was placed: it must not stay.
+        if (!isOverloaded(error)) this.#parts.running.during(this.#parts.settler.abandon(hold));
         throw error;
       }
     };
@@ -166,8 +166,7 @@ export class Meter {
       case "insufficient":
         throw insufficientBalance(held.balanceMicros, held.heldMicros, size.amountMicros);
       case "revoked":
-        call.setResponseHeader("www-authenticate", "Bearer");
-        throw new DomainError("revoked_api_key");
+        throw refused(call, new DomainError("revoked_api_key"));
       case "running":
         throw new DomainError("idempotency_in_progress", { retryAfterSeconds: 1 });
       case "reused":
@@ -181,6 +180,26 @@ export class Meter {
     call.setResponseHeader("idempotency-replayed", "true");
     return { reply: { id, content, finishReason, ...entry }, failure };
   }
+}
+
+async function finish(generation: Generation, call: Call): Promise<Reply> {
+  try {
+    return await generation.finish();
+  } catch (error) {
+    throw refused(call, error);
+  }
+}
+
+/** As every 401 says it, where there is still a head to say it in. */
+function refused(call: Call, error: unknown): unknown {
+  if (error instanceof DomainError && error.reason === "revoked_api_key") {
+    call.setResponseHeader("www-authenticate", "Bearer");
+  }
+  return error;
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof DomainError && error.reason === "overloaded";
 }
 
 async function idempotencyOf(call: Call, ask: Ask): Promise<Idempotency | undefined> {

@@ -4,6 +4,8 @@ import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
 /** A hold lives longer than any call and all tries to end it. */
 const TRY_FOR_MS = 60_000;
+/** By then a statement whose answer was lost has ended, one way or the other. */
+const STATEMENT_GONE_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -20,6 +22,14 @@ export class Settler {
 
   constructor(options: SettlerOptions) {
     this.#options = options;
+  }
+
+  /** Ends a hold of which nobody knows whether it was placed, or still will be. */
+  async abandon({ holdId, accountId }: Pick<EndRequest, "holdId" | "accountId">): Promise<void> {
+    const end = { holdId, accountId, charge: undefined };
+    if ((await this.end(end)).outcome !== "gone") return;
+    await wait(STATEMENT_GONE_MS, undefined, { ref: false });
+    await this.end(end);
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { shutdownReason } from "../../src/drain.ts";
 import type { Call } from "../../src/gate/call.ts";
-import { shutdownReason } from "../../src/public-server.ts";
 import { https } from "../rest/answers.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { mount } from "../rest/mount.ts";

@@ -1,0 +1,112 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { RunDatabase } from "./database.ts";
+import { Line } from "./line.ts";
+import { RunServer } from "./server.ts";
+import { MODEL, modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
+import { TortureUpstream } from "./upstream.ts";
+
+export type ArenaOptions = {
+  readonly servers: number;
+  /** Where the database lives, if not in a folder of the run. */
+  readonly databaseFolder?: string;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** Everything that runs: one database, some servers, one upstream, and a proxy on every line between them. */
+export class Arena {
+  readonly database: RunDatabase;
+  readonly upstream: TortureUpstream;
+  readonly servers: readonly RunServer[];
+  readonly databaseLines: readonly Line[];
+  readonly upstreamLines: readonly Line[];
+  readonly #remove: () => void;
+
+  private constructor(
+    parts: Pick<Arena, "database" | "upstream" | "servers" | "databaseLines" | "upstreamLines">,
+    remove: () => void,
+  ) {
+    this.database = parts.database;
+    this.upstream = parts.upstream;
+    this.servers = parts.servers;
+    this.databaseLines = parts.databaseLines;
+    this.upstreamLines = parts.upstreamLines;
+    this.#remove = remove;
+  }
+
+  static async start(options: ArenaOptions): Promise<Arena> {
+    const folder = createTemporaryFolder("torture");
+    const database = await RunDatabase.start(options.databaseFolder ?? folder.path);
+    const upstream = await TortureUpstream.start();
+    const servers: RunServer[] = [];
+    const databaseLines: Line[] = [];
+    const upstreamLines: Line[] = [];
+    const arena = new Arena({ database, upstream, servers, databaseLines, upstreamLines }, () =>
+      folder.remove(),
+    );
+    try {
+      for (let i = 0; i < options.servers; i++) {
+        const toDatabase = await Line.start({ path: database.socketPath });
+        const toUpstream = await Line.start({ port: upstream.port, host: "127.0.0.1" });
+        databaseLines.push(toDatabase);
+        upstreamLines.push(toUpstream);
+        const models = join(folder.path, `models-${i}.yaml`);
+        await writeFile(models, modelsYaml(MODEL, toUpstream.port));
+        const logFile = join(folder.path, `server-${i}.log`);
+        const probeFile = join(folder.path, `server-${i}.probe`);
+        await writeFile(logFile, "");
+        await writeFile(probeFile, "");
+        const env = {
+          DATABASE_URL: `postgres://postgres@127.0.0.1:${toDatabase.port}/postgres`,
+          VX_MODELS: models,
+          VX_DATA_DIR: join(folder.path, `server-${i}`),
+          VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+          VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
+          ...options.env,
+        };
+        servers.push(new RunServer({ env, logFile, probeFile }));
+      }
+      for (const server of servers) await arena.startServer(server);
+      return arena;
+    } catch (error) {
+      await arena.stop();
+      throw error;
+    }
+  }
+
+  /** Starts a server and learns its name in the database. */
+  async startServer(server: RunServer): Promise<void> {
+    const known = new Set(await this.#serverIds());
+    await server.start();
+    server.id = (await this.#serverIds()).find((id) => !known.has(id)) ?? "";
+  }
+
+  /** No bad weather any more, and every server takes calls. */
+  async heal(): Promise<void> {
+    for (const proxy of [...this.databaseLines, ...this.upstreamLines]) proxy.set({});
+    await this.database.revive();
+    for (const server of this.servers) if (!server.isRunning) await this.startServer(server);
+  }
+
+  /** Ends everything that was started, whatever of it fails to end. */
+  async stop(): Promise<void> {
+    const lines = [...this.databaseLines, ...this.upstreamLines];
+    const endings = [
+      ...this.servers.map((server) => () => server.kill()),
+      () => this.upstream.stop(),
+      ...lines.map((line) => () => line.stop()),
+      () => this.database.stop(),
+    ];
+    const failures: unknown[] = [];
+    for (const end of endings) await end().catch((error: unknown) => failures.push(error));
+    this.#remove();
+    await rm(this.database.folder, { recursive: true, force: true });
+    if (failures.length > 0) throw new AggregateError(failures, "not everything came to its end");
+  }
+
+  async #serverIds(): Promise<string[]> {
+    const rows = await this.database.owner<{ id: string }[]>`SELECT id FROM vx.servers`;
+    return rows.map(({ id }) => id);
+  }
+}

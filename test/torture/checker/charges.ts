@@ -1,0 +1,99 @@
+import { type Entry, isFailure, isGeneration, isRefusal, isReply } from "../history.ts";
+import { priceOf } from "../tenants.ts";
+import { pieceOf, promptOf } from "../upstream.ts";
+import { describe, type Facts, type Row, type Violation } from "./facts.ts";
+
+const RULE = "2 one execution, one row";
+
+/** Invariant 2: what was executed and answered is charged once and rightly; what was refused left no trace. */
+export function checkCharges(facts: Facts): Violation[] {
+  const violations: Violation[] = [];
+  const fault = (text: string) => violations.push({ rule: RULE, text });
+  const requests = new Map(facts.entries.map((entry) => [entry.requestId, entry]));
+  for (const row of facts.rows) {
+    if (row.kind !== "generation") continue;
+    const entry = requests.get(row.requestId);
+    if (!entry || !isGeneration(entry))
+      fault(`row ${row.id} is of request ${row.requestId}, which asked for no generation`);
+    else checkRow(facts, row, entry, fault);
+  }
+  for (const entry of facts.entries) checkEntry(facts, entry, fault);
+  return violations;
+}
+
+function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): void {
+  const rows = facts.rowsByRequest.get(entry.requestId) ?? [];
+  if (rows.length > 1) fault(`${rows.length} rows for ${describe(entry)}`);
+  if (isRefusal(entry) && rows.length > 0) fault(`a row for a refused call: ${describe(entry)}`);
+  if (!isGeneration(entry)) return;
+  // A unary call that was told of a failure got nothing, and pays nothing.
+  if (entry.kind === "generate" && entry.ending === "answered" && entry.status >= 500 && rows.length > 0) {
+    fault(`a row for a call that failed: ${describe(entry)}`);
+  }
+  if (isReply(entry) && entry.idempotencyKey === undefined) {
+    if (rows.length !== 1) fault(`${rows.length} rows for a reply: ${describe(entry)}`);
+    else if (rows[0] && -rows[0].amountMicros !== entry.costMicros) {
+      fault(`told ${entry.costMicros} micros, charged ${-rows[0].amountMicros}: ${describe(entry)}`);
+    }
+  }
+  if (isReply(entry)) checkText(entry, fault);
+  if (facts.isCalm) checkCalm(facts, entry, rows, fault);
+}
+
+/** Without faults there is nothing that nobody knows. */
+function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (text: string) => void): void {
+  const isBroken = entry.reply?.mode === "refuse" || entry.reply?.mode === "break";
+  const isCut = entry.race === "revocation" && entry.kind === "stream";
+  if (isFailure(entry) && !isBroken && !isCut && entry.code !== "upstream_error") {
+    fault(`failed without a fault: ${describe(entry)}`);
+  }
+  if (entry.idempotencyKey !== undefined) return;
+  // Pieces that were delivered are paid for, whoever ended the stream.
+  if (entry.pieces > 0 && rows.length !== 1)
+    fault(`${entry.pieces} pieces, ${rows.length} rows: ${describe(entry)}`);
+  const executions = facts.executions.get(entry.op) ?? [];
+  if (isRefusal(entry) && executions.length > 0) fault(`executed, although refused: ${describe(entry)}`);
+  if (isReply(entry) && entry.reply?.mode !== "flaky" && executions.length !== 1) {
+    fault(`executed ${executions.length} times: ${describe(entry)}`);
+  }
+}
+
+/** The answer is the one the upstream gave to this prompt, whole. */
+function checkText(entry: Entry, fault: (text: string) => void): void {
+  const pieces = entry.reply?.pieces ?? 0;
+  const expected = Array.from({ length: pieces }, (_, i) => pieceOf(entry.op, i)).join("");
+  if (entry.content !== expected) fault(`another text than the upstream made: ${describe(entry)}`);
+}
+
+/** What a row charges follows from what the upstream did for it. */
+function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) => void): void {
+  const made = (facts.executions.get(entry.op) ?? []).filter(({ pieces }) => pieces > 0);
+  if (made.length === 0) {
+    fault(`row ${row.id} for nothing that was produced: ${describe(entry)}`);
+    return;
+  }
+  const { reply, maxTokens } = entry;
+  if (!reply || maxTokens === undefined) return;
+  const charge = -row.amountMicros;
+  if (charge !== priceOf(row.inputTokens, row.outputTokens)) {
+    fault(`${charge} micros for ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
+  }
+  const mostInput = BigInt(Buffer.byteLength(promptOf(entry.op, reply)) + 16);
+  if (row.inputTokens > mostInput || row.outputTokens > BigInt(maxTokens)) {
+    fault(`more than was held: ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
+  }
+  if (!isReply(entry)) {
+    if (entry.pieces > row.outputTokens)
+      fault(`${row.outputTokens} tokens for ${entry.pieces} pieces: ${describe(entry)}`);
+    return;
+  }
+  const { inputTokens, outputTokens, mode } = reply;
+  const isExact = mode === "fine" || mode === "flaky";
+  if (isExact && (row.inputTokens !== BigInt(inputTokens) || row.outputTokens !== BigInt(outputTokens))) {
+    fault(
+      `${row.inputTokens} + ${row.outputTokens} tokens, reported ${inputTokens} + ${outputTokens}: ${describe(entry)}`,
+    );
+  }
+  if (mode === "boast" && row.outputTokens !== BigInt(maxTokens))
+    fault(`not all that was held: ${describe(entry)}`);
+}

@@ -1,0 +1,58 @@
+import type { Arena } from "../arena.ts";
+import type { Episode } from "../episode.ts";
+import { checkAdmissions, type Exactness } from "./admissions.ts";
+import { checkCharges } from "./charges.ts";
+import { countActiveKeys, type Facts, groupBy, readRows, type Violation } from "./facts.ts";
+import { checkRaces, type Races } from "./races.ts";
+import { checkRepeats } from "./repeats.ts";
+import { checkRevocations, type Revocations } from "./revocations.ts";
+
+export type Verdict = {
+  readonly violations: readonly Violation[];
+  readonly exactness: Exactness;
+  readonly revocations: Revocations;
+  readonly races: Races;
+  readonly rows: number;
+  readonly executions: number;
+};
+
+/** Holds one episode against the invariants, once nothing of it is on its way any more. */
+export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verdict> {
+  const { tenants, history } = episode;
+  const ops = new Set(history.entries.map(({ op }) => op));
+  const executions = arena.upstream.executions.filter(({ op }) => ops.has(op));
+  const rows = await readRows(arena.database.owner, tenants.accountIds);
+  const facts: Facts = {
+    episode: episode.name,
+    tenants,
+    entries: history.entries,
+    executions: groupBy(executions, ({ op }) => op),
+    rows,
+    rowsByRequest: groupBy(
+      rows.filter(({ kind }) => kind === "generation"),
+      ({ requestId }) => requestId,
+    ),
+    activeKeys: await countActiveKeys(arena.database.owner, tenants.keys.get("capped")?.accountId ?? ""),
+    isCalm: episode.isCalm,
+    faultWindows: episode.faultWindows,
+    databaseKills: episode.databaseKills,
+  };
+  const admissions = checkAdmissions(facts);
+  const revocations = checkRevocations(facts);
+  const races = checkRaces(facts);
+  return {
+    violations: [
+      ...episode.violations,
+      ...checkCharges(facts),
+      ...checkRepeats(facts),
+      ...admissions.violations,
+      ...revocations.violations,
+      ...races.violations,
+    ],
+    exactness: admissions.exactness,
+    revocations: revocations.figures,
+    races: races.figures,
+    rows: facts.rows.filter(({ kind }) => kind === "generation").length,
+    executions: executions.length,
+  };
+}

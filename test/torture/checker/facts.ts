@@ -1,0 +1,69 @@
+import type postgres from "postgres";
+import type { Entry } from "../history.ts";
+import type { Tenants } from "../tenants.ts";
+import type { Execution } from "../upstream.ts";
+
+/** A ledger row, straight from the table. */
+export type Row = {
+  readonly id: string;
+  readonly accountId: string;
+  readonly kind: string;
+  readonly amountMicros: bigint;
+  readonly requestId: string;
+  readonly inputTokens: bigint;
+  readonly outputTokens: bigint;
+  readonly idempotencyKey: string | null;
+};
+
+/** When something was broken, by the clock of the history. */
+export type Window = { readonly from: number; readonly to: number };
+
+/** Everything that is known of an episode: what callers saw, what the upstream saw, what is stored. */
+export type Facts = {
+  readonly episode: string;
+  readonly tenants: Tenants;
+  readonly entries: readonly Entry[];
+  /** By op. */
+  readonly executions: ReadonlyMap<number, readonly Execution[]>;
+  readonly rows: readonly Row[];
+  /** By request id; more than one is a violation already. */
+  readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
+  readonly activeKeys: number;
+  /** Nothing was broken on purpose: whatever failed, failed by itself. */
+  readonly isCalm: boolean;
+  readonly faultWindows: readonly Window[];
+  /** When the database was killed: it may forget the counts of the last moment, and nothing else. */
+  readonly databaseKills: readonly number[];
+};
+
+/** One rule of design.md that did not hold, and where. */
+export type Violation = { readonly rule: string; readonly text: string };
+
+export async function readRows(owner: postgres.Sql, accountIds: readonly string[]): Promise<Row[]> {
+  return await owner<Row[]>`
+    SELECT id, account_id AS "accountId", kind, amount_micros AS "amountMicros", request_id AS "requestId",
+           input_tokens AS "inputTokens", output_tokens AS "outputTokens", idempotency_key AS "idempotencyKey"
+    FROM vx.ledger WHERE account_id = ANY (${accountIds as string[]}) ORDER BY account_id, seq`;
+}
+
+export async function countActiveKeys(owner: postgres.Sql, accountId: string): Promise<number> {
+  const [row] = await owner<{ count: number }[]>`
+    SELECT count(*)::integer AS count FROM vx.keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
+  return row?.count ?? 0;
+}
+
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
+
+export function describe(entry: Entry): string {
+  const { kind, key, op, requestId, server, ending, status, code } = entry;
+  return `${kind} ${requestId} (op ${op}, key ${key}, server ${server}): ${ending} ${status} ${code}`;
+}

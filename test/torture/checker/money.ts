@@ -1,0 +1,29 @@
+import type postgres from "postgres";
+import type { Violation } from "./facts.ts";
+
+const RULE = "1 balance = Σ ledger, held = Σ holds";
+
+/** Invariant 1 in one snapshot, straight from the tables: at any moment, whatever is broken. */
+export async function checkMoney(owner: postgres.Sql): Promise<Violation[]> {
+  const rows = await owner<{ id: string; detail: string }[]>`
+    SELECT a.id, concat('balance ', a.balance_micros, ', ledger ', l.sum, ', held ', a.held_micros, ', holds ', h.sum,
+                        ', rows ', l.count, ' of ', a.last_seq) AS detail
+    FROM vx.accounts a
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount_micros), 0) AS sum, count(*) AS count FROM vx.ledger l
+                        WHERE l.lane = a.lane AND l.account_id = a.id) l
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount_micros), 0) AS sum FROM vx.holds h
+                        WHERE h.lane = a.lane AND h.account_id = a.id) h
+    WHERE a.balance_micros <> l.sum OR a.held_micros <> h.sum OR a.held_micros NOT BETWEEN 0 AND a.balance_micros
+       OR a.last_seq <> l.count`;
+  return rows.map(({ id, detail }) => ({ rule: RULE, text: `account ${id}: ${detail}` }));
+}
+
+/** Every hash of every row, recomputed. */
+export async function checkHashes(owner: postgres.Sql): Promise<Violation[]> {
+  const rows = await owner<{ id: string }[]>`
+    SELECT id FROM (
+      SELECT l.id, l.hash, vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, l) AS expected
+      FROM vx.ledger l WINDOW c AS (PARTITION BY l.account_id ORDER BY l.seq)
+    ) chain WHERE hash <> expected`;
+  return rows.map(({ id }) => ({ rule: RULE, text: `the hash of row ${id} does not fit` }));
+}

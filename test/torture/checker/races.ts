@@ -1,0 +1,28 @@
+import { isReply } from "../history.ts";
+import { FUNDED_CALLS, KEY_CAP } from "../tenants.ts";
+import type { Facts, Violation } from "./facts.ts";
+
+export type Races = { readonly funded: number; readonly keys: number };
+
+/** Invariants 3 and 7: of many who want the same at once, exactly as many get it as there is. */
+export function checkRaces(facts: Facts): { violations: Violation[]; figures: Races } {
+  const violations: Violation[] = [];
+  const fault = (rule: string, text: string) => violations.push({ rule, text });
+  const funded = facts.entries.filter((entry) => entry.race === "funds" && isReply(entry)).length;
+  const rows = facts.rows.filter(
+    ({ accountId, kind }) => accountId === facts.tenants.keys.get("poor")?.accountId && kind === "generation",
+  );
+  if (funded > FUNDED_CALLS || rows.length > FUNDED_CALLS || (facts.isCalm && funded !== FUNDED_CALLS)) {
+    fault(
+      "3 funds for K, exactly K",
+      `${funded} replies and ${rows.length} rows with funds for ${FUNDED_CALLS}`,
+    );
+  }
+  const made = facts.entries.filter((entry) => entry.race === "cap" && entry.status === 200).length;
+  const { activeKeys } = facts;
+  // One key was there before.
+  if (activeKeys > KEY_CAP || made > KEY_CAP - 1 || (facts.isCalm && made !== KEY_CAP - 1)) {
+    fault("7 active keys ≤ cap", `${made} keys made beside the first, ${activeKeys} active, of ${KEY_CAP}`);
+  }
+  return { violations, figures: { funded, keys: activeKeys } };
+}

@@ -1,0 +1,39 @@
+import type { Entry } from "../history.ts";
+import { describe, type Facts, type Violation } from "./facts.ts";
+
+const RULE = "5 nothing is admitted after a revocation";
+const STREAM_ENDS_MS = 1_000;
+/** From the last byte of a stream at the server to its end at the caller, who shares two cores with everybody. */
+const SLACK_MS = 150;
+
+export type Revocations = { readonly revoked: number; readonly after: number; readonly admitted: number };
+
+/** Invariant 5: a call that was sent after RevokeKey had answered is refused, on every server. */
+export function checkRevocations(facts: Facts): { violations: Violation[]; figures: Revocations } {
+  const violations: Violation[] = [];
+  let [revoked, after, admitted] = [0, 0, 0];
+  for (const revocation of facts.entries) {
+    if (revocation.kind !== "revoke_key" || revocation.ending !== "answered" || revocation.status !== 200)
+      continue;
+    revoked++;
+    for (const entry of facts.entries) {
+      if (entry.key !== revocation.victim || entry.ending === "unreached") continue;
+      if (entry.sentAt <= revocation.endedAt) {
+        if (facts.isCalm) checkStream(entry, revocation.endedAt, violations);
+        continue;
+      }
+      after++;
+      if (entry.ending !== "answered" || entry.status >= 500 || entry.status === 401) continue;
+      admitted++;
+      violations.push({ rule: RULE, text: `admitted after the revocation: ${describe(entry)}` });
+    }
+  }
+  return { violations, figures: { revoked, after, admitted } };
+}
+
+function checkStream(entry: Entry, revokedAt: number, violations: Violation[]): void {
+  if (entry.kind !== "stream") return;
+  const goesOnMs = entry.endedAt - revokedAt;
+  if (goesOnMs <= STREAM_ENDS_MS + SLACK_MS) return;
+  violations.push({ rule: RULE, text: `went on for ${Math.round(goesOnMs)} ms: ${describe(entry)}` });
+}

@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import postgres from "postgres";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { migrate } from "../../src/store/migrate.ts";
+
+/** A PostgreSQL of the run's own, fsync on, and the way around everything into it. */
+export class RunDatabase {
+  readonly folder: string;
+  readonly #embedded: EmbeddedPostgres;
+  /** As the owner, over the socket: the proxies do not stand in its way. */
+  readonly owner: postgres.Sql;
+
+  private constructor(folder: string, embedded: EmbeddedPostgres) {
+    this.folder = folder;
+    this.#embedded = embedded;
+    this.owner = postgres({
+      host: embedded.socketDir,
+      username: "postgres",
+      database: "postgres",
+      max: 6,
+      connect_timeout: 5,
+      backoff: () => 0.2,
+      onnotice: () => undefined,
+      types: { bigint: postgres.BigInt },
+    });
+  }
+
+  static async start(folder: string): Promise<RunDatabase> {
+    const embedded = await startEmbeddedPostgres({ dataDir: folder, say: () => undefined });
+    const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
+    await migrate({ ...socket, user: "postgres" });
+    return new RunDatabase(folder, embedded);
+  }
+
+  get socketPath(): string {
+    return join(this.#embedded.socketDir, ".s.PGSQL.5432");
+  }
+
+  get socketDir(): string {
+    return this.#embedded.socketDir;
+  }
+
+  /** What PostgreSQL itself logged. */
+  logText(): string {
+    const { logDir } = this.#embedded;
+    return readdirSync(logDir)
+      .map((name) => readFileSync(join(logDir, name), "utf8"))
+      .join("\n");
+  }
+
+  /** SIGKILL for the postmaster and all its children, as when the machine goes away. */
+  kill(): void {
+    const pid = Number(
+      readFileSync(join(this.#embedded.clusterDir, "postmaster.pid"), "utf8").split("\n")[0],
+    );
+    process.kill(pid, "SIGSTOP");
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    for (const child of children.filter(Boolean)) {
+      try {
+        process.kill(Number(child), "SIGKILL");
+      } catch {
+        // It ended by itself.
+      }
+    }
+    process.kill(pid, "SIGKILL");
+  }
+
+  async revive(): Promise<void> {
+    await this.#embedded.ensureRunning();
+  }
+
+  async stop(): Promise<void> {
+    await this.owner.end({ timeout: 5 });
+    await this.#embedded.stop();
+  }
+}

@@ -1,0 +1,187 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { Random } from "../fuzz/random.ts";
+import type { Arena } from "./arena.ts";
+import type { Violation, Window } from "./checker/facts.ts";
+import { checkMoney } from "./checker/money.ts";
+import { Client } from "./client.ts";
+import type { Fault } from "./faults/fault.ts";
+import { type Entry, History, isFailure, isReply } from "./history.ts";
+import { type GivenBack, watchHolds } from "./hold-watch.ts";
+import { runLoad } from "./load.ts";
+import { FUNDED_MAX_TOKENS, planCalls } from "./plan.ts";
+import { createTenants, FUNDED_CALLS, fundedCallMicros, Operator, type Tenants } from "./tenants.ts";
+import { promptOf } from "./upstream.ts";
+
+export type EpisodeOptions = {
+  readonly arena: Arena;
+  readonly seed: number;
+  readonly number: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  /** Several strike one after the other, or at once. */
+  readonly faults: readonly Fault[];
+};
+
+/** What happened in an episode. The checker reads it when everything has come to rest. */
+export type Episode = {
+  readonly name: string;
+  readonly isCalm: boolean;
+  readonly tenants: Tenants;
+  readonly history: History;
+  readonly faultWindows: readonly Window[];
+  readonly databaseKills: readonly number[];
+  /** Resolve when what killed servers held was given back. */
+  readonly givenBack: readonly Promise<GivenBack>[];
+  /** Found while it ran. */
+  readonly violations: readonly Violation[];
+  readonly moneyChecks: number;
+  /** Replies whose row was looked for at the moment they arrived. */
+  readonly rowChecks: number;
+};
+
+const FAULT_AFTER_MS = 1_500;
+const MONEY_CHECK_MS = 1_000;
+
+/** Load, and something that breaks meanwhile. */
+export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
+  const { arena, faults, number, seed, seconds, perSecond } = options;
+  const random = new Random(seed * 1_000_003 + number);
+  const plan = planCalls({ random, episode: number, seconds, perSecond, servers: arena.servers.length });
+  const funded = plan.find(({ race }) => race === "funds");
+  const promptBytes = funded?.reply ? Buffer.byteLength(promptOf(funded.op, funded.reply)) : 0;
+  const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
+  const tenants = await createTenants(
+    operator,
+    fundedCallMicros(promptBytes, FUNDED_MAX_TOKENS) * BigInt(FUNDED_CALLS),
+  );
+  const history = new History();
+  const violations: Violation[] = [];
+  const faultWindows: Window[] = [];
+  const databaseKills: number[] = [];
+  const givenBack: Promise<GivenBack>[] = [];
+  const rows = new RowWatch(arena, violations);
+  const money = new MoneyWatch(arena, violations);
+  const client = new Client(arena.servers);
+  const strike = async (fault: Fault, afterMs: number) => {
+    await wait(afterMs);
+    const from = performance.now();
+    await fault.strike({
+      arena,
+      random,
+      victim: random.below(arena.servers.length),
+      onDatabaseKill: () => databaseKills.push(performance.now()),
+      onServerKill: (serverId) => givenBack.push(watchHolds(arena, serverId)),
+      onViolation: (rule, text) => violations.push({ rule, text }),
+    });
+    faultWindows.push({ from, to: performance.now() });
+  };
+  try {
+    await Promise.all([
+      runLoad(plan, { client, tenants, history, onEnded: (entry) => rows.look(entry, tenants) }),
+      ...faults.map((fault, i) => strike(fault, FAULT_AFTER_MS + i * 500)),
+    ]);
+  } finally {
+    client.close();
+    await Promise.all([rows.stop(), money.stop()]);
+  }
+  return {
+    name: faults.map(({ name }) => name).join(" + "),
+    isCalm: faults.every(({ isHarmless }) => isHarmless),
+    tenants,
+    history,
+    faultWindows,
+    databaseKills,
+    givenBack,
+    violations,
+    moneyChecks: money.checks,
+    rowChecks: rows.checks,
+  };
+}
+
+/** From the end of the fault to the moment the last call was sent that failed because of it. */
+export function recoveryMs({ history, faultWindows }: Episode): number {
+  const healedAt = Math.max(...faultWindows.map(({ to }) => to), 0);
+  let last = healedAt;
+  for (const entry of history.entries) {
+    if (
+      entry.plannedAt > last &&
+      isFailure(entry) &&
+      entry.code !== "upstream_error" &&
+      entry.race !== "revocation"
+    )
+      last = entry.plannedAt;
+  }
+  return last - healedAt;
+}
+
+/** A reply is settled before its last byte goes out: its row is there when it arrives. */
+class RowWatch {
+  checks = 0;
+  readonly #arena: Arena;
+  readonly #violations: Violation[];
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(arena: Arena, violations: Violation[]) {
+    this.#arena = arena;
+    this.#violations = violations;
+  }
+
+  look(entry: Entry, tenants: Tenants): void {
+    if (!isReply(entry)) return;
+    const looked = this.#look(entry, tenants.keys.get(entry.key)?.accountId ?? "").finally(() =>
+      this.#running.delete(looked),
+    );
+    this.#running.add(looked);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #look(entry: Entry, accountId: string): Promise<void> {
+    try {
+      const rows = await this.#arena.database.owner`
+        SELECT FROM vx.ledger WHERE lane = vx.lane_of(${accountId}) AND id = ${entry.id.replace("gen_", "led_")}`;
+      this.checks++;
+      if (rows.length === 1) return;
+      this.#violations.push({
+        rule: "2 one execution, one row",
+        text: `answered before it was settled: ${entry.requestId}`,
+      });
+    } catch {
+      // The database is away; the checker looks once more when all is over.
+    }
+  }
+}
+
+/** Holds money against the ledger again and again while everything runs. */
+class MoneyWatch {
+  checks = 0;
+  readonly #arena: Arena;
+  readonly #violations: Violation[];
+  #stopped = false;
+  readonly #running: Promise<void>;
+
+  constructor(arena: Arena, violations: Violation[]) {
+    this.#arena = arena;
+    this.#violations = violations;
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        this.#violations.push(...(await checkMoney(this.#arena.database.owner)));
+        this.checks++;
+      } catch {
+        // The database is away.
+      }
+      await wait(MONEY_CHECK_MS);
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { setTimeout as wait } from "node:timers/promises";
+import postgres from "postgres";
+import type { Fault } from "./fault.ts";
+
+/** SIGKILL for PostgreSQL and all its children, and a start two seconds later. */
+export const killDatabase: Fault = {
+  name: "PostgreSQL killed",
+  strike: async ({ arena, onDatabaseKill }) => {
+    arena.database.kill();
+    onDatabaseKill();
+    await wait(1_500);
+    await arena.database.revive();
+  },
+};
+
+/** Somebody locks every lane, as a careless maintenance job would: longer than a statement may take. */
+export const lockLanes: Fault = {
+  name: "all lanes locked for 5 s",
+  strike: async ({ arena }) => {
+    await arena.database.owner.begin(async (sql) => {
+      await sql`SELECT lane FROM vx.lanes ORDER BY lane FOR UPDATE`;
+      await wait(5_000);
+    });
+  },
+};
+
+/** Every connection PostgreSQL has is taken by others while the servers lose theirs. */
+export const exhaustConnections: Fault = {
+  name: "no database connections left",
+  strike: async ({ arena }) => {
+    const taken = Array.from({ length: 110 }, () =>
+      postgres({
+        host: arena.database.socketDir,
+        username: "postgres",
+        database: "postgres",
+        max: 1,
+        connect_timeout: 2,
+      }),
+    );
+    const take = () => Promise.allSettled(taken.map((sql) => sql`SELECT 1`));
+    try {
+      await take();
+      for (const proxy of arena.databaseLines) proxy.cut();
+      // Those that got none at first take what the servers lost.
+      for (let i = 0; i < 5; i++) {
+        await take();
+        await wait(300);
+      }
+    } finally {
+      await Promise.all(taken.map((sql) => sql.end({ timeout: 0 })));
+    }
+  },
+};

@@ -1,0 +1,23 @@
+import type { Random } from "../../fuzz/random.ts";
+import type { Arena } from "../arena.ts";
+
+export type FaultScene = {
+  readonly arena: Arena;
+  readonly random: Random;
+  /** Which server is struck. */
+  readonly victim: number;
+  /** Told at the moment the database is killed. */
+  readonly onDatabaseKill: () => void;
+  /** Told at the moment a server is killed: what it holds will have to be given back. */
+  readonly onServerKill: (serverId: string) => void;
+  /** A rule of the fault's own that did not hold. */
+  readonly onViolation: (rule: string, text: string) => void;
+};
+
+/** Something that breaks. It begins when it is called and is over when the promise resolves. */
+export type Fault = {
+  readonly name: string;
+  /** Callers notice nothing but time. */
+  readonly isHarmless?: boolean;
+  readonly strike: (scene: FaultScene) => Promise<void>;
+};

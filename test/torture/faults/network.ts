@@ -1,0 +1,69 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Line, Weather } from "../line.ts";
+import type { Fault, FaultScene } from "./fault.ts";
+
+const LASTS_MS = 2_500;
+
+type Wire = { readonly name: string; readonly of: (scene: FaultScene) => Line | undefined };
+
+const database: Wire = { name: "database", of: ({ arena, victim }) => arena.databaseLines[victim] };
+const upstream: Wire = { name: "upstream", of: ({ arena, victim }) => arena.upstreamLines[victim] };
+
+function weather(line: Wire, what: string, made: Partial<Weather>, more: Partial<Fault> = {}): Fault {
+  return {
+    name: `${line.name}: ${what}`,
+    strike: async (scene) => {
+      line.of(scene)?.set(made);
+      await wait(LASTS_MS);
+      line.of(scene)?.set({});
+    },
+    ...more,
+  };
+}
+
+/** Connections are reset again and again, and new ones too for half of the time. */
+function cuts(line: Wire): Fault {
+  return {
+    name: `${line.name}: connections reset`,
+    strike: async (scene) => {
+      const { random } = scene;
+      const until = performance.now() + LASTS_MS;
+      while (performance.now() < until) {
+        line.of(scene)?.cut();
+        line.of(scene)?.set({ refuses: random.chance(0.5) });
+        await wait(50 + random.below(400));
+      }
+      line.of(scene)?.set({});
+    },
+  };
+}
+
+/** The database does what it is told, and its word is lost: the server has to find out what happened. */
+const lostReplies: Fault = {
+  name: "database: replies lost after COMMIT",
+  strike: async (scene) => {
+    const proxy = database.of(scene);
+    for (let i = 0; i < 4; i++) {
+      proxy?.set({ holdsBack: true });
+      await wait(300 + scene.random.below(300));
+      proxy?.cut();
+      proxy?.set({});
+      await wait(200);
+    }
+  },
+};
+
+export const databaseNetwork: readonly Fault[] = [
+  weather(database, "60 ms more each way", { latencyMs: 60 }, { isHarmless: true }),
+  weather(database, "one byte at a time", { sliceBytes: 1 }, { isHarmless: true }),
+  weather(database, "half-open", { swallows: true }),
+  cuts(database),
+  lostReplies,
+];
+
+export const upstreamNetwork: readonly Fault[] = [
+  weather(upstream, "200 ms more each way", { latencyMs: 200 }, { isHarmless: true }),
+  weather(upstream, "one byte at a time", { sliceBytes: 1 }, { isHarmless: true }),
+  weather(upstream, "half-open", { swallows: true }),
+  cuts(upstream),
+];

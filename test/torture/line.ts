@@ -1,0 +1,201 @@
+import type { AddressInfo } from "node:net";
+import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
+
+/** What a network can do to bytes. */
+export type Weather = {
+  /** Every chunk arrives so much later. */
+  readonly latencyMs: number;
+  /** Every chunk is cut into pieces of this size, each written by itself; 0: as it came. */
+  readonly sliceBytes: number;
+  /** Bytes to the target, or from it, wait until the weather changes. */
+  readonly holdsForward: boolean;
+  readonly holdsBack: boolean;
+  /** Bytes vanish, and nobody is told: the other end is gone without a word. */
+  readonly swallows: boolean;
+  /** New connections are reset at once. */
+  readonly refuses: boolean;
+};
+
+export const FAIR: Weather = {
+  latencyMs: 0,
+  sliceBytes: 0,
+  holdsForward: false,
+  holdsBack: false,
+  swallows: false,
+  refuses: false,
+};
+
+/** A TCP connection in the middle, whose weather the test makes. */
+export class Line {
+  readonly #target: NetConnectOpts;
+  readonly #server: Server;
+  readonly #pairs = new Set<Pair>();
+  #weather = FAIR;
+
+  private constructor(target: NetConnectOpts) {
+    this.#target = target;
+    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+  }
+
+  static async start(target: NetConnectOpts): Promise<Line> {
+    const proxy = new Line(target);
+    await new Promise<void>((resolve, reject) => {
+      proxy.#server.once("error", reject);
+      proxy.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Bytes that wait to go back to whoever called. */
+  get heldBackBytes(): number {
+    let bytes = 0;
+    for (const pair of this.#pairs) bytes += pair.back.waitingBytes;
+    return bytes;
+  }
+
+  get heldForwardBytes(): number {
+    let bytes = 0;
+    for (const pair of this.#pairs) bytes += pair.forward.waitingBytes;
+    return bytes;
+  }
+
+  set(weather: Partial<Weather>): void {
+    this.#weather = { ...FAIR, ...weather };
+    for (const pair of this.#pairs) {
+      // What lost bytes cannot be mended: a peer that comes back knows nothing of it.
+      if (pair.hasSwallowed && !this.#weather.swallows) pair.reset();
+      else pair.pump();
+    }
+  }
+
+  /** Resets every connection there is. */
+  cut(): void {
+    for (const pair of this.#pairs) pair.reset();
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    await closed;
+  }
+
+  #accept(client: Socket): void {
+    if (this.#weather.refuses) {
+      client.on("error", () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
+    const target = connect({ ...this.#target, noDelay: true } as NetConnectOpts);
+    const pair = new Pair(client, target, () => this.#weather);
+    this.#pairs.add(pair);
+    const forget = () => this.#pairs.delete(pair);
+    client.once("close", forget);
+    target.once("close", forget);
+  }
+}
+
+class Pair {
+  readonly forward: Flow;
+  readonly back: Flow;
+  readonly #client: Socket;
+  readonly #target: Socket;
+  hasSwallowed = false;
+
+  constructor(client: Socket, target: Socket, weather: () => Weather) {
+    this.#client = client;
+    this.#target = target;
+    const swallowed = () => {
+      this.hasSwallowed = true;
+    };
+    this.forward = new Flow(target, () => weather().holdsForward, weather, swallowed);
+    this.back = new Flow(client, () => weather().holdsBack, weather, swallowed);
+    for (const [from, flow, to] of [
+      [client, this.forward, target],
+      [target, this.back, client],
+    ] as const) {
+      from.on("data", (chunk: Buffer) => flow.add(chunk));
+      from.on("end", () => flow.end());
+      from.on("error", () => reset(to));
+      from.on("close", () => {
+        if (!weather().swallows) flow.end();
+      });
+    }
+  }
+
+  pump(): void {
+    this.forward.pump();
+    this.back.pump();
+  }
+
+  reset(): void {
+    reset(this.#client);
+    reset(this.#target);
+  }
+}
+
+/** A unix socket knows no reset: there the end comes without a word. */
+function reset(socket: Socket): void {
+  if (socket.remoteAddress === undefined) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+/** One direction of a connection. */
+class Flow {
+  readonly #to: Socket;
+  readonly #isHeld: () => boolean;
+  readonly #weather: () => Weather;
+  readonly #onSwallow: () => void;
+  #waiting: { readonly chunk: Buffer | undefined; readonly dueAt: number }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(to: Socket, isHeld: () => boolean, weather: () => Weather, onSwallow: () => void) {
+    this.#to = to;
+    this.#isHeld = isHeld;
+    this.#weather = weather;
+    this.#onSwallow = onSwallow;
+  }
+
+  get waitingBytes(): number {
+    return this.#waiting.reduce((sum, { chunk }) => sum + (chunk?.length ?? 0), 0);
+  }
+
+  add(chunk: Buffer): void {
+    const { swallows, latencyMs, sliceBytes } = this.#weather();
+    if (swallows) {
+      this.#onSwallow();
+      return;
+    }
+    const dueAt = performance.now() + latencyMs;
+    const size = sliceBytes || chunk.length;
+    for (let at = 0; at < chunk.length; at += size) {
+      this.#waiting.push({ chunk: chunk.subarray(at, at + size), dueAt });
+    }
+    this.pump();
+  }
+
+  end(): void {
+    this.#waiting.push({ chunk: undefined, dueAt: 0 });
+    this.pump();
+  }
+
+  pump(): void {
+    clearTimeout(this.#timer);
+    while (this.#waiting.length > 0 && !this.#isHeld()) {
+      const [next] = this.#waiting;
+      if (!next) return;
+      const waitMs = next.dueAt - performance.now();
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => this.pump(), waitMs);
+        return;
+      }
+      this.#waiting.shift();
+      if (this.#to.destroyed) continue;
+      if (next.chunk === undefined) this.#to.end();
+      else this.#to.write(next.chunk);
+    }
+  }
+}

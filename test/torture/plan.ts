@@ -1,0 +1,222 @@
+import type { Random } from "../fuzz/random.ts";
+import { FUNDED_CALLS, KEY_CAP, type KeyName, RICH_KEYS, TIGHT_LIMIT, VICTIMS } from "./tenants.ts";
+import type { ReplyPlan } from "./upstream.ts";
+
+export type CallKind =
+  | "generate"
+  | "stream"
+  | "me"
+  | "models"
+  | "ledger"
+  | "create_key"
+  | "revoke_key"
+  | "credit"
+  | "bad_field"
+  | "unknown_model"
+  | "no_key";
+
+/** One call that will be sent, whatever becomes of those before it. */
+export type PlannedCall = {
+  /** What the caller wants; several calls with the same idempotency key want the same. */
+  readonly op: number;
+  readonly requestId: string;
+  readonly atMs: number;
+  readonly server: number;
+  readonly kind: CallKind;
+  readonly key: KeyName;
+  readonly reply?: ReplyPlan;
+  readonly maxTokens?: number;
+  readonly idempotencyKey?: string;
+  /** Whose key is revoked. */
+  readonly victim?: KeyName;
+  /** The caller leaves after this time. */
+  readonly leavesAfterMs?: number;
+  readonly race?: "funds" | "rate" | "cap" | "revocation";
+};
+
+export type PlanOptions = {
+  readonly random: Random;
+  readonly episode: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  readonly servers: number;
+};
+
+const OPS_PER_EPISODE = 100_000;
+export const FUNDED_MAX_TOKENS = 30;
+
+/** The same seed gives the same plan, to the millisecond. */
+export function planCalls(options: PlanOptions): PlannedCall[] {
+  const planner = new Planner(options);
+  planner.addMix();
+  planner.addRaces();
+  return planner.calls.sort((a, b) => a.atMs - b.atMs);
+}
+
+class Planner {
+  readonly calls: PlannedCall[] = [];
+  readonly #options: PlanOptions;
+  #op: number;
+
+  constructor(options: PlanOptions) {
+    this.#options = options;
+    this.#op = options.episode * OPS_PER_EPISODE;
+  }
+
+  /** Calls of every kind, arriving as strangers do: independent of each other and of the answers. */
+  addMix(): void {
+    const { random, seconds, perSecond } = this.#options;
+    const endMs = seconds * 1_000;
+    for (let atMs = 0; ; ) {
+      atMs += (-Math.log(1 - random.next()) * 1_000) / perSecond;
+      if (atMs >= endMs) return;
+      const key = random.pick(RICH_KEYS);
+      const dice = random.next();
+      if (dice < 0.4) this.#addGeneration("generate", atMs, key);
+      else if (dice < 0.7) this.#addGeneration("stream", atMs, key);
+      else if (dice < 0.8) this.#add({ kind: "me", atMs, key });
+      else if (dice < 0.84) this.#add({ kind: "models", atMs, key });
+      else if (dice < 0.88) this.#add({ kind: "ledger", atMs, key });
+      else if (dice < 0.91) this.#add({ kind: "create_key", atMs, key });
+      else if (dice < 0.94) this.#addCredit(atMs, key);
+      else this.#addRefused(atMs, key);
+    }
+  }
+
+  /** Many callers want what only some can have. */
+  addRaces(): void {
+    const { random, seconds } = this.#options;
+    const at = () => (0.1 + random.next() * 0.7) * seconds * 1_000;
+    const burst = (startMs: number) => startMs + random.next() * 150;
+    const funds = at();
+    for (let i = 0; i < FUNDED_CALLS * 10; i++) {
+      const reply: ReplyPlan = {
+        ...REPLY,
+        pieces: 3,
+        firstMs: 5,
+        gapMs: 2,
+        mode: "boast",
+        inputTokens: 100,
+        outputTokens: 100,
+      };
+      const kind = i % 2 === 0 ? "generate" : "stream";
+      this.#add({
+        kind,
+        atMs: burst(funds),
+        key: "poor",
+        reply,
+        maxTokens: FUNDED_MAX_TOKENS,
+        race: "funds",
+      });
+    }
+    const rate = at();
+    for (let i = 0; i < TIGHT_LIMIT * 3; i++)
+      this.#add({ kind: "models", atMs: burst(rate), key: "tight", race: "rate" });
+    const cap = at();
+    for (let i = 0; i < KEY_CAP * 4; i++)
+      this.#add({ kind: "create_key", atMs: burst(cap), key: "capped", race: "cap" });
+    for (let i = 0; i < VICTIMS; i++)
+      this.#addRevocation(`victim${i}`, RICH_KEYS[(i % 3) * 2] as KeyName, at());
+  }
+
+  #addRevocation(victim: KeyName, by: KeyName, atMs: number): void {
+    const { servers } = this.#options;
+    const race = "revocation";
+    for (let server = 0; server < servers; server++) {
+      const reply: ReplyPlan = { ...REPLY, pieces: 60, gapMs: 50, outputTokens: 60 };
+      this.#add({
+        kind: "stream",
+        atMs: Math.max(0, atMs - 500),
+        key: victim,
+        reply,
+        maxTokens: 200,
+        server,
+        race,
+      });
+      for (let i = -10; i < 30; i++) {
+        const kind = (["me", "models", "generate"] as const)[(i + 30) % 3] as CallKind;
+        const short =
+          kind === "generate" ? { reply: { ...REPLY, pieces: 2, outputTokens: 2 }, maxTokens: 50 } : {};
+        this.#add({ kind, atMs: atMs + i * 30, key: victim, server, race, ...short });
+      }
+    }
+    this.#add({ kind: "revoke_key", atMs, key: by, victim, race });
+  }
+
+  #addGeneration(kind: "generate" | "stream", atMs: number, key: KeyName): void {
+    const { random } = this.#options;
+    const pieces = 1 + random.below(12);
+    const dice = random.next();
+    const mode =
+      dice < 0.88
+        ? "fine"
+        : dice < 0.9
+          ? "flaky"
+          : dice < 0.92
+            ? "refuse"
+            : dice < 0.95
+              ? "break"
+              : dice < 0.98
+                ? "mute"
+                : "boast";
+    const reply: ReplyPlan = {
+      pieces,
+      firstMs: random.below(40),
+      gapMs: random.below(25),
+      mode,
+      inputTokens: 10 + random.below(60),
+      outputTokens: pieces,
+    };
+    const maxTokens = pieces + 10 + random.below(100);
+    const op = this.#op;
+    const idempotencyKey = random.chance(0.3) ? `op-${op}` : undefined;
+    const leaves = random.chance(0.1) ? { leavesAfterMs: 1 + random.below(200) } : {};
+    const common = {
+      kind,
+      key,
+      reply,
+      maxTokens,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    };
+    this.#add({ ...common, ...leaves, atMs });
+    if (idempotencyKey === undefined) return;
+    const repeats = random.below(3);
+    for (let i = 0; i < repeats; i++) {
+      // At once, while it runs, and long after.
+      const laterMs = random.pick([0, 5, 60, 400, 1_500]) * (0.5 + random.next());
+      this.#add({ ...common, op, atMs: atMs + laterMs });
+    }
+  }
+
+  #addCredit(atMs: number, key: KeyName): void {
+    const { random } = this.#options;
+    const op = this.#op;
+    const idempotencyKey = `credit-${op}`;
+    this.#add({ kind: "credit", atMs, key, idempotencyKey });
+    if (random.chance(0.5))
+      this.#add({ kind: "credit", atMs: atMs + random.below(300), key, idempotencyKey, op });
+  }
+
+  #addRefused(atMs: number, key: KeyName): void {
+    const { random } = this.#options;
+    const generation = { reply: REPLY, maxTokens: 50 };
+    const kind = random.pick(["generate", "stream"] as const);
+    const refused: readonly Pick<PlannedCall, "kind" | "key">[] = [
+      { kind: "bad_field", key },
+      { kind: "unknown_model", key },
+      { kind: "no_key", key },
+      { kind, key: "wrong" },
+      { kind, key: "narrow" },
+    ];
+    this.#add({ ...random.pick(refused), ...generation, atMs });
+  }
+
+  #add(call: Omit<PlannedCall, "op" | "requestId" | "server"> & { op?: number; server?: number }): void {
+    const { random, servers, episode } = this.#options;
+    const op = call.op ?? this.#op++;
+    const server = call.server ?? random.below(servers);
+    this.calls.push({ ...call, op, server, requestId: `t${episode}-${this.calls.length}-${op}` });
+  }
+}
+
+const REPLY: ReplyPlan = { pieces: 4, firstMs: 5, gapMs: 5, mode: "fine", inputTokens: 20, outputTokens: 4 };

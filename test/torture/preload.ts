@@ -1,0 +1,50 @@
+// Runs in the server's process before the server does: its clock can be set by signal, its state is written down, and
+// a planted bug is put into the module it belongs to. The product knows nothing of it.
+import { appendFileSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { isMainThread } from "node:worker_threads";
+import { plantBug } from "./planted/plant.ts";
+
+const PROBE_MS = 1_000;
+
+if (isMainThread) {
+  followClock();
+  const { TORTURE_PROBE_FILE, TORTURE_PLANTED } = process.env;
+  if (TORTURE_PROBE_FILE) probe(TORTURE_PROBE_FILE);
+  if (TORTURE_PLANTED) plantBug(TORTURE_PLANTED);
+}
+
+/** SIGUSR2 sets the clock: 90 s ahead, then 90 s behind, then right again. */
+function followClock(): void {
+  const RealDate = Date;
+  const shiftsMs = [90_000, -90_000, 0];
+  let shiftMs = 0;
+  globalThis.Date = class extends RealDate {
+    constructor(...values: unknown[]) {
+      if (values.length === 0) super(RealDate.now() + shiftMs);
+      else super(...(values as [number]));
+    }
+
+    static override now(): number {
+      return RealDate.now() + shiftMs;
+    }
+  } as DateConstructor;
+  process.on("SIGUSR2", () => {
+    shiftMs = shiftsMs[(shiftsMs.indexOf(shiftMs) + 1) % shiftsMs.length] ?? 0;
+  });
+}
+
+/** One line per second: memory, the longest pause of the event loop, what is open. */
+function probe(file: string): void {
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  setInterval(() => {
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const handles = process.getActiveResourcesInfo().length;
+    // The histogram measures the distance of two looks: what goes beyond the 10 ms between them was a pause.
+    const pauseMs = Math.max(0, delay.max / 1e6 - 10);
+    delay.reset();
+    const at = performance.timeOrigin + performance.now();
+    appendFileSync(file, `${JSON.stringify({ at, rss, heapUsed, external, handles, pauseMs })}\n`);
+  }, PROBE_MS).unref();
+}

@@ -1,0 +1,21 @@
+/** The one model of the run. Prices at which every charge has to be rounded. */
+export const MODEL = {
+  id: "torture",
+  contextWindow: 100_000,
+  maxOutputTokens: 1_000,
+  inputPrice: 1_300_001n,
+  outputPrice: 2_700_003n,
+} as const;
+
+export const OPERATOR_TOKEN = "operator-token-of-the-torture";
+
+export function modelsYaml(model: typeof MODEL, upstreamPort: number): string {
+  return `models:
+  - id: ${model.id}
+    context_window: ${model.contextWindow}
+    max_output_tokens: ${model.maxOutputTokens}
+    input_micros_per_million_tokens: ${model.inputPrice}
+    output_micros_per_million_tokens: ${model.outputPrice}
+    upstream: {kind: openai, base_url: "http://127.0.0.1:${upstreamPort}/v1", model: fake, timeout_ms: 5000}
+`;
+}

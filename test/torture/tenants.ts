@@ -1,0 +1,99 @@
+import { MODEL, OPERATOR_TOKEN } from "./settings.ts";
+
+export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };
+
+/** Whose key a planned call carries; "wrong" is none that was ever made. */
+export type KeyName = string;
+
+/** The accounts and keys of one episode: nothing of another episode can be mistaken for its own. */
+export type Tenants = {
+  readonly keys: ReadonlyMap<KeyName, Key>;
+  readonly accountIds: readonly string[];
+};
+
+export const TIGHT_LIMIT = 20;
+export const KEY_CAP = 5;
+export const FUNDED_CALLS = 5;
+const RICH_MICROS = 1_000_000_000n;
+const RICH = 3;
+export const VICTIMS = 3;
+export const RICH_KEYS: readonly KeyName[] = Array.from({ length: RICH * 2 }, (_, i) => `rich${i}`);
+
+/** The most a call of the race for funds can cost, and does. */
+export function fundedCallMicros(promptBytes: number, maxTokens: number): bigint {
+  return priceOf(BigInt(promptBytes + 16), BigInt(maxTokens));
+}
+
+/** By the contract: ceil((in × price + out × price) / 1,000,000). */
+export function priceOf(inputTokens: bigint, outputTokens: bigint): bigint {
+  const exact = inputTokens * MODEL.inputPrice + outputTokens * MODEL.outputPrice;
+  return exact / 1_000_000n + (exact % 1_000_000n === 0n ? 0n : 1n);
+}
+
+export class Operator {
+  readonly #url: () => string;
+
+  constructor(url: () => string) {
+    this.#url = url;
+  }
+
+  async call(method: string, request: object): Promise<{ status: number; body: Record<string, unknown> }> {
+    const answer = await fetch(`${this.#url()}/vx.admin.v1.AdminService/${method}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${OPERATOR_TOKEN}` },
+      body: JSON.stringify(request),
+      signal: AbortSignal.timeout(15_000),
+    });
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  }
+
+  async must(method: string, request: object): Promise<Record<string, unknown>> {
+    const { status, body } = await this.call(method, request);
+    if (status !== 200) throw new Error(`${method}: ${status} ${JSON.stringify(body)}`);
+    return body;
+  }
+}
+
+export async function createPlans(operator: Operator): Promise<void> {
+  await operator.must("PutPlan", { name: "torture", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
+  await operator.must("PutPlan", { name: "capped", rpm: 1_000_000, maxActiveKeys: KEY_CAP });
+}
+
+export async function createTenants(operator: Operator, fundedMicros: bigint): Promise<Tenants> {
+  const keys = new Map<KeyName, Key>();
+  const accountIds: string[] = [];
+  const account = async (plan: string, micros: bigint) => {
+    const { account } = await operator.must("CreateAccount", { name: "torture", plan });
+    const { id } = account as { id: string };
+    accountIds.push(id);
+    if (micros > 0n) {
+      const credit = {
+        accountId: id,
+        amountMicros: String(micros),
+        reason: "torture",
+        idempotencyKey: `first-${id}`,
+      };
+      await operator.must("CreditAccount", credit);
+    }
+    return id;
+  };
+  const key = async (name: KeyName, accountId: string, more: object = {}) => {
+    const scopes = ["generate", "read", "keys"];
+    const made = await operator.must("CreateKey", { accountId, name, scopes, ...more });
+    const { id } = made.apiKey as { id: string };
+    keys.set(name, { id, secret: made.secret as string, accountId });
+  };
+  for (let i = 0; i < RICH; i++) {
+    const id = await account("torture", RICH_MICROS);
+    await key(`rich${2 * i}`, id);
+    await key(`rich${2 * i + 1}`, id);
+  }
+  const first = accountIds[0] ?? "";
+  await key("narrow", first, { scopes: ["read"] });
+  await key("tight", first, { rateLimitRpm: TIGHT_LIMIT });
+  for (let i = 0; i < VICTIMS; i++) await key(`victim${i}`, accountIds[i % RICH] ?? "");
+  await key("poor", await account("torture", fundedMicros));
+  await key("capped", await account("capped", 0n));
+  keys.set("wrong", { id: "", secret: "vx_live_NobodyEverMadeThisKeyButTriedItAnyway1", accountId: "" });
+  return { keys, accountIds };
+}
