@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
 
-// The tests of the pages need a browser: `npm run test:browser`.
-const browser = process.env.VX_TEST_BROWSER === "1";
+// What needs more than the install has tests of its own: `npm run test:browser`, `npm run test:python`.
+const EXTRAS = ["browser", "python"];
+const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
 export default defineConfig({
   test: {
-    include: browser ? ["test/browser/**/*.test.ts"] : ["test/**/*.test.ts"],
-    exclude: browser ? [] : ["test/browser/**"],
+    include: [`test/${extra ? `${extra}/` : ""}**/*.test.ts`],
+    exclude: extra ? [] : EXTRAS.map((name) => `test/${name}/**`),
     globalSetup: ["test/support/global-setup.ts"],
     // Two servers and a database share the machine with the tests.
     maxWorkers: 2,

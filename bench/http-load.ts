@@ -2,14 +2,23 @@ import { connect, type Socket } from "node:net";
 
 export type HttpLoad = { call(caller: number): Promise<void>; close(): void };
 
-/** One connection per caller, one request at a time on each; fails on any answer but 200. */
-export async function openHttpLoad(url: string, connections: number, request: string): Promise<HttpLoad> {
+/**
+ * One connection per caller, one request at a time on each: the given ones in turn. Fails on any answer but 200.
+ */
+export async function openHttpLoad(
+  url: string,
+  connections: number,
+  request: string | readonly string[],
+): Promise<HttpLoad> {
   const { hostname, port } = new URL(url);
+  const requests = [request].flat().map((text) => Buffer.from(text, "latin1"));
+  let turn = 0;
+  const next = () => requests[turn++ % requests.length] as Buffer;
   const callers = await Promise.all(
     Array.from({ length: connections }, async () => {
       const socket = connect({ port: Number(port), host: hostname, noDelay: true });
       await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
-      return createCaller(socket, Buffer.from(request, "latin1"));
+      return createCaller(socket, next);
     }),
   );
   return {
@@ -20,7 +29,7 @@ export async function openHttpLoad(url: string, connections: number, request: st
   };
 }
 
-function createCaller(socket: Socket, request: Buffer) {
+function createCaller(socket: Socket, next: () => Buffer) {
   let settle: { resolve: () => void; reject: (error: Error) => void } | undefined;
   let text = "";
   socket.on("data", (chunk: Buffer) => {
@@ -39,15 +48,33 @@ function createCaller(socket: Socket, request: Buffer) {
   const call = () =>
     new Promise<void>((resolve, reject) => {
       settle = { resolve, reject };
-      socket.write(request);
+      if (socket.destroyed) reject(new Error("the server closed the connection"));
+      socket.write(next());
     });
   return Object.assign(call, { socket });
 }
 
 export function getMeRequest(secret: string): string {
-  return `GET /v1/me HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\n\r\n`;
+  return getRequest("/v1/me", secret);
+}
+
+export function getRequest(path: string, secret: string): string {
+  return `GET ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\n\r\n`;
 }
 
 export function connectGetMeRequest(secret: string): string {
   return `POST /vx.v1.MeService/GetMe HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
+}
+
+export function postRequest(path: string, body: string, secret: string, headers = ""): string {
+  return `POST ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`;
+}
+
+/** A small prompt for the sandbox, which answers it without delay. */
+export function generateBody(): string {
+  return JSON.stringify({
+    model: "vx-sandbox-small",
+    messages: [{ role: "user", content: "Say hello." }],
+    max_tokens: 100,
+  });
 }

@@ -1,15 +1,30 @@
 // Prints the figures of the README: npm run bench [-- part …]. Exits with 1 when one misses its floor or ceiling.
 import { admission } from "./admission.ts";
+import { alone } from "./alone.ts";
+import { bigBody } from "./big-body.ts";
+import { bigLedger } from "./big-ledger.ts";
 import { billing } from "./billing.ts";
+import { gateway } from "./gateway.ts";
+import { generate } from "./generate.ts";
 import { grpcMe } from "./grpc-me.ts";
 import { admissionMemory, idleMemory } from "./memory.ts";
 import { restMe } from "./rest-me.ts";
+import { streams } from "./streams.ts";
 import { type BenchDatabase, type Figure, startDatabase } from "./support.ts";
 import { upstreams } from "./upstreams.ts";
+
+/** How many rows the big ledger has: --rows=1000000 for a shorter run. */
+const rows = Number(/--rows=(\d+)/.exec(process.argv.join(" "))?.[1] ?? 10_000_000);
 
 const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   admission,
   billing,
+  generate,
+  alone,
+  gateway,
+  streams,
+  "big-body": bigBody,
+  "big-ledger": (database) => bigLedger(database, rows),
   "grpc-me": grpcMe,
   "rest-me": restMe,
   upstreams,
@@ -17,7 +32,7 @@ const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   "admission-memory": (database) => admissionMemory(database, 10_000_000),
 };
 
-const asked = process.argv.slice(2);
+const asked = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 const unknown = asked.filter((name) => !Object.hasOwn(parts, name));
 if (unknown.length > 0) {
   console.error(`there is no part ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`);

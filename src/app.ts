@@ -1,37 +1,19 @@
-import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
 import type { Config } from "./config.ts";
-import { createMetering } from "./create-metering.ts";
-import { createUpstreams } from "./create-upstreams.ts";
-import { drawKey } from "./domain/api-key.ts";
-import { typeIds } from "./domain/ids.ts";
+import type { DatabaseLogin } from "./databases.ts";
 import type { Log } from "./log.ts";
-import { createMetrics } from "./metrics.ts";
 import { Catalog } from "./models/catalog.ts";
 import { readModels } from "./models/read-models.ts";
 import { createOperatorServer } from "./operator-server.ts";
-import { type PreparedDatabase, prepareDatabase } from "./prepare-database.ts";
-import { createPublicServer, shutdownReason } from "./public-server.ts";
-import { reloadModels } from "./reload-models.ts";
+import { createParts } from "./parts.ts";
+import { prepareDatabase } from "./prepare-database.ts";
+import { createPublicServer } from "./public-server.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
-import type { Deps } from "./services/deps.ts";
 import { StartError } from "./start-error.ts";
-import { Admitter } from "./store/admit.ts";
-import type { DatabaseAddress } from "./store/connect.ts";
-import { Database } from "./store/database.ts";
-import { DatabaseMonitor } from "./store/monitor.ts";
 import { forgetServers } from "./store/presence.ts";
-import { TokenCounter } from "./tokens/token-counter.ts";
 import type { Listener } from "./transport/listener.ts";
 import { startWorkers, type Workers } from "./workers.ts";
-
-const STATEMENT_TIMEOUT_MS = 5_000;
-const MAX_WAITING_ADMISSIONS = 16_384;
-const MAX_STATEMENTS = 2_048;
-const MAX_WAIT_MS = 3_000;
-/** How long running calls may go on after a stop was asked for. */
-const DRAIN_MS = 30_000;
 
 export type AppOptions = {
   readonly config: Config;
@@ -59,7 +41,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
   let workers: Workers | undefined;
   const stop = () => closeAll(closers.splice(0).reverse());
   try {
-    const parts = createParts(config, log, catalog, prepared.address, prepared.role, prepared);
+    const parts = createParts({ config, log, catalog, login: prepared, keeper: prepared });
     closers.push(() => parts.close());
     closers.push(async () => {
       await Promise.all([parts.drain(listeners), workers?.stop()]);
@@ -95,13 +77,9 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
 }
 
 /** Starts the public listener alone, on a database that is prepared: what a worker does. */
-export async function startWorker(
-  config: Config,
-  log: Log,
-  database: { address: DatabaseAddress; role: string },
-) {
+export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  const parts = createParts(config, log, catalog, database.address, database.role, undefined);
+  const parts = createParts({ config, log, catalog, login, keeper: undefined });
   const listeners: Listener[] = [];
   await parts.start();
   const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
@@ -114,112 +92,6 @@ export async function closeAll(closers: readonly (() => Promise<void>)[]): Promi
   const failures: unknown[] = [];
   for (const close of closers) await close().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
-}
-
-/** What both listeners are made of. */
-function createParts(
-  config: Config,
-  log: Log,
-  catalog: Catalog,
-  address: DatabaseAddress,
-  role: string,
-  prepared: PreparedDatabase | undefined,
-) {
-  const metrics = createMetrics();
-  const common = {
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    role,
-    maxStatements: MAX_STATEMENTS,
-    maxWaitMs: MAX_WAIT_MS,
-  };
-  const database = new Database(address, { ...common, connections: config.databaseConnections, name: "vx" });
-  // Admission has connections of its own: nothing slow can stand before it.
-  const admission = new Database(address, {
-    ...common,
-    connections: config.admissionPipelines,
-    name: "vx admission",
-  });
-  const admitter = new Admitter(admission, {
-    pipelines: config.admissionPipelines,
-    maxWaiting: MAX_WAITING_ADMISSIONS,
-    onBatch: (size) => metrics.batchSize.observe({ lane: "admission" }, size),
-  });
-  metrics.gauge("vx_lane_queue_depth", "Calls that wait for the next admission batch.", () => admitter.depth);
-  metrics.gauge(
-    "vx_database_connections",
-    "Connections of the pool for single statements.",
-    () => database.connections,
-  );
-  metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
-
-  // So has the monitor: that many calls wait does not make the database unreachable.
-  const looks = new Database(address, { ...common, connections: 1, name: "vx monitor" });
-  const monitor = new DatabaseMonitor(looks, {
-    onChange: (reachable, error) => {
-      if (reachable) log.info("the database is back");
-      else log.error({ err: error }, "the database cannot be reached");
-    },
-    revive: async () => await prepared?.revive(),
-    tend: async () => await prepared?.tend(),
-    onFailure: (error) => log.error({ err: error }, "the database could not be looked after"),
-  });
-  monitor.start();
-  const drainStarted = new AbortController();
-  const shutdown = new AbortController();
-  let draining = false;
-  const readiness = {
-    isReady: () => monitor.reachable && !draining,
-    watch: (listener: () => void) => monitor.watch(listener),
-  };
-  const billingDatabase = new Database(address, {
-    ...common,
-    connections: config.billingPipelines,
-    name: "vx billing",
-  });
-  const tokens = new TokenCounter();
-  const upstreams = createUpstreams({ env: process.env, tokens, log, metrics });
-  const metering = createMetering({
-    database,
-    billingDatabase,
-    pipelines: config.billingPipelines,
-    models: catalog,
-    run: (...of) => upstreams.run(...of),
-    tokens,
-    ids: typeIds,
-    log,
-    metrics,
-  });
-  const deps: Deps = { database, catalog, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
-
-  return {
-    deps,
-    admitter,
-    meter: metering.meter,
-    start: async () => {
-      await upstreams.use(catalog.list());
-      await metering.start();
-    },
-    reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
-    metrics,
-    readiness,
-    drainSignal: drainStarted.signal,
-    shutdownSignal: shutdown.signal,
-    drain: async (listeners: readonly Listener[]) => {
-      draining = true;
-      monitor.announce();
-      drainStarted.abort(shutdownReason());
-      const cutCalls = () => shutdown.abort(shutdownReason());
-      await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cutCalls)));
-      await metering.settle();
-    },
-    close: async () => {
-      monitor.stop();
-      await metering.stop();
-      await Promise.all(
-        [database, admission, billingDatabase, looks, tokens, upstreams].map((part) => part.close()),
-      );
-    },
-  };
 }
 
 async function open(listener: Listener, host: string, opened: Listener[]): Promise<AddressInfo> {

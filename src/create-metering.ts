@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Databases } from "./databases.ts";
 import type { Ids } from "./domain/ids.ts";
 import type { Model } from "./domain/model.ts";
 import type { Log } from "./log.ts";
@@ -8,7 +10,6 @@ import { RunningGenerations } from "./metering/running.ts";
 import { Settler } from "./metering/settler.ts";
 import type { Metrics } from "./metrics.ts";
 import { Billing } from "./store/billing.ts";
-import type { Database } from "./store/database.ts";
 import { Presence } from "./store/presence.ts";
 import { RevocationWatch } from "./store/revocation-watch.ts";
 
@@ -17,9 +18,7 @@ const MAX_RUNNING = 8_192;
 const MAX_WAITING = 2 * MAX_RUNNING;
 
 export type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
-  /** For single statements; and one with as many connections as there are pipelines. */
-  readonly database: Database;
-  readonly billingDatabase: Database;
+  readonly databases: Databases;
   readonly pipelines: number;
   readonly models: { get(id: string): Model | undefined };
   readonly ids: Ids;
@@ -32,16 +31,18 @@ export type Metering = {
   readonly meter: Meter;
   /** Before the first call. */
   start(): Promise<void>;
+  /** Stops what still runs, and takes nothing new. */
+  cut(): void;
   /** Resolves when everything that ran is settled. */
   settle(): Promise<void>;
   stop(): Promise<void>;
 };
 
 export function createMetering(options: MeteringOptions): Metering {
-  const { database, log, metrics } = options;
+  const { databases, log, metrics } = options;
   // Not the process id: it comes back, and a hold of the one before must not look alive.
   const serverId = `srv_${randomUUID()}`;
-  const billing = new Billing(options.billingDatabase, {
+  const billing = new Billing(databases.billing, {
     serverId,
     pipelines: options.pipelines,
     maxWaiting: MAX_WAITING,
@@ -50,6 +51,7 @@ export function createMetering(options: MeteringOptions): Metering {
   const settler = new Settler({
     billing,
     now: () => performance.now(),
+    wait: (ms) => wait(ms),
     onFailure: (end, error) =>
       log.error(
         { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
@@ -57,12 +59,13 @@ export function createMetering(options: MeteringOptions): Metering {
       ),
   });
   const running = new RunningGenerations(MAX_RUNNING);
-  const presence = new Presence(database, {
+  const presence = new Presence(databases.single, {
     serverId,
     onSwept: (holds) => log.warn({ holds }, "gave back what calls held that nobody will settle"),
     onFailure: (error) => log.error({ err: error }, "the database does not hear of this server"),
   });
-  const watch = new RevocationWatch(database, {
+  const watch = new RevocationWatch(databases.single, {
+    now: () => performance.now(),
     isNeeded: () => running.count > 0,
     onRevoked: (keyId) => running.cutStreams(keyId),
   });
@@ -84,6 +87,7 @@ export function createMetering(options: MeteringOptions): Metering {
       await presence.start();
       watch.start();
     },
+    cut: () => running.close(),
     settle: () => running.idle(),
     stop: async () => {
       watch.stop();

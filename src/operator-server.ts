@@ -18,10 +18,11 @@ import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
-import { bodyBudget } from "./transport/limits.ts";
+import { bodyBudget, defaultLimits } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { metricsPage } from "./transport/metrics-page.ts";
 import { createObserver } from "./transport/observe.ts";
+import { OpenCalls } from "./transport/open-calls.ts";
 import { probePages } from "./transport/probes.ts";
 import { bindReflection } from "./transport/reflection.ts";
 import { rpcRoutes } from "./transport/rpc.ts";
@@ -73,6 +74,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     handler: createHandler({
       routes,
       pages,
+      openCalls: new OpenCalls(defaultLimits),
       observe: createObserver(log, metrics),
       drawRequestId: deps.ids.request,
       log,

@@ -44,6 +44,7 @@ export async function prepareDatabase(
       await takeGuard(guard, config.dataDir);
     }
     await migrate(socketOf(embedded, "postgres"));
+    await guard.logTersely(APP_ROLE);
   } catch (error) {
     await guard.close();
     // Another server's database is left alone.

@@ -1,5 +1,4 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../gen/health/v1/health_pb.js";
@@ -35,9 +34,10 @@ import { badRequestAnswers } from "./transport/bad-request.ts";
 import { bindService } from "./transport/bind.ts";
 import { createHandler } from "./transport/handler.ts";
 import { bindHealth, type Readiness } from "./transport/health.ts";
-import { bodyBudget } from "./transport/limits.ts";
+import { bodyBudget, defaultLimits } from "./transport/limits.ts";
 import { Listener } from "./transport/listener.ts";
 import { createObserver } from "./transport/observe.ts";
+import { OpenCalls } from "./transport/open-calls.ts";
 import { probePages } from "./transport/probes.ts";
 import { bindReflection } from "./transport/reflection.ts";
 import { implementationsOf, restServer } from "./transport/rest.ts";
@@ -85,7 +85,9 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(log, metrics);
-  const budget = new BodyBudget(bodyBudget);
+  // The largest body the setting allows fits, also when it is held compressed and not.
+  const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
+  const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
   const methods = {
     me: meService,
     keys: keyService(deps),
@@ -133,12 +135,14 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     gate,
     maxBodyBytes: config.maxBodyBytes,
     budget,
+    shutdownSignal: options.shutdownSignal,
     observe,
   });
   const handler = createHandler({
     routes,
     rest,
     pages: new Map([...probePages(readiness), ...pages()]),
+    openCalls: new OpenCalls(defaultLimits),
     observe,
     drawRequestId: deps.ids.request,
     log,
@@ -154,9 +158,4 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;
-}
-
-/** What callers are told whose calls outlast the drain. */
-export function shutdownReason(): ConnectError {
-  return new ConnectError("the server is shutting down", Code.Unavailable);
 }

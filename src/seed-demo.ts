@@ -31,5 +31,9 @@ An account "demo" was created with a balance of ${formatMicros(BALANCE_MICROS)} 
 Try it:
 
     curl ${baseUrl}/v1/me -H 'Authorization: Bearer ${secret}'
+
+    curl ${baseUrl}/v1/generate -H 'Authorization: Bearer ${secret}' \\
+      -H 'content-type: application/json' \\
+      -d '{"model": "vx-sandbox-small", "messages": [{"role": "user", "content": "What is a ledger?"}]}'
 `;
 }

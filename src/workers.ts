@@ -29,8 +29,8 @@ export type FromWorker =
 
 /** A worker that dies again at once is not started in a tight circle. */
 const RESTART_MS = 1_000;
-/** Longer than a drain takes. */
-const STOP_MS = 35_000;
+/** Longer than a drain takes, and after it a settlement that waits for the database. */
+const STOP_MS = 100_000;
 const METRICS_WAIT_MS = 2_000;
 
 export async function startWorkers(count: number, database: WorkerDatabase, log: Log): Promise<Workers> {

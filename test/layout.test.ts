@@ -50,7 +50,9 @@ const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
     parts: ["transport", "interceptors", "cli", "public-server.ts", "operator-server.ts"],
   },
   { packages: /^@bufbuild\/protovalidate$/, parts: ["interceptors"] },
-  { packages: /^node:(http|http2|https|tls)$/, parts: ["transport", "rest", "pages", "upstreams", "cli"] },
+  { packages: /^node:(http|http2|https)$/, parts: ["transport", "rest", "pages", "upstreams", "cli"] },
+  // The settings try whether certificate and key can be used.
+  { packages: /^node:tls$/, parts: ["transport", "rest", "pages", "upstreams", "cli", "config.ts"] },
   {
     packages: /^node:net$/,
     parts: ["transport", "rest", "embedded", "upstreams", "cli", "app.ts", "workers.ts"],
@@ -59,7 +61,7 @@ const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
   { packages: /^node:cluster$/, parts: ["workers.ts", "main.ts", "cli"] },
   { packages: /^commander$/, parts: ["cli"] },
   { packages: /^pino$/, parts: ["log.ts"] },
-  { packages: /^prom-client$/, parts: ["metrics.ts", "workers.ts"] },
+  { packages: /^prom-client$/, parts: ["metrics.ts", "workers.ts", "worker-metrics.ts"] },
   { packages: /^zod$/, parts: ["config.ts", "models", "upstreams"] },
   { packages: /^yaml$/, parts: ["models"] },
   { packages: /^gpt-tokenizer\//, parts: ["tokens"] },

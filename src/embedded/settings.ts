@@ -33,8 +33,7 @@ export function settingsText({ clusterName, socketDir, logDir, maxConnections }:
     log_truncate_on_rotation: "on",
     log_checkpoints: "off",
     log_line_prefix: "%m [%p] ",
-    // Values of a caller never reach a log: no details, such as the row that breaks a rule, and no parameters.
-    log_error_verbosity: "terse",
+    // Values of a caller never reach a log.
     log_parameter_max_length: "0",
     log_parameter_max_length_on_error: "0",
     timezone: "UTC",

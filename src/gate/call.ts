@@ -1,3 +1,4 @@
+import { DomainError } from "../domain/errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
@@ -22,6 +23,8 @@ export type Call = {
   setResponseHeader(name: string, value: string): void;
   /** Aborted when the caller goes away or its deadline passes. Made when somebody asks for it. */
   signal: AbortSignal;
+  /** How long it is to the deadline; undefined where the caller named none. */
+  remainingMs: () => number | undefined;
   /** The calling key, once the gate has let the call in. */
   key: AdmittedKey | undefined;
   /** Why the call failed, for log and metrics. */
@@ -34,13 +37,15 @@ export function callingKey(call: Call): AdmittedKey {
   return call.key;
 }
 
-/** gRPC's codes, which is what all protocols abort their signals with. */
+/** gRPC's code, which is what a deadline aborts a signal with. */
 const DEADLINE_EXCEEDED = 4;
-const UNAVAILABLE = 14;
+
+/** The clock of the caller began to run earlier than ours: who leaves so shortly before the deadline met it. */
+const DEADLINE_SLACK_MS = 1_000;
 
 /** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
-export function stopOf(signal: AbortSignal): "deadline_exceeded" | "unavailable" | "gone" {
-  const { code } = signal.reason as { code?: unknown };
-  if (code === DEADLINE_EXCEEDED) return "deadline_exceeded";
-  return code === UNAVAILABLE ? "unavailable" : "gone";
+export function stopOf({ signal, remainingMs }: Call): "deadline_exceeded" | "unavailable" | "gone" {
+  if (signal.reason instanceof DomainError) return "unavailable";
+  if ((signal.reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
+  return (remainingMs() ?? Number.POSITIVE_INFINITY) < DEADLINE_SLACK_MS ? "deadline_exceeded" : "gone";
 }

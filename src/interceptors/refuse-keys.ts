@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { containsKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
+import { isUntyped } from "../policy/untyped-values.ts";
 
 /**
  * A key belongs into the Authorization header and nowhere else: as a name it would be stored, as an id it would end
@@ -33,7 +34,7 @@ function findInField(field: DescField, value: unknown): string | undefined {
     case "scalar":
       return field.scalar === ScalarType.STRING && containsKey(value as string) ? field.name : undefined;
     case "message":
-      return within(field.name, findInMessage(field.message, value as Message));
+      return within(field, findInMessage(field.message, value as Message));
     case "list":
       return findInList(field, value as unknown[]);
     case "map":
@@ -52,8 +53,8 @@ function findInList(field: DescField & { fieldKind: "list" }, items: readonly un
       if (containsKey(item as string)) return place;
       continue;
     }
-    const path = within(place, findInMessage(field.message, item as Message));
-    if (path !== undefined) return path;
+    const path = findInMessage(field.message, item as Message);
+    if (path !== undefined) return `${place}.${path}`;
   }
   return undefined;
 }
@@ -66,6 +67,8 @@ function findInMap(field: DescField & { fieldKind: "map" }, map: Record<string, 
   });
 }
 
-function within(place: string, path: string | undefined): string | undefined {
-  return path === undefined ? undefined : `${place}.${path}`;
+/** What stands in a value of any form has names that its caller never wrote. */
+function within({ name, message }: DescField, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  return message && isUntyped(message) ? name : `${name}.${path}`;
 }

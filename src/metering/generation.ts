@@ -11,6 +11,10 @@ import type { Settler } from "./settler.ts";
 import type { Size } from "./size.ts";
 import type { Tokens } from "./tokens.ts";
 
+/** Of what an upstream did not count itself. */
+const COUNT_MS = 10_000;
+const BYTES_PER_TOKEN = 4;
+
 /** Why a generation is stopped before its end. */
 export type Stop = "gone" | "deadline_exceeded" | "revoked_api_key" | "unavailable";
 
@@ -169,13 +173,23 @@ export class Generation {
     return this.order.streamed || this.#stop === "gone";
   }
 
+  /** A counter that is overloaded or too slow must not cost the charge: then the usual length of a token tells. */
   async #count(): Promise<TokenUsage> {
     const { tokens } = this.#parts;
     const { prompt, size } = this.order;
-    return {
-      inputTokens: size.counted ? size.inputTokens : await tokens.countPrompt(prompt.messages),
-      outputTokens: await tokens.countText(this.#pieces.join("")),
-    };
+    const text = this.#pieces.join("");
+    const signal = AbortSignal.timeout(COUNT_MS);
+    try {
+      return {
+        inputTokens: size.counted ? size.inputTokens : await tokens.countPrompt(prompt.messages, signal),
+        outputTokens: await tokens.countText(text, signal),
+      };
+    } catch {
+      return {
+        inputTokens: size.counted ? size.inputTokens : Math.ceil(size.inputTokens / BYTES_PER_TOKEN),
+        outputTokens: Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN),
+      };
+    }
   }
 
   #reasonText({ inputTokens, outputTokens }: TokenUsage): string {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { containsKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Call } from "../gate/call.ts";
 import type { Ask } from "./ask.ts";
@@ -16,6 +17,8 @@ export function idempotencyKeyOf(call: Pick<Call, "headers">): string | undefine
   if (keys.size > 1 || key === undefined) throw invalid("must be sent once");
   if (key === "" || key.length > MAX_LENGTH) throw invalid(`must have 1 to ${MAX_LENGTH} characters`);
   if (!/^[\x20-\x7e]+$/.test(key)) throw invalid("must be printable ASCII");
+  // It is stored.
+  if (containsKey(key)) throw invalid("must not contain an API key");
   return key;
 }
 

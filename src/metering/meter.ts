@@ -62,7 +62,7 @@ export class Meter {
         yield { kind: "delta", id: started.order.id, content: piece };
       }
       ended = true;
-      yield { kind: "reply", reply: await started.finish() };
+      yield { kind: "reply", reply: await finish(started, call) };
     } finally {
       // The reader stopped. What is kept for a later call goes on; anything else is settled as it is.
       if (!ended && started.order.kept) this.#pull(started).catch(() => undefined);
@@ -98,19 +98,20 @@ export class Meter {
         streamed,
         kept: idempotency !== undefined,
       };
-      return this.#launch(order, call.signal);
+      return this.#launch(order, call);
     } catch (error) {
       running.release();
       throw error;
     }
   }
 
-  #launch(order: Order, signal: AbortSignal): Generation {
+  #launch(order: Order, call: Call): Generation {
+    const { signal } = call;
     const { running } = this.#parts;
     const generation = new Generation(order, this.#parts);
     running.add(generation);
     const onAbort = () => {
-      const why = stopOf(signal);
+      const why = stopOf(call);
       if (why !== "gone") generation.stop(why);
       else if (!order.kept) generation.stop(why, signal.reason);
     };
@@ -146,8 +147,8 @@ export class Meter {
       try {
         return await this.#parts.billing.hold({ ...hold, amountMicros: size.amountMicros });
       } catch (error) {
-        // Nobody knows whether it was placed: it must not stay.
-        this.#parts.settler.end({ ...hold, charge: undefined }).catch(() => undefined);
+        // Unless it was never sent, nobody knows whether it was placed: it must not stay.
+        if (!isOverloaded(error)) this.#parts.running.during(this.#parts.settler.abandon(hold));
         throw error;
       }
     };
@@ -166,8 +167,7 @@ export class Meter {
       case "insufficient":
         throw insufficientBalance(held.balanceMicros, held.heldMicros, size.amountMicros);
       case "revoked":
-        call.setResponseHeader("www-authenticate", "Bearer");
-        throw new DomainError("revoked_api_key");
+        throw refused(call, new DomainError("revoked_api_key"));
       case "running":
         throw new DomainError("idempotency_in_progress", { retryAfterSeconds: 1 });
       case "reused":
@@ -181,6 +181,26 @@ export class Meter {
     call.setResponseHeader("idempotency-replayed", "true");
     return { reply: { id, content, finishReason, ...entry }, failure };
   }
+}
+
+async function finish(generation: Generation, call: Call): Promise<Reply> {
+  try {
+    return await generation.finish();
+  } catch (error) {
+    throw refused(call, error);
+  }
+}
+
+/** As every 401 says it, where there is still a head to say it in. */
+function refused(call: Call, error: unknown): unknown {
+  if (error instanceof DomainError && error.reason === "revoked_api_key") {
+    call.setResponseHeader("www-authenticate", "Bearer");
+  }
+  return error;
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof DomainError && error.reason === "overloaded";
 }
 
 async function idempotencyOf(call: Call, ask: Ask): Promise<Idempotency | undefined> {

@@ -7,6 +7,7 @@ export class RunningGenerations {
   readonly #byKey = new Map<string, Set<Generation>>();
   readonly #waiting = new Set<() => void>();
   #count = 0;
+  #closed = false;
 
   constructor(max: number) {
     this.#max = max;
@@ -18,6 +19,7 @@ export class RunningGenerations {
 
   /** Takes a place for a generation that is about to be held; refused as overloaded when there is none. */
   reserve(): void {
+    if (this.#closed) throw new DomainError("unavailable");
     if (this.#count >= this.#max) throw new DomainError("overloaded");
     this.#count++;
   }
@@ -45,8 +47,22 @@ export class RunningGenerations {
 
   /** Cuts the streams of a key that was revoked; a call without pieces ends by itself. */
   cutStreams(keyId: string): void {
-    for (const generation of this.#byKey.get(keyId) ?? []) {
+    for (const generation of [...(this.#byKey.get(keyId) ?? [])]) {
       if (generation.order.streamed) generation.stop("revoked_api_key");
+    }
+  }
+
+  /** Counts something that must end before the server does; how it ends was told elsewhere. */
+  during(work: Promise<unknown>): void {
+    this.#count++;
+    work.catch(() => undefined).finally(() => this.release());
+  }
+
+  /** Stops what still runs, whether or not anybody waits for it, and takes nothing new. */
+  close(): void {
+    this.#closed = true;
+    for (const generations of [...this.#byKey.values()]) {
+      for (const generation of [...generations]) generation.stop("unavailable");
     }
   }
 

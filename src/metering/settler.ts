@@ -1,9 +1,10 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
 import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
 /** A hold lives longer than any call and all tries to end it. */
 const TRY_FOR_MS = 60_000;
+/** By then a statement whose answer was lost has ended, one way or the other. */
+const STATEMENT_GONE_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -11,6 +12,7 @@ export type SettlerOptions = {
   readonly billing: Billing;
   /** In milliseconds, never going back. */
   readonly now: () => number;
+  readonly wait: (ms: number) => Promise<unknown>;
   readonly onFailure: (end: EndRequest, error: unknown) => void;
 };
 
@@ -22,8 +24,16 @@ export class Settler {
     this.#options = options;
   }
 
+  /** Ends a hold of which nobody knows whether it was placed, or still will be. */
+  async abandon({ holdId, accountId }: Pick<EndRequest, "holdId" | "accountId">): Promise<void> {
+    const end = { holdId, accountId, charge: undefined };
+    if ((await this.end(end)).outcome !== "gone") return;
+    await this.#options.wait(STATEMENT_GONE_MS);
+    await this.end(end);
+  }
+
   async end(end: EndRequest): Promise<EndOutcome> {
-    const { billing, now, onFailure } = this.#options;
+    const { billing, now, wait, onFailure } = this.#options;
     const until = now() + TRY_FOR_MS;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       try {

@@ -42,7 +42,7 @@ export async function countedSize(
   signal: AbortSignal,
 ): Promise<Size> {
   const wanted = Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
-  const counted = await tokens.countPrompt(ask.messages, signal);
+  const counted = await tokens.countPrompt(ask.messages, signal, model.contextWindow);
   if (counted >= model.contextWindow) throw tooLong(model, counted);
   return sized(model, counted, Math.min(wanted, model.contextWindow - counted), true);
 }
@@ -53,7 +53,7 @@ function sized(model: Model, inputTokens: number, maxTokens: number, counted: bo
 }
 
 function tooLong(model: Model, counted: number): DomainError {
-  const description = `have ${counted} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
+  const description = `have at least ${counted} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
   return new DomainError("context_length_exceeded", {
     message: `messages: ${description}`,
     fields: [{ field: "messages", description }],

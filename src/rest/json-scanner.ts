@@ -1,3 +1,4 @@
+import { MAX_UNTYPED_VALUES } from "../policy/untyped-values.ts";
 import { invalid, type RestProblem } from "./problem.ts";
 import type { Steps } from "./steps.ts";
 
@@ -38,6 +39,7 @@ export class JsonScanner {
   #restedAt = 0;
   #depth = 0;
   #values = 0;
+  #untyped = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -48,6 +50,11 @@ export class JsonScanner {
     if (this.#at - this.#restedAt < STEP_UNITS) return false;
     this.#restedAt = this.#at;
     return true;
+  }
+
+  /** Whether one more value whose form the .proto leaves open may be read. */
+  countUntyped(): boolean {
+    return ++this.#untyped <= MAX_UNTYPED_VALUES;
   }
 
   /** The kind of the next value, by its first character. */
@@ -143,12 +150,14 @@ export class JsonScanner {
     else if (kind === "array") for (const _ of this.items()) yield* this.skip();
     else if (kind === "string") {
       if (this.#quick(PIECE_UNITS) === undefined) for (const _ of this.#pieces()) yield;
-    } else if (kind === "number") this.#finite();
+    } else if (kind === "number") this.finite();
     else this.literal(kind);
   }
 
-  #finite(): void {
-    if (!Number.isFinite(Number(this.number()))) throw this.#fail("a number is too large");
+  finite(): number {
+    const number = Number(this.number());
+    if (!Number.isFinite(number)) throw this.#fail("a number is too large");
+    return number;
   }
 
   end(): void {

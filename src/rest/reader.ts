@@ -10,10 +10,12 @@ import {
 } from "@bufbuild/protobuf";
 import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
 import { maxCharactersOf, tooLong } from "../policy/text-limits.ts";
+import { isUntyped } from "../policy/untyped-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { invalid, RestProblem } from "./problem.ts";
 import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 import type { Steps } from "./steps.ts";
+import { readUntyped } from "./untyped-reader.ts";
 import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
@@ -225,6 +227,7 @@ function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
 
 /** Timestamps and the like are small and have rules of their own: left to the library, in its own words. */
 function wellKnownReader(desc: DescMessage): Reader {
+  if (isUntyped(desc)) return readUntyped;
   if (isWrapper(desc)) {
     const type = desc.fields[0]?.scalar as ScalarType;
     return function* (scanner, path) {

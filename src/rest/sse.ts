@@ -16,6 +16,8 @@ export type EventStreamOptions = {
   /** The JSON of an error that comes after the first event. */
   readonly errorJson: (error: unknown) => string;
   readonly keepAliveMs: number;
+  /** Ends the stream, whatever the service still does. */
+  readonly signal: AbortSignal;
 };
 
 /** Long enough not to cost anything, short enough for proxies that cut what is silent. */
@@ -32,8 +34,17 @@ export async function sendEvents(
   options: EventStreamOptions,
 ): Promise<void> {
   const keepAlive = setInterval(() => sink.write(": keep-alive\n\n"), options.keepAliveMs);
+  let cut: (reason: unknown) => void = () => undefined;
+  const onAbort = () => cut(options.signal.reason);
+  options.signal.addEventListener("abort", onAbort);
+  const nextMessage = () =>
+    new Promise<IteratorResult<Message>>((resolve, reject) => {
+      cut = reject;
+      if (options.signal.aborted) onAbort();
+      messages.next().then(resolve, reject);
+    });
   try {
-    for (let next = first; next.done !== true; next = await messages.next()) {
+    for (let next = first; next.done !== true; next = await nextMessage()) {
       if (isGone(sink)) throw new CallerGone();
       if (!sink.write(`data: ${options.write(next.value)}\n\n`)) await drained(sink);
       keepAlive.refresh();
@@ -44,6 +55,7 @@ export async function sendEvents(
     sink.write(`data: ${options.errorJson(error)}\n\n`);
     throw error;
   } finally {
+    options.signal.removeEventListener("abort", onAbort);
     clearInterval(keepAlive);
     sink.end();
     await messages.return?.();

@@ -4,6 +4,8 @@ export type BatcherOptions<Item, Result> = {
   /** How many batches may be on their way at once; items of one lane always travel on the same pipeline. */
   readonly pipelines: number;
   readonly maxBatch: number;
+  /** How much may travel together, where items differ in that; one alone always may. */
+  readonly weight?: { readonly of: (item: Item) => number; readonly max: number };
   /** How many items may wait; one more is refused as overloaded. */
   readonly maxWaiting: number;
   /** Decides a batch: one result per item, in the same order. */
@@ -71,8 +73,17 @@ export class Batcher<Item, Result> {
   }
 
   #take(pipeline: number): Waiting<Item, Result>[] {
+    const { maxBatch, weight } = this.#options;
     const waiting = this.#waiting[pipeline] ?? [];
-    const batch = waiting.splice(0, this.#options.maxBatch);
-    return batch;
+    let count = Math.min(maxBatch, waiting.length);
+    if (weight) {
+      let sum = 0;
+      const end = waiting.slice(0, count).findIndex(({ item }) => {
+        sum += weight.of(item);
+        return sum > weight.max;
+      });
+      if (end >= 0) count = Math.max(end, 1);
+    }
+    return waiting.splice(0, count);
   }
 }

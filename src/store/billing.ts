@@ -62,6 +62,8 @@ export type BillingOptions = {
 
 /** A batch stays a statement of some tens of milliseconds. */
 const MAX_BATCH = 512;
+/** Answers can be long. */
+const MAX_BATCH_CHARACTERS = 2_097_152;
 
 /** Holds and settlements, batched together: one round trip and one wait for the disk for all that arrived meanwhile. */
 export class Billing {
@@ -73,6 +75,7 @@ export class Billing {
     this.#batcher = new Batcher({
       ...options,
       maxBatch: MAX_BATCH,
+      weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
       run: (items) => bill(database, options.serverId, items),
     });
   }
@@ -104,6 +107,10 @@ export class Billing {
     const [row] = await this.#database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, entryId);
     return row;
   }
+}
+
+function charactersOf(item: Item): number {
+  return item.kind === "end" ? (item.end.charge?.answer?.length ?? 0) : 0;
 }
 
 type BillRow = {

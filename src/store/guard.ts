@@ -37,6 +37,11 @@ export class DatabaseGuard {
     return row?.ours === true;
   }
 
+  /** In what goes wrong for the role, PostgreSQL logs no details, such as the row that breaks a rule. */
+  async logTersely(role: string): Promise<void> {
+    await this.#sql`ALTER ROLE ${this.#sql(role)} SET log_error_verbosity = 'terse'`;
+  }
+
   async maxConnections(): Promise<number> {
     const [row] = await this.#sql<{ max: number }[]>`SELECT current_setting('max_connections')::int AS max`;
     return row?.max ?? 0;

@@ -33,7 +33,8 @@ export class Presence {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#beating;
-    await this.#database.call("leave", this.#options.serverId);
+    // While the database is away nobody can be told: others will notice.
+    await this.#database.call("leave", this.#options.serverId).catch(this.#options.onFailure);
   }
 
   #schedule(): void {
@@ -52,6 +53,8 @@ export class Presence {
     for (const lane of due) {
       const [row] = await this.#database.call<{ sweep: bigint }>("sweep", lane);
       if (row && row.sweep > 0n) this.#options.onSwept(Number(row.sweep));
+      // However long this takes, nobody may believe that this server is gone.
+      await this.#database.call("beat", this.#options.serverId);
     }
   }
 }

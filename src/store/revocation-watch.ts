@@ -2,8 +2,12 @@ import type { Database } from "./database.ts";
 
 /** Four looks a second: a stream of a revoked key is cut well within one. */
 const LOOK_MS = 250;
+/** A revocation is seen when it commits, which is after the time it bears. */
+const MARGIN_SECONDS = 30;
 
 export type RevocationWatchOptions = {
+  /** In milliseconds, never going back. */
+  readonly now: () => number;
   /** Whether there is anything to cut; nobody asks the database otherwise. */
   readonly isNeeded: () => boolean;
   readonly onRevoked: (keyId: string) => void;
@@ -16,18 +20,21 @@ export type RevocationWatchOptions = {
 export class RevocationWatch {
   readonly #database: Database;
   readonly #options: RevocationWatchOptions;
+  /** When the last look began that succeeded. */
+  #lookedAt: number;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(database: Database, options: RevocationWatchOptions) {
     this.#database = database;
     this.#options = options;
+    this.#lookedAt = options.now();
   }
 
   start(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      // While the database is away no key can be revoked either.
+      // A look that failed is made up for by the next one, which goes back as far.
       void this.#look()
         .catch(() => undefined)
         .then(() => this.start());
@@ -40,9 +47,15 @@ export class RevocationWatch {
   }
 
   async #look(): Promise<void> {
-    if (!this.#options.isNeeded()) return;
-    for (const row of await this.#database.call<{ recently_revoked_keys: string }>("recently_revoked_keys")) {
-      this.#options.onRevoked(row.recently_revoked_keys);
+    const { now, isNeeded, onRevoked } = this.#options;
+    const startedAt = now();
+    if (isNeeded()) {
+      const seconds = Math.ceil((startedAt - this.#lookedAt) / 1_000) + MARGIN_SECONDS;
+      type Row = { recently_revoked_keys: string };
+      for (const row of await this.#database.call<Row>("recently_revoked_keys", seconds)) {
+        onRevoked(row.recently_revoked_keys);
+      }
     }
+    this.#lookedAt = startedAt;
   }
 }

@@ -18,6 +18,8 @@ const HEAP_MIB = 128;
 type Job = {
   readonly texts: readonly string[];
   readonly characters: number;
+  /** Counted no further than beyond this many. */
+  readonly most: number;
   /** The first text that was not sent yet. */
   next: number;
   tokens: number;
@@ -48,7 +50,12 @@ export class CountingThread {
     return this.#worker?.threadId;
   }
 
-  count(texts: readonly string[], characters: number, signal: AbortSignal | undefined): Promise<number> {
+  count(
+    texts: readonly string[],
+    characters: number,
+    signal: AbortSignal | undefined,
+    most: number,
+  ): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new DomainError("unavailable");
       const { jobsMax, charactersMax } = this.#limits;
@@ -65,7 +72,7 @@ export class CountingThread {
         if (typeof outcome === "number") resolve(outcome);
         else reject(outcome);
       };
-      const job: Job = { texts, characters, next: 0, tokens: 0, end };
+      const job: Job = { texts, characters, most, next: 0, tokens: 0, end };
       const abort = () => {
         this.#drop(job);
         end(signal?.reason as Error);
@@ -111,7 +118,7 @@ export class CountingThread {
     this.#current = undefined;
     if (job) {
       job.tokens += tokens;
-      if (job.next < job.texts.length) this.#waiting.push(job);
+      if (job.next < job.texts.length && job.tokens <= job.most) this.#waiting.push(job);
       else job.end(job.tokens);
     }
     this.#send();

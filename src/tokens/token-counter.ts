@@ -26,24 +26,28 @@ export class TokenCounter {
     return this.#thread.threadId;
   }
 
-  /** Never more than inputTokenBound. */
-  async countPrompt(messages: readonly PromptMessage[], signal?: AbortSignal): Promise<number> {
+  /** Never more than inputTokenBound. A prompt of more than `most` tokens may not be counted to its end. */
+  async countPrompt(
+    messages: readonly PromptMessage[],
+    signal?: AbortSignal,
+    most = Number.POSITIVE_INFINITY,
+  ): Promise<number> {
     const texts = messages.map(({ content }) => content);
-    return (await this.#count(texts, signal)) + messages.length * MESSAGE_TOKENS;
+    return (await this.#count(texts, signal, most)) + messages.length * MESSAGE_TOKENS;
   }
 
   async countText(text: string, signal?: AbortSignal): Promise<number> {
-    return await this.#count([text], signal);
+    return await this.#count([text], signal, Number.POSITIVE_INFINITY);
   }
 
   async close(): Promise<void> {
     await this.#thread.close();
   }
 
-  async #count(texts: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+  async #count(texts: readonly string[], signal: AbortSignal | undefined, most: number): Promise<number> {
     signal?.throwIfAborted();
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    if (characters > INLINE_CHARACTERS) return await this.#thread.count(texts, characters, signal);
+    if (characters > INLINE_CHARACTERS) return await this.#thread.count(texts, characters, signal, most);
     const encoding = this.#encoding ?? (await this.#load());
     let tokens = 0;
     for (const text of texts) tokens += encoding.count(text);

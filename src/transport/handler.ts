@@ -13,6 +13,7 @@ import {
   sendJson,
 } from "./http.ts";
 import type { Observe } from "./observe.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import { requestIdFrom } from "./request-id.ts";
 import type { ServeRest } from "./rest.ts";
 import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
@@ -23,6 +24,8 @@ export type Page = (request: HttpRequest, response: HttpResponse, requestId: str
 export type HandlerOptions = {
   readonly routes: ReadonlyMap<string, RpcRoute>;
   readonly pages: ReadonlyMap<string, Page>;
+  /** What bounds the routes that need no key. */
+  readonly openCalls: OpenCalls;
   /** Serves every path that begins with /v1, known or not; none on the operator listener. */
   readonly rest?: ServeRest;
   readonly observe: Observe;
@@ -94,7 +97,10 @@ async function serveRoute(
     return;
   }
   if (!route.policy) {
-    await serveRpc(route, undefined, request, response);
+    const isStream = route.handler.method.methodKind !== "unary";
+    if (options.openCalls.enter(isStream, request, response))
+      await serveRpc(route, undefined, request, response);
+    else refuseOverloaded(request, response, requestId);
     return;
   }
   const startedAt = performance.now();
@@ -110,13 +116,7 @@ async function serveRoute(
 /** Answers in the protocol of the caller where it can be told. */
 function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: string): void {
   const path = pathOf(request) ?? "";
-  if (request.headers["content-type"]?.startsWith("application/grpc")) {
-    response.setHeader("content-type", request.headers["content-type"]);
-    response.setHeader("grpc-status", String(Code.Unimplemented));
-    response.setHeader("grpc-message", "there is no such method here");
-    response.end();
-    return;
-  }
+  if (refuseGrpc(request, response, Code.Unimplemented, "there is no such method here")) return;
   // The path is the caller's: it goes back only when it is plain, and never with a key in it.
   const shown = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX) ? ` ${path}` : "";
   refuse(
@@ -124,6 +124,23 @@ function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: 
     new DomainError("not_found", { message: `There is nothing at${shown || " this address"}.` }),
     requestId,
   );
+}
+
+/** Without the machinery of a call: whoever sends very many is refused for next to nothing. */
+function refuseOverloaded(request: HttpRequest, response: HttpResponse, requestId: string): void {
+  if (!refuseGrpc(request, response, Code.Unavailable, "too many calls without a key are open"))
+    refuse(response, new DomainError("overloaded"), requestId);
+}
+
+/** Headers alone are a whole answer of gRPC and gRPC-Web. */
+function refuseGrpc(request: HttpRequest, response: HttpResponse, code: Code, message: string): boolean {
+  const type = request.headers["content-type"];
+  if (!type?.startsWith("application/grpc")) return false;
+  response.setHeader("content-type", type);
+  response.setHeader("grpc-status", String(code));
+  response.setHeader("grpc-message", message);
+  response.end();
+  return true;
 }
 
 function refuse(response: HttpResponse, error: DomainError, requestId: string): void {

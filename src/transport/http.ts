@@ -24,6 +24,22 @@ export function headerBytes(request: HttpRequest): number {
   return bytes;
 }
 
+const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/is;
+
+/**
+ * A target may be a whole address (RFC 9112, 3.2.2): its host then counts instead of the Host header. Everything
+ * behind this sees the path alone.
+ */
+export function toOriginForm(request: HttpRequest): void {
+  const target = request.url ?? "";
+  if (target.startsWith("/")) return;
+  const match = ABSOLUTE.exec(target);
+  if (!match) return;
+  const [, authority = "", rest = ""] = match;
+  request.headers.host = authority;
+  request.url = rest.startsWith("/") ? rest : `/${rest}`;
+}
+
 /** The path of the request without its query, or undefined where the target is no path. */
 export function pathOf(request: HttpRequest): string | undefined {
   const target = request.url ?? "";

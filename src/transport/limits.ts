@@ -12,11 +12,15 @@ export const defaultLimits = {
   timeoutCheckMs: 1_000,
   /** An idle HTTP/1.1 connection; longer than the 60 s after which common load balancers let go. */
   keepAliveMs: 75_000,
-  /** A stream or session of HTTP/2 on which nothing moves. */
+  /** A caller over HTTP/1.1 who does not read the answer. */
+  http1ReadIdleMs: 120_000,
+  /** A caller over HTTP/2 who neither sends the rest of a request nor reads the answer; and a session without calls. */
   http2StreamIdleMs: 120_000,
   http2SessionIdleMs: 600_000,
   http2ConcurrentStreams: 1_000,
   http2SessionMemoryMb: 64,
+  openCalls: 1_024,
+  openStreamsPerConnection: 16,
   headerBytes: 16_384,
   headerCount: 100,
 } as const;

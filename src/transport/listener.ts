@@ -12,7 +12,8 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
-import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes } from "./http.ts";
+import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
+import { endIdleSockets, endIdleStreams } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { sniff } from "./sniff.ts";
 
@@ -36,6 +37,8 @@ export class Listener {
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
   readonly #sockets = new Set<Socket>();
+  /** The latest answer on each connection of HTTP/1.1. */
+  readonly #latest = new WeakMap<Socket, HttpResponse>();
   readonly #sessions = new Set<ServerHttp2Session>();
   #running = 0;
   #draining = false;
@@ -55,7 +58,7 @@ export class Listener {
       };
       this.#server = createTlsServer(tls, accept);
       this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
-      // Counted before the handshake, so that a drain ends those that never finish it.
+      // What is counted is the connection below, from before the handshake: a drain ends those that never finish it.
       this.#server.on("connection", (socket: Socket) => this.#track(socket));
     } else {
       this.#server = createNetServer({ noDelay: true }, accept);
@@ -120,14 +123,13 @@ export class Listener {
   }
 
   #accept(socket: Socket): void {
-    this.#track(socket);
+    if (!this.#options.tls) this.#track(socket);
     sniff(socket, this.#limits.prefaceMs, (version) => {
       (version === "http2" ? this.#http2 : this.#http1).emit("connection", socket);
     });
   }
 
   #track(socket: Socket): void {
-    if (this.#sockets.has(socket)) return;
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
   }
@@ -142,6 +144,8 @@ export class Listener {
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     if (request.httpVersionMajor === 1) {
+      this.#latest.set(request.socket, response);
+      toOriginForm(request);
       const last = this.#draining || request.headers.host === undefined;
       if (last) response.setHeader("connection", "close");
     } else if (headerBytes(request) > this.#limits.headerBytes) {
@@ -189,6 +193,7 @@ export class Listener {
         error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
       socket.end(this.#options.onBadRequest(status));
     });
+    endIdleSockets(server, this.#limits.http1ReadIdleMs, this.#latest);
     // Node starts looking at the two timeouts when a server listens; this one is handed its connections.
     server.emit("listening");
     return server;
@@ -213,7 +218,7 @@ export class Listener {
       session.setLocalWindowSize(4_194_304);
     });
     server.on("sessionError", () => undefined);
-    server.on("stream", (stream) => stream.setTimeout(this.#limits.http2StreamIdleMs, () => stream.close()));
+    endIdleStreams(server, this.#limits.http2StreamIdleMs);
     server.on("request", this.#handle);
     server.on("checkContinue", this.#handleExpecting);
     server.on("checkExpectation", this.#handle);

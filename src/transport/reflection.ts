@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
 import * as v1 from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import * as v1alpha from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
@@ -16,13 +17,20 @@ type Answer = Omit<
   "$typeName"
 >["messageResponse"];
 
+/** What there is to tell, made ready once: anyone may ask for it. */
+type Known = {
+  readonly services: Answer;
+  readonly registry: Registry;
+  /** Each file by its name, with all it imports: what a caller needs to make sense of it. */
+  readonly files: ReadonlyMap<string, Answer>;
+  /** The numbers of the extensions of a message type. */
+  readonly extensions: ReadonlyMap<string, readonly number[]>;
+};
+
 /** Server reflection v1 and v1alpha, so that grpcurl and the like need no .proto. */
 export function bindReflection(router: ConnectRouter, services: readonly DescService[]): void {
-  const files = new Map<string, DescFile>();
-  for (const service of services) collect(service.file, files);
-  const registry = createRegistry(...files.values());
-  const answer = (request: v1.ServerReflectionRequest["messageRequest"]) =>
-    reflect(request, services, files, registry);
+  const known = learn(services);
+  const answer = (request: v1.ServerReflectionRequest["messageRequest"]) => reflect(request, known);
 
   router.service(v1.ServerReflection, {
     async *serverReflectionInfo(requests: AsyncIterable<v1.ServerReflectionRequest>) {
@@ -51,34 +59,57 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
   });
 }
 
-function reflect(
-  request: v1.ServerReflectionRequest["messageRequest"],
-  services: readonly DescService[],
-  files: ReadonlyMap<string, DescFile>,
-  registry: Registry,
-): Answer {
+function learn(services: readonly DescService[]): Known {
+  const all = new Map<string, DescFile>();
+  for (const service of services) collect(service.file, all);
+  // No service names them, but every error carries some.
+  collect(file_google_rpc_error_details, all);
+  const bytes = new Map(
+    [...all].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
+  );
+  const withImports = (file: DescFile) =>
+    [...collect(file, new Map()).keys()].map((name) => bytes.get(name) as Uint8Array);
+  const registry = createRegistry(...all.values());
+  const extensions = new Map<string, number[]>();
+  for (const desc of registry) {
+    if (desc.kind !== "extension") continue;
+    const { typeName } = desc.extendee;
+    extensions.set(typeName, [...(extensions.get(typeName) ?? []), desc.number]);
+  }
+  return {
+    services: {
+      case: "listServicesResponse",
+      value: { service: services.map(({ typeName }) => ({ name: typeName })) },
+    },
+    registry,
+    files: new Map(
+      [...all].map(([name, file]) => [
+        name,
+        { case: "fileDescriptorResponse", value: { fileDescriptorProto: withImports(file) } },
+      ]),
+    ),
+    extensions,
+  };
+}
+
+function reflect(request: v1.ServerReflectionRequest["messageRequest"], known: Known): Answer {
+  const { registry } = known;
   switch (request.case) {
     case "listServices":
-      return {
-        case: "listServicesResponse",
-        value: { service: services.map(({ typeName }) => ({ name: typeName })) },
-      };
+      return known.services;
     case "fileByFilename":
-      return fileAnswer(files.get(request.value), request.value);
+      return known.files.get(request.value) ?? notFound(request.value);
     case "fileContainingSymbol":
-      return fileAnswer(fileOfSymbol(request.value, registry), request.value);
+      return fileAnswer(fileOfSymbol(request.value, registry), known, request.value);
     case "fileContainingExtension": {
       const { containingType, extensionNumber } = request.value;
       const message = registry.getMessage(containingType);
       const extension = message && registry.getExtensionFor(message, extensionNumber);
-      return fileAnswer(extension?.file, `${containingType} ${extensionNumber}`);
+      return fileAnswer(extension?.file, known, `${containingType} ${extensionNumber}`);
     }
     case "allExtensionNumbersOfType": {
-      const extensions = [...registry].filter(
-        (desc) => desc.kind === "extension" && desc.extendee.typeName === request.value,
-      );
       if (!registry.getMessage(request.value)) return notFound(request.value);
-      const extensionNumber = extensions.flatMap((desc) => (desc.kind === "extension" ? [desc.number] : []));
+      const extensionNumber = [...(known.extensions.get(request.value) ?? [])];
       return { case: "allExtensionNumbersResponse", value: { baseTypeName: request.value, extensionNumber } };
     }
     default:
@@ -89,14 +120,8 @@ function reflect(
   }
 }
 
-/** A file with all it imports: what a caller needs to make sense of it. */
-function fileAnswer(file: DescFile | undefined, asked: string): Answer {
-  if (!file) return notFound(asked);
-  const closure = collect(file, new Map());
-  const fileDescriptorProto = [...closure.values()].map(({ proto }) =>
-    toBinary(FileDescriptorProtoSchema, proto),
-  );
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+function fileAnswer(file: DescFile | undefined, { files }: Known, asked: string): Answer {
+  return (file && files.get(file.proto.name)) ?? notFound(asked);
 }
 
 function collect(file: DescFile, files: Map<string, DescFile>): Map<string, DescFile> {

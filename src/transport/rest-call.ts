@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { DomainError } from "../domain/errors.ts";
 import type { Call } from "../gate/call.ts";
 import type { Policy } from "../policy/policy.ts";
+import { errorBody, errorStatus } from "../rest/error-body.ts";
 import { isGone } from "../rest/gone.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
@@ -22,6 +24,8 @@ export class RestCall implements Call {
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
   readonly #responseHeaders: string[];
   #aborted: AbortController | undefined;
+  /** Why the call was ended before its time. */
+  #cut: DomainError | undefined;
 
   constructor(
     rpc: string,
@@ -53,6 +57,7 @@ export class RestCall implements Call {
     if (!this.#aborted) {
       const aborted = new AbortController();
       this.#aborted = aborted;
+      if (this.#cut !== undefined) aborted.abort(this.#cut);
       const leave = () => {
         // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
         if (!this.#response.writableEnded)
@@ -62,6 +67,22 @@ export class RestCall implements Call {
       else this.#response.once("close", leave);
     }
     return this.#aborted.signal;
+  }
+
+  /** REST has no deadlines. */
+  remainingMs(): undefined {
+    return undefined;
+  }
+
+  /** Whoever asked for the signal ends the call in its own way; otherwise nobody could, and the caller is told here. */
+  abort(reason: DomainError): void {
+    this.#cut = reason;
+    if (this.#aborted) {
+      this.#aborted.abort(reason);
+      return;
+    }
+    this.failure ??= reason;
+    this.sendJson(errorStatus(reason), errorBody(reason, this.requestId));
   }
 
   headers(name: string): readonly string[] {
@@ -90,5 +111,13 @@ export class RestCall implements Call {
     );
     this.writeHead(status);
     (this.#response as ServerResponse).end(body);
+  }
+
+  /** An answer without a body, which has no length either (RFC 9110). */
+  sendNothing(): void {
+    if (this.#response.headersSent || this.#response.destroyed) return;
+    this.#responseHeaders.push("cache-control", "no-store");
+    this.writeHead(204);
+    this.#response.end();
   }
 }

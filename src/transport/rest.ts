@@ -25,6 +25,7 @@ import type { HttpRequest, HttpResponse } from "./http.ts";
 import { toKnownError } from "./known-error.ts";
 import type { Observe } from "./observe.ts";
 import { RestCall } from "./rest-call.ts";
+import { RunningCalls } from "./running-calls.ts";
 import { stopBody } from "./stop-body.ts";
 
 /** What runs a method: the same function for every protocol. */
@@ -38,6 +39,8 @@ export type RestOptions = {
   /** The setting; a method whose rules allow less gets less. */
   readonly maxBodyBytes: number;
   readonly budget: BodyBudget;
+  /** Ends the calls that outlast a drain. */
+  readonly shutdownSignal: AbortSignal;
   readonly observe: Observe;
   readonly keepAliveMs?: number;
 };
@@ -56,6 +59,7 @@ const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: f
 export function restServer(options: RestOptions): ServeRest {
   const trie = restRoutes(options.services);
   checkPolicies(trie, options.policies);
+  const running = new RunningCalls(options.shutdownSignal);
   const maxBodyBytes = new Map(
     options.services
       .flatMap(({ service }) => service.methods)
@@ -70,23 +74,37 @@ export function restServer(options: RestOptions): ServeRest {
     const maxBytes = (endpoint && maxBodyBytes.get(endpoint.method)) ?? SMALL_BODY_BYTES;
     const call = new RestCall(name, policy, maxBytes, request, response, requestId);
     let code: Code | 0 = 0;
+    running.add(call);
     try {
       await options.gate(call);
-      if (!match.route) throw noRoute(match.allowed, request.method ?? "");
-      const { route, segments } = match;
-      const asked = await readRequest(route, segments, queryOf(request), request, maxBytes, options.budget);
-      call.rpc = rpcName(asked.endpoint);
-      validateRequest(asked.endpoint.method.input, asked.message);
-      const implementation = options.implementations.get(asked.endpoint.method);
-      if (!implementation)
-        throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
-      await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
+      if (match.route) await run(match.route, match.segments, call, request, response, options);
+      else answerWithoutRoute(match.allowed, call, request, response);
     } catch (error) {
       stopBody(request, response);
       code = refuse(error, call);
+    } finally {
+      running.delete(call);
     }
     options.observe(call, code, startedAt);
   };
+}
+
+async function run(
+  route: RestRoute,
+  segments: readonly string[],
+  call: RestCall,
+  request: HttpRequest,
+  response: HttpResponse,
+  options: RestOptions,
+): Promise<void> {
+  const { maxBodyBytes } = call;
+  const asked = await readRequest(route, segments, queryOf(request), request, maxBodyBytes, options.budget);
+  call.rpc = rpcName(asked.endpoint);
+  validateRequest(asked.endpoint.method.input, asked.message);
+  const implementation = options.implementations.get(asked.endpoint.method);
+  if (!implementation)
+    throw new DomainError("unimplemented", { message: `${call.rpc} is not available yet.` });
+  await answer(asked.endpoint, implementation(asked.message, call), call, request, response, options);
 }
 
 /** The gate decides before the body says which of two methods is meant, so both must ask for the same. */
@@ -117,15 +135,26 @@ function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Matc
   if (route) return { route, allowed: [], segments: match.segments };
   const allowed = [...routes.keys()];
   if (routes.has("GET")) allowed.push("HEAD");
+  allowed.push("OPTIONS");
   return { route, allowed, segments: match.segments };
 }
 
-function noRoute(allowed: readonly string[], verb: string): RestProblem {
-  if (allowed.length === 0) return new RestProblem("not_found", "There is nothing at this address.");
+/** OPTIONS asks what an address takes. It needs a key like every other verb, and never says a word of CORS. */
+function answerWithoutRoute(
+  allowed: readonly string[],
+  call: RestCall,
+  request: HttpRequest,
+  response: HttpResponse,
+): void {
+  if (allowed.length === 0) throw new RestProblem("not_found", "There is nothing at this address.");
   const list = allowed.join(", ");
-  return new RestProblem("method_not_allowed", `This address does not take ${verb}, but ${list}.`, {
-    allowed,
-  });
+  if (request.method !== "OPTIONS") {
+    const message = `This address does not take ${request.method}, but ${list}.`;
+    throw new RestProblem("method_not_allowed", message, { allowed });
+  }
+  stopBody(request, response);
+  call.setResponseHeader("allow", list);
+  call.sendNothing();
 }
 
 async function answer(
@@ -144,6 +173,10 @@ async function answer(
   }
   const messages = messagesOf(output, result as AsyncIterable<unknown>);
   const first = await messages.next();
+  if (response.headersSent) {
+    await messages.return(undefined);
+    return;
+  }
   call.setResponseHeader("content-type", "text/event-stream");
   call.setResponseHeader("cache-control", "no-store");
   call.setResponseHeader("x-accel-buffering", "no");
@@ -151,6 +184,7 @@ async function answer(
   await sendEvents(response as Parameters<typeof sendEvents>[0], first, messages, {
     write: endpoint.write,
     keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    signal: call.signal,
     errorJson: (error) => errorBody(toKnownError(error), call.requestId),
   });
 }

@@ -4,6 +4,7 @@ import { Code } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { Call } from "../gate/call.ts";
+import { isGone } from "../rest/gone.ts";
 import type { HttpResponse } from "./http.ts";
 import { explainPiece, explainTrailer } from "./own-errors.ts";
 
@@ -33,7 +34,7 @@ export async function writeUniversalResponse(
     }
     writer.writeHead(head.status, head.headers);
     while (piece && piece.done !== true) {
-      if (response.destroyed) {
+      if (isGone(response)) {
         await pieces?.return?.();
         return Code.Canceled;
       }
@@ -41,7 +42,10 @@ export async function writeUniversalResponse(
       piece = await pieces?.next();
     }
     if (answer.trailer && call && call.failure === undefined) call.failure = explainTrailer(answer.trailer);
-    if (answer.trailer) response.addTrailers(toNodeHeaders(answer.trailer));
+    if (answer.trailer) {
+      encodeMessage(answer.trailer);
+      response.addTrailers(toNodeHeaders(answer.trailer));
+    }
     response.end();
     return codeOf(answer);
   } catch (error) {
@@ -52,8 +56,17 @@ export async function writeUniversalResponse(
   }
 }
 
+/** Connect encodes more than gRPC says, and Google's client for Node decodes no more than it must. */
+function encodeMessage(trailer: Headers): void {
+  const message = trailer.get("grpc-message");
+  if (message === null) return;
+  const text = decodeURIComponent(message);
+  trailer.set("grpc-message", text.replace(/[^\x20-\x7e]|%/gu, encodeURIComponent));
+}
+
 /** Waits until there is room again, or nobody left to write to. */
 async function writable(response: HttpResponse): Promise<void> {
+  if (isGone(response)) return;
   const waiting = new AbortController();
   const options = { signal: waiting.signal };
   try {

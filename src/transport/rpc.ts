@@ -22,12 +22,14 @@ import { acceptCompression, isKnownEncoding } from "./compression.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
 import { RpcBody, type RpcInput } from "./rpc-body.ts";
 import { writeUniversalResponse } from "./rpc-response.ts";
+import { RunningCalls } from "./running-calls.ts";
 
 /** An RPC at its path, for gRPC, gRPC-Web and Connect. */
 export type RpcRoute = {
   readonly handler: UniversalHandler;
   /** None for the standard services that everyone may call: health and reflection. */
   readonly policy: Policy | undefined;
+  readonly running: RunningCalls;
   /** How the request is read where Connect does not read it itself. */
   readonly input: RpcInput | undefined;
 };
@@ -50,35 +52,35 @@ export type RpcOptions = {
 };
 
 export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
-  const { gate, policies, maxBodyBytes, budget, shutdownSignal } = options;
+  const { gate, policies, maxBodyBytes, budget } = options;
   const gated = createConnectRouter({
     acceptCompression,
     // All that Connect still reads itself is the query of a GET.
     readMaxBytes: SMALL_BODY_BYTES,
     interceptors: options.interceptors,
-    shutdownSignal,
     requestGate: (context) => passGate(gate, callOf(context.values)),
   });
   options.routes(gated);
   // Answers that anyone may ask for are not worth compressing for each who does.
   const open = createConnectRouter({
     readMaxBytes: SMALL_BODY_BYTES,
-    shutdownSignal: options.drainSignal,
   });
   options.openRoutes(open);
   const routes = new Map<string, RpcRoute>();
   // Callers of Connect may send fields of a later version, as those of gRPC may.
   const readers = new Readers("ignore");
+  const running = new RunningCalls(options.shutdownSignal);
+  const openRunning = new RunningCalls(options.drainSignal);
   for (const handler of gated.handlers) {
     const policy = policies.get(handler.method);
     if (!policy) throw new PolicyError(`${handler.requestPath} is served but has no policy`);
     const { method } = handler;
     const maxBytes = maxBodyBytesOf(method.input, maxBodyBytes);
     const input = { method, maxBytes, readJson: readers.of(method.input), budget };
-    routes.set(handler.requestPath, { handler, policy, input });
+    routes.set(handler.requestPath, { handler, policy, running, input });
   }
   for (const handler of open.handlers)
-    routes.set(handler.requestPath, { handler, policy: undefined, input: undefined });
+    routes.set(handler.requestPath, { handler, policy: undefined, running: openRunning, input: undefined });
   return routes;
 }
 
@@ -126,6 +128,7 @@ export function createCall(
   return {
     rpc: route.handler.requestPath.slice(1),
     signal: NEVER,
+    remainingMs: () => undefined,
     policy,
     protocol: protocolOf(request),
     requestId,
@@ -153,8 +156,10 @@ export async function serveRpc(
   response: HttpResponse,
 ): Promise<Code | 0> {
   const aborted = new AbortController();
+  route.running.add(aborted);
   response.once("close", () => {
-    if (!response.writableFinished) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
+    // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
+    if (!response.writableEnded) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
   });
   const body =
     call && route.input && request.method === "POST"
@@ -170,8 +175,12 @@ export async function serveRpc(
     signal: aborted.signal,
     contextValues: createContextValues().set(callKey, call).set(decodedKey, body),
   };
-  const answer = await route.handler(universal);
-  return await writeUniversalResponse(answer, response, call);
+  try {
+    const answer = await route.handler(universal);
+    return await writeUniversalResponse(answer, response, call);
+  } finally {
+    route.running.delete(aborted);
+  }
 }
 
 async function* bodyOf(request: HttpRequest): AsyncIterable<Uint8Array> {

@@ -10,13 +10,17 @@ import type { Upstream, UpstreamEvent } from "./upstream.ts";
 
 export type RunnerLimits = {
   readonly slots: SlotOptions;
+  readonly sandboxSlots: SlotOptions;
   readonly breaker: BreakerOptions;
   readonly backOff: BackOffOptions;
 };
 
 /** Per upstream. */
 export const RUNNER_LIMITS: RunnerLimits = {
-  slots: { running: 256, waiting: 1_024, waitMs: 10_000 },
+  // Each is a connection to a server that has a queue of its own.
+  slots: { running: 1_024, waiting: 1_024, waitMs: 10_000 },
+  // Nobody is asked: as many as there can be generations in a process.
+  sandboxSlots: { running: 8_192, waiting: 0, waitMs: 0 },
   breaker: { failuresMax: 5, openMs: 10_000 },
   backOff: { triesMax: 3, firstMs: 100, longestMs: 2_000, retryAfterMsMax: 3_000 },
 };
@@ -166,7 +170,8 @@ export class Runner {
     const known = this.#lines.get(name);
     if (known) return known;
     const { limits, open } = this.#options;
-    const line = new Line(open(settings), limits, this.#options);
+    const slots = settings.kind === "sandbox" ? limits.sandboxSlots : limits.slots;
+    const line = new Line(open(settings), { ...limits, slots }, this.#options);
     this.#lines.set(name, line);
     return line;
   }

@@ -3,6 +3,7 @@ import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../domain/errors.ts";
 import { tooMany } from "../policy/list-limits.ts";
 import { tooLong } from "../policy/text-limits.ts";
+import { MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../policy/untyped-values.ts";
 import { Cursor, malformed } from "./cursor.ts";
 import { type FieldPlan, type MessagePlan, planOf } from "./field-plan.ts";
 
@@ -27,6 +28,7 @@ class MessageCheck {
   /** The fields that lead to where the check stands, with the item of each, for the words of a refusal. */
   readonly #path: { readonly plan: FieldPlan; readonly item: number }[] = [];
   #values = 0;
+  #untyped = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -69,8 +71,12 @@ class MessageCheck {
       if (length > plan.maxBytes) throw this.#refusal(plan, item, textRefusal(plan));
       if (plan.inner) {
         if (this.#path.length >= MAX_DEPTH) throw malformed();
+        const inner = plan.inner();
+        if (inner.isUntyped && ++this.#untyped > MAX_UNTYPED_VALUES) {
+          throw this.#refusal(plan, item, TOO_MANY_UNTYPED);
+        }
         this.#path.push({ plan, item });
-        this.check(plan.inner(), cursor.at, end);
+        this.check(inner, cursor.at, end);
         this.#path.pop();
       }
     }
@@ -94,9 +100,12 @@ class MessageCheck {
   }
 
   #refusal(plan: FieldPlan, item: number, text: string): DomainError {
-    const path = [...this.#path, { plan, item }].map((step) =>
-      step.item < 0 ? step.plan.name : `${step.plan.name}[${step.item}]`,
-    );
+    const steps = [...this.#path, { plan, item }];
+    // What stands in a value of any form has names that its caller never wrote.
+    const untyped = steps.findIndex((step) => step.plan.inner?.().isUntyped);
+    const path = steps
+      .slice(0, untyped < 0 ? steps.length : untyped + 1)
+      .map((step) => (step.item < 0 ? step.plan.name : `${step.plan.name}[${step.item}]`));
     return DomainError.ofField(path.join("."), text);
   }
 }

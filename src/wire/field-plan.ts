@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { WireType } from "@bufbuild/protobuf/wire";
 import { maxItemsOf } from "../policy/list-limits.ts";
 import { maxCharactersOf } from "../policy/text-limits.ts";
+import { isUntyped } from "../policy/untyped-values.ts";
 
 /** A text or bytes that the .proto does not bound: far more than any has, and decoded at once. */
 const MAX_UNRULED_BYTES = 4_194_304;
@@ -21,7 +22,12 @@ export type FieldPlan = {
   readonly inner: (() => MessagePlan) | undefined;
 };
 
-export type MessagePlan = { readonly fields: ReadonlyMap<number, FieldPlan>; readonly counters: number };
+export type MessagePlan = {
+  readonly fields: ReadonlyMap<number, FieldPlan>;
+  readonly counters: number;
+  /** A value whose form the .proto leaves open. */
+  readonly isUntyped: boolean;
+};
 
 const plans = new WeakMap<DescMessage, MessagePlan>();
 
@@ -35,7 +41,7 @@ export function planOf(desc: DescMessage): MessagePlan {
       fields.set(field.number, planField(field, isList ? counters : -1));
       if (isList) counters++;
     }
-    plan = { fields, counters };
+    plan = { fields, counters, isUntyped: isUntyped(desc) };
     plans.set(desc, plan);
   }
   return plan;
@@ -46,8 +52,8 @@ function planField(field: DescField, counter: number): FieldPlan {
   if (field.fieldKind === "map") {
     const entry = planEntry(field);
     return {
-      ...plain(name, ScalarType.STRING, undefined),
-      maxBytes: Number.POSITIVE_INFINITY,
+      // Decoded at once, like a text.
+      ...plain(name, ScalarType.BYTES, undefined),
       inner: () => entry,
     };
   }
@@ -69,6 +75,7 @@ function planEntry(field: DescField & { fieldKind: "map" }): MessagePlan {
   const value = plain("value", field.scalar, field.message);
   return {
     counters: 0,
+    isUntyped: false,
     fields: new Map([
       [1, plain("key", field.mapKey, undefined)],
       [2, value],

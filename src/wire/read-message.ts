@@ -61,11 +61,16 @@ function merge(desc: DescMessage, message: Message, bytes: Uint8Array): void {
   }
 }
 
+const HELD_AS_SUCH = new Set(["google.protobuf.Value", "google.protobuf.ListValue"]);
+
 type MessageField = DescField & { readonly message: DescMessage };
 
-/** A list of messages or a message that is held as such; the well-known ones may be held in forms of their own. */
+/** A list of messages or a message that is held as such; most of the well-known ones have forms of their own. */
 function isMessage(field: DescField): field is MessageField {
-  return field.fieldKind !== "map" && field.message?.typeName.startsWith("google.protobuf.") === false;
+  if (field.fieldKind === "map" || !field.message) return false;
+  const { typeName } = field.message;
+  if (typeName === "google.protobuf.Struct") return field.parent.typeName === "google.protobuf.Value";
+  return !typeName.startsWith("google.protobuf.") || HELD_AS_SUCH.has(typeName);
 }
 
 /** A new item of a list; otherwise the message that is there already, for a second one is merged into the first. */

@@ -14,14 +14,22 @@ const PARSER_STATUSES = [400, 408, 431];
 export function faultOf(request: FuzzRequest, { status, headers, body }: FuzzAnswer): string | undefined {
   if (headers["x-request-id"] === undefined) return "there is no x-request-id";
   if (headers["set-cookie"] !== undefined) return "sets a cookie";
-  if (status >= 200 && status < 300) return undefined;
-  if (status >= 500 && status !== 501) return `status ${status}`;
+  if (status >= 200 && status < 300) return faultOfStream(headers, body);
+  if (status >= 500) return `status ${status}`;
   if (status < 400) return `status ${status}`;
   if (body.length === 0 && request.method === "HEAD") return undefined;
   // A protocol of its own tells errors in its own form, and is not tested here.
   if (!request.target.startsWith("/v1") && !request.broken) return undefined;
   if (headers["grpc-status"] !== undefined) return undefined;
   return faultOfEnvelope(status, headers, body);
+}
+
+/** A stream that has begun ends as it should, or says why not, which nothing here is a reason for. */
+function faultOfStream(headers: FuzzAnswer["headers"], body: Buffer): string | undefined {
+  if (headers["content-type"] !== "text/event-stream") return undefined;
+  const text = body.toString();
+  if (text.includes('data: {"error"')) return "an error within a stream";
+  return text.includes("data: [DONE]\n\n") ? undefined : "a stream without its end";
 }
 
 function faultOfEnvelope(status: number, headers: FuzzAnswer["headers"], body: Buffer): string | undefined {

@@ -11,6 +11,9 @@ const NAMES = [
   ),
   "role",
   "content",
+  "type",
+  "text",
+  "include_usage",
   "maxTokens",
   "__proto__",
   "constructor",
@@ -23,6 +26,9 @@ const TEXTS = [
   '""',
   '"user"',
   '"vx-sandbox-small"',
+  '"vx-sandbox-large"',
+  '"text"',
+  '[{"role":"user","content":"hi"}]',
   '"generate"',
   '"\\ud800"',
   '"\\udc00\\ud800"',
@@ -63,18 +69,36 @@ const TEXTS = [
   "",
 ];
 
-const VALID = [
+const GENERATIONS = [
   '{"model":"vx-sandbox-small","messages":[{"role":"user","content":"hi"}]}',
-  '{"model":"vx-sandbox-small","messages":[{"role":"system","content":""},{"role":"user","content":"\\u00e9"}],"max_tokens":5,"temperature":0.5,"stop":["a"],"stream":true}',
-  '{"name":"fuzz","scopes":["read"],"rate_limit_rpm":5,"expires_at":"2099-01-01T00:00:00Z"}',
-  '{"name":"fuzz"}',
-  "{}",
+  '{"model":"vx-sandbox-small","messages":[{"role":"system","content":""},{"role":"user","content":"\\u00e9"}],"max_tokens":5,"temperature":0.5,"stop":["a"]}',
+  '{"model":"vx-sandbox-large","messages":[{"role":"user","content":"[[tokens=40]] 🎉"}],"stream":true}',
 ];
 
-export function anyBody(random: Random): AnyBody {
+const CHATS = [
+  '{"model":"vx-sandbox-small","messages":[{"role":"developer","content":"x"},{"role":"user","content":[{"type":"text","text":"hi"}]}],"max_completion_tokens":9}',
+  '{"model":"vx-sandbox-large","messages":[{"role":"user","content":"hi"}],"stop":"a","n":1,"stream":true,"stream_options":{"include_usage":true}}',
+  '{"model":"vx-sandbox-small","messages":[{"role":"user","content":"hi"}],"tools":[],"user":"someone","metadata":{"a":"b"},"stop":null}',
+];
+
+const KEYS = [
+  '{"name":"fuzz","scopes":["read"],"rate_limit_rpm":5,"expires_at":"2099-01-01T00:00:00Z"}',
+  '{"name":"fuzz"}',
+];
+
+/** Bodies that are valid where they are sent; elsewhere they are not. */
+const VALID = new Map([
+  ["/v1/generate", GENERATIONS],
+  ["/v1/chat/completions", CHATS],
+  ["/v1/keys", KEYS],
+]);
+const ALL_VALID = [...GENERATIONS, ...CHATS, ...KEYS, "{}"];
+
+export function anyBody(random: Random, path: string): AnyBody {
   const kind = random.next();
-  if (kind < 0.2) return Buffer.from(random.pick(VALID));
-  if (kind < 0.5) return mutate(random, Buffer.from(random.pick(VALID)));
+  const valid = random.chance(0.9) ? (VALID.get(path) ?? ALL_VALID) : ALL_VALID;
+  if (kind < 0.25) return Buffer.from(random.pick(valid));
+  if (kind < 0.55) return mutate(random, Buffer.from(random.pick(valid)));
   if (kind < 0.9) return Buffer.from(anyJson(random, 4));
   if (kind < 0.95) return Buffer.from(random.list(200, () => random.below(256)));
   if (kind < 0.98)

@@ -19,10 +19,17 @@ console.log(`seed ${seed}, ${requests} requests`);
 const server = await startFuzzServer();
 try {
   const startedAt = performance.now();
-  const { sent, statuses, faults } = await fuzz(server, seed, requests, startedAt + MAX_MINUTES * 60_000);
+  const { sent, statuses, reached, faults } = await fuzz(
+    server,
+    seed,
+    requests,
+    startedAt + MAX_MINUTES * 60_000,
+  );
   const seconds = (performance.now() - startedAt) / 1_000;
   console.log(`${sent} requests in ${seconds.toFixed(1)} s`);
   for (const [status, count] of [...statuses].sort()) console.log(`  ${status} ${count}`);
+  console.log("went well");
+  for (const [sort, count] of [...reached].sort()) console.log(`  ${sort} ${count}`);
   for (const fault of faults) console.log(fault);
   if (faults.length > 0) process.exitCode = 1;
 } finally {

@@ -25,6 +25,7 @@ const PATHS = [
   "/v1/chat/completions",
   "/v1",
 ];
+const BODY_PATHS = ["/v1/generate", "/v1/chat/completions", "/v1/keys"];
 const SEGMENTS =
   "v1 me generate keys models ledger x : :revoke %2F %00 %ff %zz % ** * {a} .. . __proto__ ä ~ ; @".split(
     " ",
@@ -83,7 +84,9 @@ const OTHERS: readonly (readonly [string, string])[] = [
 
 export function anyRequest(random: Random, secret: string): FuzzRequest {
   const http = random.chance(0.6) ? 1 : 2;
-  const body = random.chance(0.75) ? anyBody(random) : undefined;
+  const hasBody = random.chance(0.75);
+  const path = anyPath(random, hasBody);
+  const body = hasBody ? anyBody(random, path) : undefined;
   const usual = body === undefined ? "GET" : "POST";
   const method = random.chance(0.8) ? usual : random.pick(METHODS);
   const encoded = encode(random, body);
@@ -100,7 +103,7 @@ export function anyRequest(random: Random, secret: string): FuzzRequest {
   return {
     http,
     method,
-    target: anyTarget(random, body),
+    target: withQuery(random, path, hasBody),
     headers,
     body: encoded.bytes,
     broken: http === 1 && random.chance(0.08),
@@ -121,13 +124,14 @@ function anyAuthorization(random: Random, secret: string): string[] {
   return random.list(3, () => random.pick(wrong));
 }
 
-function anyTarget(random: Random, body: AnyBody | undefined): string {
-  const path = random.chance(0.75)
-    ? body === undefined || random.chance(0.2)
-      ? random.pick(PATHS)
-      : random.pick(["/v1/generate", "/v1/keys"])
-    : `/${["v1", ...random.list(4, () => random.pick(SEGMENTS))].join("/")}`;
-  if (random.chance(0.6)) return path;
+function anyPath(random: Random, hasBody: boolean): string {
+  if (random.chance(0.25)) return `/${["v1", ...random.list(4, () => random.pick(SEGMENTS))].join("/")}`;
+  return random.pick(hasBody && random.chance(0.8) ? BODY_PATHS : PATHS);
+}
+
+/** Rarely beside a body: that alone is a 400. */
+function withQuery(random: Random, path: string, hasBody: boolean): string {
+  if (random.chance(hasBody ? 0.9 : 0.6)) return path;
   const pairs = random.list(
     4,
     () => `${random.pick(NAMES)}${random.pick(["=", "", "=="])}${random.pick(VALUES)}`,

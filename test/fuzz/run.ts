@@ -1,4 +1,4 @@
-import { faultOf } from "./answers.ts";
+import { type FuzzAnswer, faultOf } from "./answers.ts";
 import { RawConnection } from "./http1.ts";
 import { Session } from "./http2.ts";
 import { Random } from "./random.ts";
@@ -12,6 +12,8 @@ export type FuzzResult = {
   readonly sent: number;
   /** How often each status came; "none" where there was no answer to be had. */
   readonly statuses: ReadonlyMap<string, number>;
+  /** How many calls of each sort went well: what only knocks at the gate tests nothing. */
+  readonly reached: ReadonlyMap<string, number>;
   readonly faults: readonly string[];
 };
 
@@ -23,6 +25,7 @@ export async function fuzz(
   deadline = Number.POSITIVE_INFINITY,
 ): Promise<FuzzResult> {
   const statuses = new Map<string, number>();
+  const reached = new Map<string, number>();
   const faults: string[] = [];
   let sent = 0;
   const caller = async () => {
@@ -35,6 +38,10 @@ export async function fuzz(
         const answer = await (request.http === 1 ? connection.send(request, random) : session.send(request));
         const status = String(answer?.status ?? "none");
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (answer?.status === 200) {
+          const sort = sortOf(request, answer);
+          reached.set(sort, (reached.get(sort) ?? 0) + 1);
+        }
         const fault = answer && faultOf(request, answer);
         if (fault !== undefined)
           faults.push(`${fault}: ${describe(request, number)}\n  ${answer?.body.toString().slice(0, 300)}`);
@@ -48,17 +55,24 @@ export async function fuzz(
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
   faults.push(...(await faultsOfServer(server)));
-  return { sent, statuses, faults };
+  return { sent, statuses, reached, faults };
 }
 
 async function faultsOfServer(server: FuzzServer): Promise<string[]> {
   const faults = [];
   if (server.exitCode() !== null) faults.push(`the server ended with ${server.exitCode()}`);
   else if ((await fetch(`${server.url}/livez`)).status !== 200) faults.push("/livez is not fine");
+  else faults.push(...(await server.auditFindings()));
   const logged = /.*(?:uncaught|unhandled|request failed|call failed).*/i.exec(server.logText());
   if (logged) faults.push(`in the log: ${logged[0].slice(0, 1_000)}`);
   if (server.logText().includes(server.secret)) faults.push("the key is in the log");
   return faults;
+}
+
+function sortOf({ method, target }: FuzzRequest, { headers }: FuzzAnswer): string {
+  const [path = ""] = target.split("?");
+  const streamed = headers["content-type"] === "text/event-stream" ? " streamed" : "";
+  return `${method} ${path.startsWith("/v1") ? path : "elsewhere"}${streamed}`;
 }
 
 function describe(request: FuzzRequest, number: number): string {

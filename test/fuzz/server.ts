@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { createClient } from "@connectrpc/connect";
+import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -16,10 +16,12 @@ export type FuzzServer = {
   /** Undefined while it runs. */
   exitCode(): number | null;
   logText(): string;
+  /** What the audit finds wrong with the money. */
+  auditFindings(): Promise<string[]>;
   stop(): Promise<void>;
 };
 
-/** A server as people start it, in a process of its own, with a key that no limit stops. */
+/** A server as people start it, in a process of its own, with a key that no limit stops and money without end. */
 export async function startFuzzServer(): Promise<FuzzServer> {
   const folder = createTemporaryFolder("fuzz");
   const child = spawn(process.execPath, [SERVER, "serve"], {
@@ -60,11 +62,14 @@ export async function startFuzzServer(): Promise<FuzzServer> {
   try {
     const url = await found(/vx ready on (\S+)/);
     const adminUrl = await found(/"admin":"([^"]+)"/);
+    const operator = operatorOf(adminUrl);
     return {
       url,
-      secret: await createKey(adminUrl),
+      secret: await createKey(operator),
       exitCode: () => child.exitCode,
       logText,
+      auditFindings: async () =>
+        (await operator.audit({})).findings.map(({ rule, detail }) => `${rule}: ${detail}`),
       stop,
     };
   } catch (error) {
@@ -73,7 +78,7 @@ export async function startFuzzServer(): Promise<FuzzServer> {
   }
 }
 
-async function createKey(adminUrl: string): Promise<string> {
+function operatorOf(adminUrl: string): Client<typeof AdminService> {
   const transport = createGrpcTransport({
     baseUrl: adminUrl,
     interceptors: [
@@ -83,10 +88,16 @@ async function createKey(adminUrl: string): Promise<string> {
       },
     ],
   });
-  const operator = createClient(AdminService, transport);
+  return createClient(AdminService, transport);
+}
+
+/** Of an account that can pay for everything. */
+async function createKey(operator: Client<typeof AdminService>): Promise<string> {
   await operator.putPlan({ name: "fuzz", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
   const { account } = await operator.createAccount({ name: "fuzz", plan: "fuzz" });
+  const accountId = account?.id ?? "";
+  const amountMicros = 1_000_000_000_000_000n;
+  await operator.creditAccount({ accountId, amountMicros, reason: "fuzz", idempotencyKey: "fuzz" });
   const scopes = ["generate", "read", "keys"];
-  return (await operator.createKey({ accountId: account?.id ?? "", name: "fuzz", plan: "fuzz", scopes }))
-    .secret;
+  return (await operator.createKey({ accountId, name: "fuzz", plan: "fuzz", scopes })).secret;
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -167,6 +167,20 @@ test.each([
   const [, problem, ...more] = server.stderr().trim().split("\n");
   expect(problem).toMatch(line);
   expect(more).toEqual([]);
+});
+
+test("the embedded database logs no row that the server could not write", async () => {
+  const server = start();
+  await server.line(ready);
+  const role = postgres({ host: join(folder.path, "run"), username: "vx_app", database: "postgres" });
+  const broken = role`SELECT vx.create_account(99::smallint, 'acct_1', 'name-of-a-customer', 'free')`;
+  await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
+  await role.end();
+  expect(await server.end("SIGTERM")).toBe(0);
+  const logs = join(folder.path, "log");
+  const text = readdirSync(logs).map((name) => readFileSync(join(logs, name), "utf8"));
+  expect(text.join("")).toContain("violates check constraint");
+  expect(text.join("")).not.toContain("Failing row");
 });
 
 test("the embedded database takes as many connections as the settings ask for, also one that was left running", async () => {

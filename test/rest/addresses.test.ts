@@ -31,18 +31,35 @@ describe.each(https)("over $name", ({ send }) => {
   );
 
   test.each([
-    ["POST", "/v1/me", "GET, HEAD"],
-    ["DELETE", "/v1/keys", "GET, POST, HEAD"],
-    ["GET", "/v1/generate", "POST"],
-    ["HEAD", "/v1/generate", "POST"],
-    ["PATCH", "/v1/keys/key_x", "GET, DELETE, HEAD"],
-    ["GET", "/v1/keys/key_x:revoke", "POST"],
-    ["OPTIONS", "/v1/me", "GET, HEAD"],
+    ["POST", "/v1/me", "GET, HEAD, OPTIONS"],
+    ["DELETE", "/v1/keys", "GET, POST, HEAD, OPTIONS"],
+    ["GET", "/v1/generate", "POST, OPTIONS"],
+    ["HEAD", "/v1/generate", "POST, OPTIONS"],
+    ["PATCH", "/v1/keys/key_x", "GET, DELETE, HEAD, OPTIONS"],
+    ["GET", "/v1/keys/key_x:revoke", "POST, OPTIONS"],
   ])("%s %s is not allowed, and the answer says what is", async (method, path, allowed) => {
     const answer = await call(method, path);
     expect(answer.status).toBe(405);
     expect(answer.headers.allow?.split(", ").sort()).toEqual(allowed.split(", ").sort());
     if (method !== "HEAD") expectError(answer, "method_not_allowed");
+  });
+
+  test.each([
+    ["/v1/me", "GET, HEAD, OPTIONS"],
+    ["/v1/keys", "GET, HEAD, OPTIONS, POST"],
+    ["/v1/keys/key_x", "DELETE, GET, HEAD, OPTIONS"],
+    ["/v1/chat/completions", "OPTIONS, POST"],
+  ])("OPTIONS %s says what it takes, and nothing of CORS", async (path, allowed) => {
+    const preflight = { origin: "https://example.com", "access-control-request-method": "POST" };
+    const answer = await call("OPTIONS", path, preflight);
+    expect({ status: answer.status, bytes: answer.body.length }).toEqual({ status: 204, bytes: 0 });
+    expect(answer.headers.allow?.split(", ").sort().join(", ")).toBe(allowed);
+    expect(answer.headers["content-length"]).toBeUndefined();
+    expect(Object.keys(answer.headers).join(" ")).not.toMatch(/access-control/);
+  });
+
+  test("OPTIONS of what is not there is a 404", async () => {
+    expectError(await call("OPTIONS", "/v1/nothing"), "not_found");
   });
 
   test("every address of every method is a 401 without a key, and with a wrong one", async () => {
@@ -158,7 +175,7 @@ describe("targets no client library sends", () => {
   test("a method that HTTP knows and no address takes is a 405", async () => {
     const { text } = await talk(app.url, request("PROPFIND /v1/me", [auth()]));
     expect(text).toMatch(/^HTTP\/1\.1 405 /);
-    expect(text).toMatch(/allow: GET, HEAD/i);
+    expect(text).toMatch(/allow: GET, HEAD, OPTIONS/i);
   });
 
   test("requests in one packet are answered in order, each with its own id", async () => {

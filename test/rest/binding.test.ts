@@ -229,7 +229,7 @@ describe("custom verbs", () => {
   test("a verb of its own", async () => {
     const { rpc, status } = { ...(jsonOf(await send("COPY", "/v1/get/x")) as { rpc: string }), status: 0 };
     expect({ rpc, status }).toEqual({ rpc: "Copy", status: 0 });
-    expect((await send("MOVE", "/v1/get/x")).headers.allow).toBe("GET, COPY, HEAD");
+    expect((await send("MOVE", "/v1/get/x")).headers.allow).toBe("GET, COPY, HEAD, OPTIONS");
   });
 
   test("* takes every verb", async () => {

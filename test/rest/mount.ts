@@ -1,13 +1,18 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
 import type { Call } from "../../src/gate/call.ts";
 import type { Gate } from "../../src/gate/gate.ts";
+import { interceptors } from "../../src/interceptors/order.ts";
 import type { Policy } from "../../src/policy/policy.ts";
 import { BodyBudget } from "../../src/rest/body-budget.ts";
 import { badRequestAnswers } from "../../src/transport/bad-request.ts";
+import { bindService } from "../../src/transport/bind.ts";
 import { createHandler } from "../../src/transport/handler.ts";
-import { bodyBudget } from "../../src/transport/limits.ts";
+import { bodyBudget, defaultLimits, type Limits } from "../../src/transport/limits.ts";
 import { Listener } from "../../src/transport/listener.ts";
+import { OpenCalls } from "../../src/transport/open-calls.ts";
 import { type Implementation, restServer } from "../../src/transport/rest.ts";
+import { rpcRoutes } from "../../src/transport/rpc.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
@@ -23,6 +28,9 @@ export type MountOptions = {
   readonly maxBodyBytes?: number;
   readonly budget?: BodyBudget;
   readonly gate?: Gate;
+  readonly shutdownSignal?: AbortSignal;
+  readonly openRoutes?: (router: ConnectRouter) => void;
+  readonly limits?: Partial<Limits>;
 };
 
 const OPEN: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
@@ -36,18 +44,36 @@ export async function mount({ service }: TestFile, options: MountOptions): Promi
     const implementation = options.methods[method.localName];
     if (implementation) implementations.set(method, implementation as Implementation);
   }
+  const policies = new Map(service.methods.map((method) => [method, OPEN]));
+  const gate = options.gate ?? (async () => undefined);
+  const maxBodyBytes = options.maxBodyBytes ?? 1_000_000;
+  const budget = options.budget ?? new BodyBudget(bodyBudget);
+  const shutdownSignal = options.shutdownSignal ?? new AbortController().signal;
   const rest = restServer({
     services: [{ service, unknownFields: "refuse" }],
-    policies: new Map(service.methods.map((method) => [method, OPEN])),
+    policies,
     implementations,
-    gate: options.gate ?? (async () => undefined),
-    maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
-    budget: options.budget ?? new BodyBudget(bodyBudget),
+    gate,
+    maxBodyBytes,
+    budget,
+    shutdownSignal,
     observe,
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
+  const routes = rpcRoutes({
+    policies,
+    gate,
+    interceptors,
+    maxBodyBytes,
+    budget,
+    shutdownSignal,
+    drainSignal: shutdownSignal,
+    routes: (router) => bindService(router, service, options.methods as never),
+    openRoutes: options.openRoutes ?? (() => undefined),
+  });
   const handler = createHandler({
-    routes: new Map(),
+    routes,
+    openCalls: new OpenCalls({ ...defaultLimits, ...options.limits }),
     pages: new Map(),
     rest,
     observe,
@@ -58,6 +84,7 @@ export async function mount({ service }: TestFile, options: MountOptions): Promi
     host: "127.0.0.1",
     port: 0,
     handler,
+    limits: { ...defaultLimits, ...options.limits },
     ...badRequestAnswers(() => "req_test"),
   });
   const { port } = await listener.open();

@@ -163,4 +163,15 @@ describe("a counter of its own", () => {
     expect(own.threadId).toBeUndefined();
     await expect(own.countText(LONG)).rejects.toMatchObject({ reason: "unavailable" });
   });
+
+  test("counts a prompt no further than beyond the most that is of interest", async () => {
+    const own = new TokenCounter();
+    const messages = Array.from({ length: 40 }, () => ({ role: "user" as const, content: LONG }));
+    const one = whole(LONG);
+    const counted = await own.countPrompt(messages, undefined, one);
+    expect(counted).toBeGreaterThan(one);
+    expect(counted).toBeLessThan(40 * one);
+    expect(await own.countPrompt(messages, undefined, 40 * one)).toBeGreaterThanOrEqual(40 * one);
+    await own.close();
+  });
 });

@@ -1,9 +1,11 @@
 import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { badRequestAnswers } from "../../src/transport/bad-request.ts";
 import { send } from "../../src/transport/http.ts";
 import { defaultLimits } from "../../src/transport/limits.ts";
 import { Listener } from "../../src/transport/listener.ts";
+import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 
 let listener: Listener;
@@ -19,11 +21,17 @@ beforeAll(async () => {
       headersMs: 100,
       requestMs: 200,
       timeoutCheckMs: 20,
+      http1ReadIdleMs: 300,
       http2StreamIdleMs: 100,
       http2SessionIdleMs: 100,
     },
-    // Answers only once the body is there.
+    // Answers only once the body is there, or later, or more than anybody reads at once.
     handler: (request, response) => {
+      if (request.url === "/slow") {
+        setTimeout(() => send(response, 200, "text/plain", "slow"), 400);
+        return;
+      }
+      if (request.url === "/large") return send(response, 200, "text/plain", "x".repeat(50_000_000));
       request.on("end", () => send(response, 200, "text/plain", "ok"));
       request.resume();
     },
@@ -66,4 +74,26 @@ test("a session of HTTP/2 without streams is closed", async () => {
   const session = connect(url);
   await new Promise((resolve) => session.once("close", resolve));
   expect(session.destroyed).toBe(true);
+});
+
+test("a call that takes its time is not idle", async () => {
+  expect((await sendHttp1(url, { path: "/slow", method: "GET" })).body.toString()).toBe("slow");
+  expect((await sendHttp2(url, { path: "/slow", method: "GET" })).body.toString()).toBe("slow");
+});
+
+test("a caller who does not read the answer is let go: HTTP/1.1", async () => {
+  const socket = connectTcp(Number(new URL(url).port), "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write("GET /large HTTP/1.1\r\nhost: vx\r\n\r\n");
+  await new Promise((resolve) => socket.once("readable", resolve));
+  while (listener.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+  socket.destroy();
+});
+
+test("a caller who does not read the answer is let go: HTTP/2", async () => {
+  const session = connect(url, { settings: { initialWindowSize: 0 } });
+  const stream = session.request({ ":method": "GET", ":path": "/large" });
+  stream.on("error", () => undefined);
+  await new Promise((resolve) => stream.once("close", resolve));
+  session.destroy();
 });

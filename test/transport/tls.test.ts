@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
@@ -49,6 +49,19 @@ test.each([
   await new Promise((resolve, reject) => socket.once("secureConnect", resolve).once("error", reject));
   expect(socket.alpnProtocol).toBe(chosen);
   socket.destroy();
+});
+
+test("a connection is counted once, and no longer when it is over", async () => {
+  const count = async () => {
+    const answer = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
+    return Number(/^vx_connections (\d+)$/m.exec(await answer.text())?.[1]);
+  };
+  while ((await count()) > 0) await new Promise((resolve) => setImmediate(resolve));
+  const socket = connectTls({ port: port(), host: "127.0.0.1", ca: cert, servername: "localhost" });
+  await new Promise((resolve, reject) => socket.once("secureConnect", resolve).once("error", reject));
+  expect(await count()).toBe(1);
+  socket.destroy();
+  while ((await count()) > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
 test("HTTP/1.1 over TLS is served", async () => {

@@ -93,3 +93,11 @@ test.each([
 ])("%s is malformed", (_name, bytes) => {
   expect(refusal(GenerateRequestSchema, Buffer.from(bytes))?.message).toMatch(/not valid protobuf/);
 });
+
+test("a run of packed numbers whose last one does not end is malformed: the decoder would read on behind it", () => {
+  const lists = everything.message("Lists");
+  const field = lists.fields.find(({ name }) => name === "list_of_int32")?.number as number;
+  const tag = (field << 3) | 2;
+  const bytes = Buffer.from([(tag & 0x7f) | 0x80, tag >> 7, 2, 1, 0x80, 0x01]);
+  expect(refusal(lists, bytes)?.message).toMatch(/not valid protobuf/);
+});

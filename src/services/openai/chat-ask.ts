@@ -47,26 +47,38 @@ function stopText({ kind }: Value, field: string): string {
   return kind.value;
 }
 
+/** A field, what the caller sent, whether that changes nothing, and what would. */
+type Rule = readonly [
+  field: string,
+  value: Value | undefined,
+  isHarmless: (value: Value) => boolean,
+  harmless?: string,
+];
+
 function refuseUnsupported(request: ChatRequest): void {
-  const rules: readonly [string, Value | undefined, (value: Value) => boolean][] = [
-    ["n", request.n, isNumber(1)],
-    ["top_p", request.topP, isNumber(1)],
-    ["frequency_penalty", request.frequencyPenalty, isNumber(0)],
-    ["presence_penalty", request.presencePenalty, isNumber(0)],
+  const rules: readonly Rule[] = [
+    ["n", request.n, isNumber(1), "1"],
+    ["top_p", request.topP, isNumber(1), "1"],
+    ["frequency_penalty", request.frequencyPenalty, isNumber(0), "0"],
+    ["presence_penalty", request.presencePenalty, isNumber(0), "0"],
     ["tools", request.tools, isEmptyList],
-    ["tool_choice", request.toolChoice, isOneOf("none", "auto")],
+    ["tool_choice", request.toolChoice, isOneOf("none", "auto"), '"none" or "auto"'],
     ["functions", request.functions, isEmptyList],
-    ["function_call", request.functionCall, isOneOf("none", "auto")],
-    ["response_format", request.responseFormat, isTextFormat],
-    ["logprobs", request.logprobs, ({ kind }) => kind.case === "boolValue" && !kind.value],
-    ["top_logprobs", request.topLogprobs, isNumber(0)],
+    ["function_call", request.functionCall, isOneOf("none", "auto"), '"none" or "auto"'],
+    ["response_format", request.responseFormat, isTextFormat, '{"type": "text"}'],
+    ["logprobs", request.logprobs, isFalse, "false"],
+    ["top_logprobs", request.topLogprobs, isNumber(0), "0"],
     ["logit_bias", request.logitBias, isEmptyObject],
-    ["modalities", request.modalities, isTextOnly],
+    ["modalities", request.modalities, isTextOnly, '["text"]'],
     ["audio", request.audio, () => false],
     ["web_search_options", request.webSearchOptions, () => false],
+    ["store", request.store, isFalse, "false"],
+    ["service_tier", request.serviceTier, isOneOf("auto", "default"), '"auto" or "default"'],
+    ["reasoning_effort", request.reasoningEffort, () => false],
+    ["verbosity", request.verbosity, isOneOf("medium"), '"medium"'],
   ];
-  for (const [field, value, isHarmless] of rules) {
-    if (value && !isNothing(value) && !isHarmless(value)) throw unsupported(field);
+  for (const [field, value, isHarmless, harmless] of rules) {
+    if (value && !isNothing(value) && !isHarmless(value)) throw unsupported(field, harmless);
   }
 }
 
@@ -76,6 +88,10 @@ function isNumber(number: number) {
 
 function isOneOf(...texts: string[]) {
   return ({ kind }: Value) => kind.case === "stringValue" && texts.includes(kind.value);
+}
+
+function isFalse({ kind }: Value): boolean {
+  return kind.case === "boolValue" && !kind.value;
 }
 
 function isEmptyObject({ kind }: Value): boolean {

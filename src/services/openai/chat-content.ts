@@ -2,8 +2,10 @@ import type { Value } from "@bufbuild/protobuf/wkt";
 import type { ChatMessage } from "../../../gen/vx/openai/v1/chat_pb.js";
 import { DomainError } from "../../domain/errors.ts";
 import type { PromptMessage } from "../../domain/generation.ts";
+import { tooLong } from "../../policy/text-limits.ts";
 
 const MAX_CHARACTERS = 400_000;
+const MAX_PARTS = 1_000;
 
 /** OpenAI's messages as ours; what they could say beyond text is refused by its name. */
 export function promptMessageOf(message: ChatMessage, i: number): PromptMessage {
@@ -14,17 +16,20 @@ export function promptMessageOf(message: ChatMessage, i: number): PromptMessage 
   if (!isNothing(audio)) throw unsupported(`${field}.audio`);
   return {
     role: role === "developer" ? "system" : (role as PromptMessage["role"]),
-    content: bounded(textOf(content, `${field}.content`), `${field}.content`),
+    content: textOf(content, `${field}.content`),
   };
 }
 
 function textOf(content: Value | undefined, field: string): string {
-  if (content?.kind.case === "stringValue") return content.kind.value;
+  if (content?.kind.case === "stringValue") return bounded(content.kind.value, field);
   if (content?.kind.case !== "listValue") {
     throw DomainError.ofField(field, "must be a text or a list of text parts");
   }
   const { values } = content.kind.value;
-  return values.map((part, i) => partText(part, `${field}[${i}]`)).join("");
+  if (values.length === 0 || values.length > MAX_PARTS) {
+    throw DomainError.ofField(field, `must have 1 to ${MAX_PARTS} parts`);
+  }
+  return bounded(values.map((part, i) => partText(part, `${field}[${i}]`)).join(""), field);
 }
 
 function partText(part: Value, field: string): string {
@@ -37,19 +42,25 @@ function partText(part: Value, field: string): string {
   return text.kind.value;
 }
 
-/** Characters are code points; a text of at most that many units has no more of them. */
 function bounded(text: string, field: string): string {
-  if (text.length <= MAX_CHARACTERS) return text;
-  let characters = text.length;
-  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) characters--;
-  if (characters > MAX_CHARACTERS) {
-    throw DomainError.ofField(field, `must be at most ${MAX_CHARACTERS} characters`);
+  if (hasMoreCharacters(text, MAX_CHARACTERS)) {
+    throw DomainError.ofField(field, tooLong(MAX_CHARACTERS));
   }
   return text;
 }
 
-export function unsupported(field: string): DomainError {
-  return DomainError.ofField(field, "is not supported");
+/** Characters are code points: a text has at most as many as units, and at least half as many. */
+function hasMoreCharacters(text: string, max: number): boolean {
+  if (text.length <= max || text.length > 2 * max) return text.length > max;
+  let pairs = 0;
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xd800) pairs++;
+  return text.length - pairs > max;
+}
+
+/** Says, too, what would be taken. */
+export function unsupported(field: string, harmless?: string): DomainError {
+  const except = harmless === undefined ? "" : ` but for ${harmless}`;
+  return DomainError.ofField(field, `is not supported${except}`);
 }
 
 export function isNothing(value: Value | undefined): boolean {

@@ -27,7 +27,7 @@ export declare type ChatMessage = Message<"vx.openai.v1.ChatMessage"> & {
   role: string;
 
   /**
-   * What is said: a text, or a list of parts {"type": "text", "text": "…"}; at most 400,000 characters together.
+   * What is said: a text, or a list of 1 to 1,000 parts {"type": "text", "text": "…"}; at most 400,000 characters together.
    *
    * @generated from field: google.protobuf.Value content = 2;
    */
@@ -247,6 +247,34 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
    * @generated from field: google.protobuf.Value web_search_options = 23;
    */
   webSearchOptions?: Value | undefined;
+
+  /**
+   * Not supported but for false: no reply is kept.
+   *
+   * @generated from field: google.protobuf.Value store = 24;
+   */
+  store?: Value | undefined;
+
+  /**
+   * Only "auto" and "default", which say the same here.
+   *
+   * @generated from field: google.protobuf.Value service_tier = 25;
+   */
+  serviceTier?: Value | undefined;
+
+  /**
+   * Not supported.
+   *
+   * @generated from field: google.protobuf.Value reasoning_effort = 26;
+   */
+  reasoningEffort?: Value | undefined;
+
+  /**
+   * Not supported but for "medium", which changes nothing.
+   *
+   * @generated from field: google.protobuf.Value verbosity = 27;
+   */
+  verbosity?: Value | undefined;
 };
 
 /**
@@ -425,13 +453,6 @@ export declare type ChatUsage = Message<"vx.openai.v1.ChatUsage"> & {
    * @generated from field: int64 cost_micros = 4;
    */
   costMicros: bigint;
-
-  /**
-   * The same as a formatted amount.
-   *
-   * @generated from field: string cost = 5;
-   */
-  cost: string;
 };
 
 /**
@@ -606,6 +627,34 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
    * @generated from field: google.protobuf.Value web_search_options = 23;
    */
   webSearchOptions?: Value | undefined;
+
+  /**
+   * Not supported but for false: no reply is kept.
+   *
+   * @generated from field: google.protobuf.Value store = 24;
+   */
+  store?: Value | undefined;
+
+  /**
+   * Only "auto" and "default", which say the same here.
+   *
+   * @generated from field: google.protobuf.Value service_tier = 25;
+   */
+  serviceTier?: Value | undefined;
+
+  /**
+   * Not supported.
+   *
+   * @generated from field: google.protobuf.Value reasoning_effort = 26;
+   */
+  reasoningEffort?: Value | undefined;
+
+  /**
+   * Not supported but for "medium", which changes nothing.
+   *
+   * @generated from field: google.protobuf.Value verbosity = 27;
+   */
+  verbosity?: Value | undefined;
 };
 
 /**

@@ -1,0 +1,51 @@
+import { DomainError } from "./domain/errors.ts";
+import type { DatabaseMonitor } from "./store/monitor.ts";
+import type { Readiness } from "./transport/health.ts";
+import type { Listener } from "./transport/listener.ts";
+
+/** How long running calls may go on after a stop was asked for. */
+const DRAIN_MS = 30_000;
+
+/** Whether calls are taken, and how that ends: no new ones, running ones finish, those that do not are cut. */
+export class Drain {
+  readonly #monitor: DatabaseMonitor;
+  readonly #started = new AbortController();
+  readonly #over = new AbortController();
+
+  constructor(monitor: DatabaseMonitor) {
+    this.#monitor = monitor;
+  }
+
+  get readiness(): Readiness {
+    return {
+      isReady: () => this.#monitor.reachable && !this.#started.signal.aborted,
+      watch: (listener) => this.#monitor.watch(listener),
+    };
+  }
+
+  /** Aborted when the drain begins. */
+  get startSignal(): AbortSignal {
+    return this.#started.signal;
+  }
+
+  /** Aborted when its time is over. */
+  get endSignal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  async run(listeners: readonly Listener[], settle: () => Promise<void>): Promise<void> {
+    this.#started.abort(shutdownReason());
+    this.#monitor.announce();
+    const cut = () => this.#over.abort(shutdownReason());
+    // What goes on without its caller is no running call of a listener.
+    const timer = setTimeout(cut, DRAIN_MS);
+    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cut)));
+    await settle();
+    clearTimeout(timer);
+  }
+}
+
+/** What callers are told whose calls outlast the drain. */
+export function shutdownReason(): DomainError {
+  return new DomainError("unavailable", { message: "The server is shutting down. Try again at once." });
+}

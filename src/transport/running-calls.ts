@@ -1,0 +1,29 @@
+import type { DomainError } from "../domain/errors.ts";
+
+/** A call that can be ended before its time: an AbortController is one. */
+export type Abortable = { abort(reason: DomainError): void };
+
+/**
+ * The calls that end when a signal says so. One listener for all of them: a signal with a listener for each call takes
+ * a time that grows with their square to let go of them.
+ */
+export class RunningCalls {
+  readonly #calls = new Set<Abortable>();
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", () => {
+      for (const call of this.#calls) call.abort(signal.reason);
+    });
+  }
+
+  add(call: Abortable): void {
+    this.#calls.add(call);
+    if (this.#signal.aborted) call.abort(this.#signal.reason);
+  }
+
+  delete(call: Abortable): void {
+    this.#calls.delete(call);
+  }
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
+import { type Generator, generators } from "../../support/generators.ts";
+import { ASK, HELD_MICROS, type Metered, startMetered } from "../../support/metered.ts";
+
+let metered: Metered;
+
+beforeAll(async () => {
+  metered = await startMetered();
+});
+afterAll(() => metered.stop());
+
+describe.each(generators)("over $name", ({ open }) => {
+  let generator: Generator;
+  beforeAll(() => {
+    generator = open(metered.app.url);
+  });
+  afterAll(() => generator.close());
+
+  const asks = {
+    unary: (secret: string) => generator.generate(ASK, { secret }),
+    stream: (secret: string) => generator.stream(ASK, { secret }).next(),
+  };
+
+  describe.each(["unary", "stream"] as const)("%s", (kind) => {
+    test("without the funds nothing runs, nothing is charged, and the answer says what is missing", async () => {
+      // Its four words and borders are 9 tokens: what is counted is what is needed.
+      const key = await metered.payer(28n);
+      const before = metered.upstream.calls.length;
+      await expect(asks[kind](key.secret)).rejects.toMatchObject({
+        reason: "insufficient_balance",
+        code: "failed_precondition",
+        metadata: { balance_micros: "28", held_micros: "0", required_micros: "29" },
+        message: expect.stringContaining("Top up the account"),
+      });
+      expect(metered.upstream.calls).toHaveLength(before);
+      expect(await metered.rows(key)).toEqual([]);
+      expect(await metered.account(key)).toEqual({ balance: 28, held: 0 });
+    });
+
+    test("funds that only running calls hold are said to be so", async () => {
+      const key = await metered.payer(HELD_MICROS + 10n);
+      const rest = Promise.withResolvers<void>();
+      const before = metered.upstream.calls.length;
+      metered.upstream.next(replyWhen(rest.promise));
+      const running = generator.generate(ASK, { secret: key.secret });
+      await metered.upstream.until(({ calls }) => calls.length > before);
+      await expect(asks[kind](key.secret)).rejects.toMatchObject({
+        reason: "insufficient_balance",
+        metadata: { balance_micros: "56", held_micros: "46", required_micros: "29" },
+        message: expect.stringMatching(/running calls hold \$0\.000046 of it\. Try again/),
+      });
+      rest.resolve();
+      await running;
+      // Now that it has ended, the rest is enough for another call.
+      expect(await asks[kind](key.secret)).toBeDefined();
+      await metered.settled();
+    });
+  });
+});
+
+test("a balance that covers the counted tokens is enough, however many bytes they have", async () => {
+  const key = await metered.payer(29n);
+  const generator = (generators[0] as (typeof generators)[number]).open(metered.app.url);
+  const reply = await generator.generate(ASK, { secret: key.secret });
+  expect(reply).toMatchObject({ usage: { inputTokens: 9n, outputTokens: 4n, costMicros: 17n } });
+  generator.close();
+});

@@ -1,0 +1,164 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
+import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
+import type { TestKey } from "../../support/fixtures.ts";
+import { type Generator, generators } from "../../support/generators.ts";
+import { ASK, lockMoney, type Metered, startMetered } from "../../support/metered.ts";
+
+let metered: Metered;
+
+beforeAll(async () => {
+  metered = await startMetered();
+});
+afterAll(() => metered.stop());
+
+const UNTOUCHED = { balance: 1_000, held: 0 };
+const LEFT = expect.stringContaining("(the caller left)");
+
+/** Tells the upstream what to do with the next call, and waits until it has seen it and made so many pieces. */
+async function seen(behaviour: Behaviour, start: () => void, pieces = 0) {
+  const { upstream } = metered;
+  const before = upstream.calls.length;
+  upstream.next(behaviour);
+  start();
+  await upstream.until(({ calls }) => (calls[before]?.pieces ?? -1) >= pieces);
+  return upstream.calls[before] as (typeof upstream.calls)[number];
+}
+
+describe.each(generators)("over $name", ({ open }) => {
+  let generator: Generator;
+  beforeAll(() => {
+    generator = open(metered.app.url);
+  });
+  afterAll(() => generator.close());
+
+  /** Starts a call that the returned function leaves. */
+  function leaving(kind: "unary" | "stream", key: TestKey, headers: Record<string, string> = {}) {
+    const left = new AbortController();
+    const options = { secret: key.secret, signal: left.signal, headers };
+    const ended = async () => {
+      if (kind === "unary") await generator.generate(ASK, options);
+      else for await (const _ of generator.stream(ASK, options));
+    };
+    return { start: () => void ended().catch(() => undefined), leave: () => left.abort() };
+  }
+
+  describe.each(["unary", "stream"] as const)("%s", (kind) => {
+    test("who leaves before the first token pays nothing, and the upstream is cancelled", async () => {
+      const key = await metered.payer(1_000n);
+      const { start, leave } = leaving(kind, key);
+      const call = await seen(silent, start);
+      leave();
+      await metered.upstream.until(() => call.ended === "left");
+      await metered.settled();
+      expect(await metered.account(key)).toEqual(UNTOUCHED);
+      expect(await metered.rows(key)).toEqual([]);
+    });
+
+    test("who leaves in the middle pays what was produced, once, and the upstream is cancelled", async () => {
+      const key = await metered.payer(1_000n);
+      const { start, leave } = leaving(kind, key);
+      const call = await seen(silentAfter(2), start, 2);
+      await metered.metric("vx_running_calls");
+      leave();
+      await metered.upstream.until(() => call.ended === "left");
+      await metered.settled();
+      const [row, ...others] = await metered.rows(key);
+      expect(row).toMatchObject({ reason: LEFT, output: 3 });
+      expect(others).toEqual([]);
+    });
+
+    test("who leaves while the money is being held starts no generation", async () => {
+      const key = await metered.payer(1_000n);
+      const lock = await lockMoney(metered, key);
+      const before = metered.upstream.calls.length;
+      const { start, leave } = leaving(kind, key);
+      start();
+      await lock.wanted();
+      leave();
+      await metered.gone();
+      await lock.free();
+      await metered.settled();
+      expect(await metered.account(key)).toEqual(UNTOUCHED);
+      expect(metered.upstream.calls).toHaveLength(before);
+    });
+
+    test("who leaves while the settlement runs pays the whole reply, once", async () => {
+      const key = await metered.payer(1_000n);
+      const rest = Promise.withResolvers<void>();
+      const { start, leave } = leaving(kind, key);
+      await seen(replyWhen(rest.promise, 4), start, 4);
+      const lock = await lockMoney(metered, key);
+      rest.resolve();
+      await lock.wanted();
+      leave();
+      await lock.free();
+      await metered.settled();
+      expect((await metered.rows(key)).map(({ amount, reason }) => ({ amount, reason }))).toEqual([
+        { amount: 19, reason: "Generation with fake: 11 tokens in, 4 tokens out" },
+      ]);
+    });
+
+    test("with an idempotency key, who leaves gets the answer by repeating, and pays once", async () => {
+      const key = await metered.payer(1_000n);
+      const rest = Promise.withResolvers<void>();
+      const headers = { "idempotency-key": "again" };
+      const { start, leave } = leaving(kind, key, headers);
+      const call = await seen(replyWhen(rest.promise, 2), start, 2);
+      leave();
+      await metered.gone();
+      rest.resolve();
+      await metered.settled();
+      expect(call.ended).toBe("finished");
+      const options = { secret: key.secret, headers };
+      let text = "";
+      if (kind === "unary") text = (await generator.generate(ASK, options)).message?.content ?? "";
+      else {
+        for await (const { event } of generator.stream(ASK, options))
+          if (event.case === "delta") text += event.value.content;
+      }
+      expect(text).toBe("Hello, world.");
+      expect((await metered.rows(key)).map(({ amount }) => amount)).toEqual([19]);
+    });
+  });
+
+  test("who stops reading between the last piece and the end pays what was produced", async () => {
+    const key = await metered.payer(1_000n);
+    metered.upstream.next(silentAfter(4));
+    let text = "";
+    for await (const { event } of generator.stream(ASK, { secret: key.secret })) {
+      if (event.case === "delta") text += event.value.content;
+      if (text === "Hello, world.") break;
+    }
+    await metered.settled();
+    expect(await metered.rows(key)).toMatchObject([{ reason: LEFT, output: 4 }]);
+  });
+});
+
+test("who leaves before the body is sent holds nothing", async () => {
+  const key = await metered.payer(1_000n);
+  const before = metered.upstream.calls.length;
+  const { hostname, port } = new URL(metered.app.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `POST /v1/generate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key.secret}\r\n` +
+      'content-type: application/json\r\ncontent-length: 1000\r\n\r\n{"model":',
+  );
+  await vi.waitFor(async () => expect(await metered.metric("vx_running_calls")).toBe(1));
+  socket.destroy();
+  await once(socket, "close");
+  await metered.gone();
+  expect(await metered.account(key)).toEqual(UNTOUCHED);
+  expect(metered.upstream.calls).toHaveLength(before);
+});
+
+test("a reply that is whole before anybody can leave is paid in full", async () => {
+  const key = await metered.payer(1_000n);
+  metered.upstream.next(reply());
+  const generator = (generators[0] as (typeof generators)[number]).open(metered.app.url);
+  await generator.generate(ASK, { secret: key.secret });
+  generator.close();
+  expect(await metered.rows(key)).toMatchObject([{ amount: 19 }]);
+});

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hangUpAfter, refuse, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
+import type { TestKey } from "../../support/fixtures.ts";
+import { type Generator, generators } from "../../support/generators.ts";
+import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+
+let metered: Metered;
+
+beforeAll(async () => {
+  metered = await startMetered({ servers: 2 });
+});
+afterAll(() => metered.stop());
+
+/** All that a stream tells, as one value. */
+async function whole(generator: Generator, key: TestKey, headers: Record<string, string>, ask = ASK) {
+  let text = "";
+  for await (const { event } of generator.stream(ask, { secret: key.secret, headers })) {
+    if (event.case === "delta") text += event.value.content;
+    else return { text, ...event.value };
+  }
+  return undefined;
+}
+
+const calls = {
+  unary: (generator: Generator, key: TestKey, headers: Record<string, string>, ask = ASK) =>
+    generator.generate(ask, { secret: key.secret, headers }),
+  stream: whole,
+};
+
+const names = [
+  ["bare", { "idempotency-key": "my key" }],
+  ["quoted", { "idempotency-key": '"my key"' }],
+  ["in gRPC's metadata", { request_id: "my key" }],
+] as const;
+
+describe.each(generators)("over $name", ({ open }) => {
+  let here: Generator;
+  let there: Generator;
+  beforeAll(() => {
+    [here, there] = metered.apps.map(({ url }) => open(url)) as [Generator, Generator];
+  });
+  afterAll(() => {
+    here.close();
+    there.close();
+  });
+
+  describe.each(["unary", "stream"] as const)("%s", (kind) => {
+    const call = calls[kind];
+
+    test("the same key and payload have the same answer on every server, however the key is sent, and one charge", async () => {
+      const key = await metered.payer(1_000n);
+      const before = metered.upstream.calls.length;
+      const first = await call(here, key, names[0][1]);
+      for (const [name, headers] of names) expect(await call(there, key, headers), name).toEqual(first);
+      expect(metered.upstream.calls).toHaveLength(before + 1);
+      expect(await metered.rows(key)).toHaveLength(1);
+      expect(await metered.account(key)).toEqual({ balance: 981, held: 0 });
+    });
+
+    test("while it runs a repetition is a 409, then another payload a 422", async () => {
+      const key = await metered.payer(1_000n);
+      const headers = { "idempotency-key": "one" };
+      const rest = Promise.withResolvers<void>();
+      const before = metered.upstream.calls.length;
+      metered.upstream.next(replyWhen(rest.promise));
+      const running = call(here, key, headers);
+      await metered.upstream.until((fake) => fake.calls.length > before);
+      const other = { ...ASK, maxTokens: 11 };
+      await expect(call(there, key, headers)).rejects.toMatchObject({
+        reason: "idempotency_in_progress",
+        code: "aborted",
+      });
+      await expect(call(there, key, headers, other)).rejects.toMatchObject({
+        reason: "idempotency_key_reused",
+      });
+      rest.resolve();
+      await running;
+      await expect(call(there, key, headers, other)).rejects.toMatchObject({
+        reason: "idempotency_key_reused",
+        code: "invalid_argument",
+      });
+      // Another account may use the same key.
+      expect(await call(there, await metered.payer(1_000n), headers, other)).toBeDefined();
+      expect(await metered.rows(key)).toHaveLength(1);
+    });
+
+    test("a key whose call produced nothing is free again", async () => {
+      const key = await metered.payer(1_000n);
+      const headers = { "idempotency-key": "one" };
+      metered.upstream.next(refuse(400));
+      await expect(call(here, key, headers)).rejects.toMatchObject({ reason: "upstream_error" });
+      expect(await call(there, key, headers)).toBeDefined();
+      expect(await metered.rows(key)).toHaveLength(1);
+    });
+  });
+
+  test("a stream that broke off has broken off when it is repeated, too, and is charged once", async () => {
+    const key = await metered.payer(1_000n);
+    const headers = { "idempotency-key": "broken" };
+    metered.upstream.next(hangUpAfter(2));
+    for (const generator of [here, there]) {
+      let text = "";
+      const read = async () => {
+        for await (const { event } of generator.stream(ASK, { secret: key.secret, headers }))
+          if (event.case === "delta") text += event.value.content;
+      };
+      await expect(read()).rejects.toMatchObject({ reason: "upstream_error", code: "unavailable" });
+      expect(text).toBe("Hello, ");
+    }
+    expect(await metered.rows(key)).toMatchObject([
+      { output: 3, reason: expect.stringContaining("broke off") },
+    ]);
+  });
+});
+
+describe("the key itself", () => {
+  const generator = () => (generators.at(-1) as (typeof generators)[number]).open(metered.app.url);
+
+  test.each([
+    ["255 characters", "k".repeat(255), true],
+    ["255 characters in quotes", `"${"k".repeat(255)}"`, true],
+    ["256 characters", "k".repeat(256), false],
+    ["256 characters in quotes", `"${"k".repeat(256)}"`, false],
+    ["an empty one", '""', false],
+    ["one that is no ASCII", "schl\u00fcssel", false],
+  ])("%s", async (_name, value, isAccepted) => {
+    const key = await metered.payer(1_000n);
+    const headers = { "idempotency-key": value };
+    const answered = generator().generate(ASK, { secret: key.secret, headers });
+    if (isAccepted) expect(await answered).toMatchObject({ balanceMicros: 981n });
+    else await expect(answered).rejects.toMatchObject({ reason: "invalid_argument" });
+  });
+
+  test("two that differ are refused, nothing runs", async () => {
+    const key = await metered.payer(1_000n);
+    const headers = { "idempotency-key": "one", request_id: "two" };
+    await expect(generator().generate(ASK, { secret: key.secret, headers })).rejects.toMatchObject({
+      reason: "invalid_argument",
+    });
+    expect(await metered.rows(key)).toEqual([]);
+  });
+
+  test("after 24 hours it is forgotten", async () => {
+    const key = await metered.payer(1_000n);
+    const options = { secret: key.secret, headers: { "idempotency-key": "old" } };
+    const first = await generator().generate(ASK, options);
+    await metered.app.database.owner`
+      UPDATE vx.answers SET created_at = created_at - interval '23 hours 59 minutes' WHERE account_id = ${key.accountId}`;
+    expect((await generator().generate(ASK, options)).id).toBe(first.id);
+    await metered.app.database.owner`
+      UPDATE vx.answers SET created_at = created_at - interval '1 minute' WHERE account_id = ${key.accountId}`;
+    expect((await generator().generate(ASK, options)).id).not.toBe(first.id);
+  });
+});

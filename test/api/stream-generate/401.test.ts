@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
+import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
+import { type Generator, generators, type Refused } from "../../support/generators.ts";
+import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+
+let metered: Metered;
+
+beforeAll(async () => {
+  metered = await startMetered({ servers: 2 });
+});
+afterAll(() => metered.stop());
+
+/** Reads a stream; how it ended and what came before. */
+async function read(generator: Generator, secret: string, onPiece: (text: string) => void = () => undefined) {
+  let text = "";
+  try {
+    for await (const { event } of generator.stream(ASK, { secret })) {
+      if (event.case !== "delta") continue;
+      text += event.value.content;
+      onPiece(text);
+    }
+    return { text, error: undefined };
+  } catch (error) {
+    return { text, error: error as Refused };
+  }
+}
+
+describe.each(generators)("over $name", ({ name, open }) => {
+  test("revoking a key cuts its running streams within a second, on every server; what was produced is charged", async () => {
+    const key = await metered.payer(1_000n);
+    const other = await metered.payer(1_000n);
+    const streams = metered.apps.map((app) => {
+      const generator = open(app.url);
+      const running = Promise.withResolvers<void>();
+      metered.upstream.next(silentAfter(2));
+      const ended = read(generator, key.secret, () => running.resolve()).then((end) => {
+        generator.close();
+        return { ...end, endedAt: performance.now() };
+      });
+      return { running: running.promise, ended };
+    });
+    await Promise.all(streams.map(({ running }) => running));
+    await metered.operator.revokeKey({ keyId: key.id });
+    const revokedAt = performance.now();
+    for (const { text, error, endedAt } of await Promise.all(streams.map(({ ended }) => ended))) {
+      expect(text).toBe("Hello, ");
+      expect(error).toMatchObject({ reason: "revoked_api_key", code: "unauthenticated" });
+      expect(endedAt - revokedAt).toBeLessThan(1_000);
+    }
+    const rows = await metered.rows(key);
+    expect(rows.map(({ output, reason }) => ({ output, reason }))).toEqual(
+      Array(2).fill({
+        output: 3,
+        reason: "Generation with fake: 9 tokens in, 3 tokens out (cut off, the key was revoked)",
+      }),
+    );
+    expect((await metered.account(key)).held).toBe(0);
+    expect(await metered.account(other)).toEqual({ balance: 1_000, held: 0 });
+  });
+
+  test("a stream that is cut before its first token is a plain 401, and costs nothing", async () => {
+    const key = await metered.payer(1_000n);
+    const generator = open(metered.app.url);
+    const { upstream } = metered;
+    const before = upstream.calls.length;
+    upstream.next(silent satisfies Behaviour);
+    const ended = read(generator, key.secret);
+    await upstream.until(({ calls }) => calls.length > before);
+    await metered.operator.revokeKey({ keyId: key.id });
+    const { error } = await ended;
+    expect(error).toMatchObject({ reason: "revoked_api_key" });
+    if (name.startsWith("REST")) expect(error?.headers["www-authenticate"]).toBe("Bearer");
+    await upstream.until(({ calls }) => calls[before]?.ended === "left");
+    expect(await metered.rows(key)).toEqual([]);
+    expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
+    generator.close();
+  });
+});

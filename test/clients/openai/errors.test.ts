@@ -1,0 +1,175 @@
+import OpenAI from "openai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { withinOneMinute } from "../../support/minute.ts";
+import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said } from "../../support/openai.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createPaidKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const hello = { model: SMALL, messages: [said("Hello")] };
+
+describe.each([false, true])("with stream: %j", (stream) => {
+  const ask = (payer: { secret: string }, body: object = {}) =>
+    failureOf(openAi(app, payer).chat.completions.create({ ...hello, ...body, stream }));
+
+  test("an unknown key is an AuthenticationError", async () => {
+    const error = await ask({ secret: "vx_live_nobody" });
+    expect(error).toBeInstanceOf(OpenAI.AuthenticationError);
+    expect(error).toMatchObject({ status: 401, code: "invalid_api_key", type: "authentication_error" });
+  });
+
+  test("a revoked key is an AuthenticationError that says so", async () => {
+    const revoked = await createPaidKey(operatorOf(app));
+    await operatorOf(app).revokeKey({ keyId: revoked.id });
+    expect(await ask(revoked)).toMatchObject({ status: 401, code: "revoked_api_key" });
+  });
+
+  test("a key without the scope is a PermissionDeniedError", async () => {
+    const narrow = await createTestKey(operatorOf(app), { scopes: ["read"] });
+    const error = await ask(narrow);
+    expect(error).toBeInstanceOf(OpenAI.PermissionDeniedError);
+    expect(error).toMatchObject({ status: 403, code: "insufficient_scope", type: "permission_error" });
+  });
+
+  test("an empty balance is a 402 that nobody retries, and nothing runs", async () => {
+    const broke = await createTestKey(operatorOf(app));
+    let sent = 0;
+    const counted: typeof fetch = (...args) => {
+      sent++;
+      return fetch(...args);
+    };
+    const patient = openAi(app, broke, { maxRetries: 2, fetch: counted });
+    const error = await failureOf(patient.chat.completions.create({ ...hello, stream }));
+    expect(sent).toBe(1);
+    expect(error).toMatchObject({ status: 402, code: "insufficient_balance", type: "billing_error" });
+    expect(error.message).toMatch(/balance is \$0\.00/);
+    expect(await chargesOf(operatorOf(app), broke)).toEqual([]);
+  });
+
+  test("an unknown model is a NotFoundError", async () => {
+    const error = await ask(key, { model: "gpt-4o" });
+    expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
+  });
+
+  test("more requests than the limit are a RateLimitError that says when to come back", async () => {
+    await withinOneMinute(async () => {
+      const limited = await createPaidKey(operatorOf(app), { rateLimitRpm: 1 });
+      await openAi(app, limited).models.list();
+      const error = await ask(limited);
+      expect(error).toBeInstanceOf(OpenAI.RateLimitError);
+      expect(error).toMatchObject({ status: 429, code: "rate_limit_exceeded", type: "rate_limit_error" });
+      expect(Number(error.headers?.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      expect(Number(error.headers?.get("retry-after"))).toBeLessThanOrEqual(60);
+    });
+  });
+
+  test("what does not fit the model's context window is told as clients know it", async () => {
+    const error = await ask(key, { messages: [said("word ".repeat(9_000))] });
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+    expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", param: "messages" });
+  });
+});
+
+describe("what is not supported is a BadRequestError that names it:", () => {
+  const tool = { type: "function", function: { name: "f", parameters: {} } };
+  test.each([
+    ["n", { n: 2 }],
+    ["top_p", { top_p: 0.5 }],
+    ["frequency_penalty", { frequency_penalty: 0.1 }],
+    ["presence_penalty", { presence_penalty: -1 }],
+    ["tools", { tools: [tool] }],
+    ["tool_choice", { tool_choice: "required" }],
+    ["functions", { functions: [{ name: "f" }] }],
+    ["function_call", { function_call: { name: "f" } }],
+    ["response_format", { response_format: { type: "json_object" } }],
+    ["response_format", { response_format: { type: "text", schema: {} } }],
+    ["logprobs", { logprobs: true }],
+    ["top_logprobs", { top_logprobs: 5 }],
+    ["logit_bias", { logit_bias: { "50256": -100 } }],
+    ["modalities", { modalities: ["text", "audio"] }],
+    ["audio", { audio: { voice: "alloy", format: "mp3" } }],
+    ["web_search_options", { web_search_options: {} }],
+    ["store", { store: true }],
+    ["service_tier", { service_tier: "flex" }],
+    ["reasoning_effort", { reasoning_effort: "high" }],
+    ["verbosity", { verbosity: "low" }],
+    ["max_tokens", { max_tokens: 5, max_completion_tokens: 6 }],
+    ["max_tokens", { max_tokens: 32_001 }],
+    ["max_completion_tokens", { max_completion_tokens: 0 }],
+    ["temperature", { temperature: 2.1 }],
+    ["stop", { stop: ["1", "2", "3", "4", "5"] }],
+    ["stop[1]", { stop: ["1", ""] }],
+    ["stop", { stop: "\u{1f600}".repeat(201) }],
+    ["stop", { stop: 7 }],
+    ["messages", { messages: [] }],
+    ["messages", { messages: Array(201).fill(said("x")) }],
+    ["messages[0].role", { messages: [{ role: "tool", content: "x", tool_call_id: "1" }] }],
+    ["messages[0].content", { messages: [{ role: "user", content: null }] }],
+    ["messages[1].content", { messages: [said("x"), { role: "assistant" }] }],
+    ["messages[0].content", { messages: [{ role: "user", content: [] }] }],
+    ["messages[0].content", { messages: [{ role: "user", content: { type: "text", text: "x" } }] }],
+    ["messages[0].content[0]", { messages: [{ role: "user", content: ["x"] }] }],
+    [
+      "messages[0].content[0].type",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:" } }] }] },
+    ],
+    ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
+    ["messages[0].tool_calls", { messages: [{ role: "assistant", content: "", tool_calls: [tool] }] }],
+    [
+      "messages[0].function_call",
+      { messages: [{ role: "assistant", content: "", function_call: { name: "f" } }] },
+    ],
+    ["messages[0].audio", { messages: [{ role: "assistant", content: "", audio: { id: "a" } }] }],
+  ])("%s", async (param, fields) => {
+    const { completions } = openAi(app, key).chat;
+    const error = await failureOf(completions.create({ ...hello, ...fields } as typeof hello));
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+    expect(error).toMatchObject({ code: "invalid_argument", type: "invalid_request_error", param });
+    expect(error.message).toContain(param);
+  });
+});
+
+test("a key in a text part is refused by the name of the content", async () => {
+  const content = [{ type: "text" as const, text: `My key is ${key.secret}.` }];
+  const { completions } = openAi(app, key).chat;
+  const error = await failureOf(completions.create({ ...hello, messages: [{ role: "user", content }] }));
+  expect(error).toMatchObject({ status: 400, param: "messages[0].content" });
+  expect(error.message).not.toContain(key.secret);
+});
+
+describe("the edges of a message:", () => {
+  const part = (text: string) => ({ type: "text" as const, text });
+  // An unknown model is looked for only after all fields were found to be well.
+  const ask = (content: string | { type: "text"; text: string }[]) =>
+    failureOf(
+      openAi(app, key).chat.completions.create({ model: "none", messages: [{ role: "user", content }] }),
+    );
+
+  test.each([
+    ["400,000 characters", "x".repeat(400_000)],
+    ["400,000 characters of four bytes", "\u{1f600}".repeat(400_000)],
+    ["400,000 characters of four bytes in two parts", Array(2).fill(part("\u{1f600}".repeat(200_000)))],
+    ["1,000 parts", Array(1_000).fill(part("x"))],
+    ["no characters", ""],
+  ])("%s are accepted", async (_name, content) => {
+    expect(await ask(content)).toMatchObject({ status: 404, code: "model_not_found" });
+  });
+
+  test.each([
+    ["400,001 characters", "x".repeat(400_001)],
+    ["400,001 characters of four bytes", "\u{1f600}".repeat(400_001)],
+    ["400,001 characters in two parts", [part("x".repeat(400_000)), part("x")]],
+    ["1,001 parts", Array(1_001).fill(part("x"))],
+  ])("%s are refused", async (_name, content) => {
+    expect(await ask(content)).toMatchObject({ status: 400, param: "messages[0].content" });
+  });
+});

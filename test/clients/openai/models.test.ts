@@ -1,0 +1,40 @@
+import OpenAI from "openai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf } from "../../support/fixtures.ts";
+import { failureOf, openAi, SMALL } from "../../support/openai.ts";
+
+let app: TestApp;
+let client: OpenAI;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  client = openAi(app, await createTestKey(operatorOf(app)));
+});
+afterAll(() => app.stop());
+
+test("the models are listed as the client lists models", async () => {
+  const page = await client.models.list();
+  expect(page.object).toBe("list");
+  expect(page.hasNextPage()).toBe(false);
+  const ids: string[] = [];
+  for await (const { id, object, created, owned_by } of client.models.list()) {
+    expect({ object, created: typeof created, owned_by }).toEqual({
+      object: "model",
+      created: "number",
+      owned_by: "vx",
+    });
+    ids.push(id);
+  }
+  expect(ids).toEqual(["vx-sandbox-large", SMALL]);
+});
+
+test("a model can be asked for by its id", async () => {
+  expect(await client.models.retrieve(SMALL)).toMatchObject({ id: SMALL, object: "model" });
+});
+
+test("a model that is not there is the client's NotFoundError", async () => {
+  const error = await failureOf(client.models.retrieve("gpt-4o"));
+  expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+  expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
+});

@@ -1,0 +1,25 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { operatorOf } from "../../support/fixtures.ts";
+import { createPaidKey } from "../../support/openai.ts";
+import { readmeExample } from "../../support/readme.ts";
+
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startTestApp();
+});
+afterAll(() => app.stop());
+
+test("the example for OpenAI's client in the README prints a reply", async () => {
+  const example = readmeExample("ts", 'from "openai"').replace("http://127.0.0.1:8080", app.url);
+  const { secret } = await createPaidKey(operatorOf(app));
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ["--input-type=module-typescript", "--eval", example],
+    { env: { ...process.env, VX_KEY: secret } },
+  );
+  expect(stdout).toMatch(/^This is a reply of the sandbox\./);
+});

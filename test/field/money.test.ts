@@ -1,0 +1,225 @@
+import { create, type DescMethod } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { policiesOf } from "../../src/policy/policy.ts";
+import { developerServices } from "../../src/public-server.ts";
+import {
+  flood,
+  hangUpAfter,
+  refuse,
+  reply,
+  replyWhen,
+  silentAfter,
+} from "../support/fake-upstreams/behaviours.ts";
+import { type Generator, generators, type Refused } from "../support/generators.ts";
+import { ASK, CHEAP_MODEL, type Metered, MODEL, startMetered } from "../support/metered.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+
+/**
+ * What users of comparable products have suffered from, as far as it is money. Each test is named after what must not
+ * happen.
+ */
+
+let metered: Metered;
+let clients: Generator[];
+
+beforeAll(async () => {
+  metered = await startMetered({ servers: 2 });
+  clients = metered.apps.flatMap(({ url }) => generators.map(({ open }) => open(url)));
+});
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await metered.stop();
+});
+
+/** No text: what is counted is what is bounded, so each call holds exactly this. */
+const EMPTY = { model: MODEL, messages: [{ role: "user", content: "" }], maxTokens: 10 };
+const EMPTY_HELD = 24;
+const EMPTY_COST = 12;
+
+const outcomeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => "ok",
+    (error: Refused) => error.reason,
+  );
+
+const sseDelta = (text: string) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
+
+test("concurrent calls spend more than there is: with funds for 25 of 250 calls, exactly 25 run", async () => {
+  const funded = 25;
+  const key = await metered.payer(BigInt(funded * EMPTY_HELD + EMPTY_HELD - 1));
+  const before = metered.upstream.executions.length;
+  const rest = Promise.withResolvers<void>();
+  metered.upstream.always(replyWhen(rest.promise));
+  let refused = 0;
+  const calls = Array.from({ length: 10 * funded }, async (_, i) => {
+    const client = clients[i % clients.length] as Generator;
+    const outcome = await outcomeOf(
+      i % 3 === 0
+        ? (async () => {
+            for await (const _ of client.stream(EMPTY, { secret: key.secret }));
+          })()
+        : client.generate(EMPTY, { secret: key.secret }),
+    );
+    // Nothing that is held becomes free before all have been decided.
+    if (outcome === "insufficient_balance" && ++refused === 9 * funded) rest.resolve();
+    return outcome;
+  });
+  const outcomes = await Promise.all(calls);
+  metered.upstream.always(reply());
+  expect(outcomes.filter((outcome) => outcome === "ok")).toHaveLength(funded);
+  expect(outcomes.filter((outcome) => outcome === "insufficient_balance")).toHaveLength(9 * funded);
+  expect(metered.upstream.executions.length - before).toBe(funded);
+  const rows = await metered.rows(key);
+  expect(rows.map(({ amount }) => amount)).toEqual(Array(funded).fill(EMPTY_COST));
+  expect(await metered.account(key)).toEqual({ balance: funded * EMPTY_COST + EMPTY_HELD - 1, held: 0 });
+});
+
+test("a long stream drives the balance below zero: an upstream without end is cut, and at most the hold is charged", async () => {
+  const key = await metered.payer(BigInt(EMPTY_HELD));
+  metered.upstream.next(flood(() => sseDelta("word ".repeat(100)), 50_000_000));
+  const client = clients[0] as Generator;
+  let balance: bigint | undefined;
+  for await (const { event } of client.stream(EMPTY, { secret: key.secret }))
+    if (event.case === "done") balance = event.value.balanceMicros;
+  expect(balance).toBeGreaterThanOrEqual(0n);
+  expect((await metered.rows(key))[0]).toMatchObject({ output: 10 });
+  expect(await metered.account(key)).toEqual({ balance: 0, held: 0 });
+});
+
+test("counters drift from the truth: after every kind of failure all of the balance can be spent again", async () => {
+  const key = await metered.payer(1_000n);
+  const failures = [refuse(500), refuse(429), hangUpAfter(0), hangUpAfter(2), silentAfter(1), silentAfter(0)];
+  for (const [i, behaviour] of failures.entries()) {
+    const { upstream } = metered;
+    // An upstream that may be asked again fails again.
+    upstream.always(behaviour);
+    const before = upstream.calls.length;
+    const left = new AbortController();
+    const options = { secret: key.secret, signal: left.signal };
+    const call = outcomeOf((clients[(i * 5) % clients.length] as Generator).generate(ASK, options));
+    if (behaviour === failures[4] || behaviour === failures[5]) {
+      await upstream.until(({ calls }) => calls.length > before);
+      left.abort();
+    }
+    await call;
+  }
+  metered.upstream.always(reply());
+  await metered.settled();
+  const { balance, held } = await metered.account(key);
+  expect(held).toBe(0);
+  const all = { ...EMPTY, maxTokens: Math.floor((balance - 4) / 2) };
+  expect(await (clients[0] as Generator).generate(all, { secret: key.secret })).toBeDefined();
+});
+
+test("a route goes past the budget: each metered method is a 402 without funds, and the upstream is not asked", async () => {
+  const key = await metered.payer(0n);
+  const before = metered.upstream.calls.length;
+  const policies = policiesOf(developerServices);
+  const isMetered = (method: DescMethod) => policies.get(method)?.metered === true;
+  const methods = developerServices.flatMap((service) => service.methods).filter(isMetered);
+  expect(methods.map(({ name }) => name).sort()).toEqual([
+    "CreateChatCompletion",
+    "Generate",
+    "StreamChatCompletion",
+    "StreamGenerate",
+  ]);
+  const messages = [{ role: "user", content: "hi" }];
+  for (const path of ["/v1/generate", "/v1/chat/completions"]) {
+    for (const stream of [false, true]) {
+      const answer = await fetch(`${metered.app.url}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...bearer(key.secret) },
+        body: JSON.stringify({ model: MODEL, messages, stream }),
+      });
+      expect([path, stream, answer.status]).toEqual([path, stream, 402]);
+    }
+  }
+  for (const client of clients) {
+    expect(await outcomeOf(client.generate(ASK, { secret: key.secret }))).toBe("insufficient_balance");
+    expect(await outcomeOf(client.stream(ASK, { secret: key.secret }).next())).toBe("insufficient_balance");
+  }
+  expect(metered.upstream.calls).toHaveLength(before);
+});
+
+test("retries are billed: one idempotency key sent 100 times at once over two servers is one charge", async () => {
+  const key = await metered.payer(1_000n);
+  const before = metered.upstream.calls.length;
+  const options = { secret: key.secret, headers: { "idempotency-key": "one" } };
+  const outcomes = await Promise.all(
+    Array.from({ length: 100 }, (_, i) =>
+      outcomeOf((clients[i % clients.length] as Generator).generate(ASK, options)),
+    ),
+  );
+  expect(new Set(outcomes).has("ok")).toBe(true);
+  expect(outcomes.every((outcome) => outcome === "ok" || outcome === "idempotency_in_progress")).toBe(true);
+  expect(metered.upstream.calls).toHaveLength(before + 1);
+  expect(await metered.rows(key)).toHaveLength(1);
+});
+
+test("a charge cannot be mapped to a call: the row says request, key, model, tokens and what is left", async () => {
+  const key = await metered.payer(1_000n);
+  const [client] = clients as [Generator];
+  const headers = { "x-request-id": "ticket-4711" };
+  const { id } = await client.generate(ASK, { secret: key.secret, headers });
+  const caller = (protocols[0] as (typeof protocols)[number]).open(metered.app.url);
+  const listed = await caller.call(
+    LedgerService.method.listEntries,
+    create(LedgerService.method.listEntries.input),
+    bearer(key.secret),
+  );
+  caller.close();
+  expect(listed).toMatchObject({
+    ok: true,
+    message: {
+      entries: [
+        {
+          id: id.replace("gen_", "led_"),
+          kind: "generation",
+          amountMicros: -19n,
+          balanceAfterMicros: 981n,
+          reason: "Generation with fake: 11 tokens in, 4 tokens out",
+          requestId: "ticket-4711",
+          keyId: key.id,
+          model: MODEL,
+          inputTokens: 11n,
+          outputTokens: 4n,
+        },
+        { kind: "credit" },
+      ],
+    },
+  });
+});
+
+test("updates of several rows end in a deadlock: 600 calls of 12 accounts over two servers, none", async () => {
+  const keys = await Promise.all(Array.from({ length: 12 }, () => metered.payer(100_000n)));
+  const outcomes = await Promise.all(
+    Array.from({ length: 600 }, (_, i) => {
+      const client = clients[(i * 7) % clients.length] as Generator;
+      return outcomeOf(client.generate(EMPTY, { secret: (keys[i % 12] as (typeof keys)[number]).secret }));
+    }),
+  );
+  expect(new Set(outcomes)).toEqual(new Set(["ok"]));
+  for (const key of keys) {
+    expect(await metered.rows(key)).toHaveLength(50);
+    expect(await metered.account(key)).toEqual({ balance: 100_000 - 50 * EMPTY_COST, held: 0 });
+  }
+  const [row] = await metered.app.database.owner`
+    SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()`;
+  expect(row?.deadlocks).toBe(0);
+});
+
+test("prices are floats: a hundred calls of 2.666664 micros each cost 300, to the micro", async () => {
+  const key = await metered.payer(5_000n);
+  const [client] = clients as [Generator];
+  const ask = { ...EMPTY, model: CHEAP_MODEL };
+  for (let i = 0; i < 100; i++) await client.generate(ask, { secret: key.secret });
+  expect(await metered.account(key)).toEqual({ balance: 4_700, held: 0 });
+});
+
+test("the books of all that cannot be told from the truth: vx audit finds no difference", async () => {
+  const audit = await metered.operator.audit({});
+  expect(audit.findings).toEqual([]);
+  expect(audit.entries).toBeGreaterThan(600n);
+});

@@ -1,0 +1,103 @@
+import { create, fromJson, type JsonValue, type Message, toBinary, toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  CreateChatCompletionRequestSchema as Chat,
+  type CreateChatCompletionRequest,
+} from "../../gen/vx/openai/v1/chat_pb.js";
+import { toText } from "../../src/rest/body.ts";
+import { Readers } from "../../src/rest/reader.ts";
+import { readMessage } from "../../src/rest/request.ts";
+import { finish, type Steps } from "../../src/rest/steps.ts";
+import { readBinary } from "../../src/wire/read-message.ts";
+
+const reader = new Readers("ignore").of(Chat);
+
+/** The field that may hold anything, as it is read from each form of a request. */
+const forms = [
+  {
+    name: "JSON",
+    *read(tools: JsonValue): Steps<Message> {
+      return yield* readMessage(reader, yield* toText(Buffer.from(JSON.stringify({ tools }))));
+    },
+  },
+  {
+    name: "binary",
+    *read(tools: JsonValue): Steps<Message> {
+      return yield* readBinary(Chat, toBinary(Chat, create(Chat, { tools: fromJson(ValueSchema, tools) })));
+    },
+  },
+] as const;
+
+function rests(steps: Steps<Message>): { count: number; tools: JsonValue } {
+  for (let count = 0; ; count++) {
+    const step = steps.next();
+    if (!step.done) continue;
+    const { tools } = step.value as CreateChatCompletionRequest;
+    return { count, tools: tools === undefined ? null : toJson(ValueSchema, tools) };
+  }
+}
+
+/** The field of the request, not what the caller never wrote, such as "tools.list_value.values[3]". */
+function namesTools(error: { field?: string; fields?: { field: string }[] }): boolean {
+  return (error.field ?? error.fields?.[0]?.field) === "tools";
+}
+
+describe.each(forms)("a value of any form, from $name,", ({ read }) => {
+  test("is what was sent", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), (any) => {
+        // JSON has no -0 when it is written by JSON.stringify.
+        const value = JSON.parse(JSON.stringify(any)) as JsonValue;
+        const { tools } = finish(read(value)) as CreateChatCompletionRequest;
+        expect(tools).toEqual(fromJson(ValueSchema, value));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ["a list", Array(4_999).fill(true)],
+    ["lists in a list", Array(4_999).fill([])],
+    ["an object", Object.fromEntries(Array.from({ length: 4_999 }, (_, i) => [`k${i}`, 1]))],
+  ])("may have 5,000 values, and not one more: %s", (_name, value) => {
+    expect(rests(read(value)).tools).toEqual(value);
+    const more = Array.isArray(value) ? [...value, true] : { ...value, more: 1 };
+    expect(() => finish(read(more))).toThrow(/at most 5000 values/);
+    expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesTools));
+  });
+
+  test("may have texts of 400,000 characters; one far beyond is refused", () => {
+    const text = "\u{1f600}".repeat(400_000);
+    expect(rests(read(text)).tools).toBe(text);
+    expect(() => finish(read(`${text}x`))).toThrow(/at most 400000 characters/);
+    expect(() => finish(read([`${text}x`]))).toThrow(expect.toSatisfy(namesTools));
+  });
+
+  test("is read in parts when it is large", () => {
+    const value = Array(20).fill("\u{1f600}".repeat(400_000));
+    const { count, tools } = rests(read(value));
+    expect(count).toBeGreaterThan(18);
+    expect(tools).toEqual(value);
+  });
+
+  test("is refused when it has no end in depth", () => {
+    const nested = (depth: number): JsonValue => (depth === 0 ? [] : [nested(depth - 1)]);
+    expect(() => finish(read(nested(64)))).toThrow(/stand in each other|not valid protobuf/);
+  });
+
+  test("has names like any other where objects have names of their own", () => {
+    const value = JSON.parse('{"__proto__":{"polluted":1},"constructor":2}') as JsonValue;
+    const { tools } = finish(read(value)) as CreateChatCompletionRequest;
+    const fields = tools?.kind.case === "structValue" ? tools.kind.value.fields : {};
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    expect(Object.getPrototypeOf(fields)).toBe(Object.prototype);
+  });
+});
+
+test("the values of all fields are counted together", () => {
+  const many = Array(2_500).fill(1);
+  const text = JSON.stringify({ tools: many, functions: many });
+  expect(() => finish(readMessage(reader, text))).toThrow(expect.objectContaining({ field: "functions" }));
+});

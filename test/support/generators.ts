@@ -1,0 +1,148 @@
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import {
+  type GenerateResponse,
+  GenerateService,
+  type StreamGenerateResponse,
+} from "../../gen/vx/v1/generate_pb.js";
+import { openGrpcJs } from "./generators-grpc.ts";
+import { openRest } from "./generators-rest.ts";
+import { bearer } from "./protocols.ts";
+
+export type GenerateAsk = {
+  readonly model: string;
+  readonly messages: { readonly role: string; readonly content: string }[];
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly stop?: string[];
+};
+
+export type GenerateOptions = {
+  readonly secret: string;
+  readonly headers?: Record<string, string>;
+  /** The caller leaves when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Over REST there is none. */
+  readonly deadlineMs?: number;
+};
+
+/** An error as the caller is told it, the same for every protocol. */
+export class Refused extends Error {
+  /** That of the table of errors; empty when the caller's own side made the error. */
+  readonly reason: string;
+  /** That of gRPC, in lower case. */
+  readonly code: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    reason: string,
+    code: string,
+    text: string,
+    metadata: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(text);
+    this.reason = reason;
+    this.code = code;
+    this.metadata = metadata;
+    this.headers = headers;
+  }
+}
+
+/** A client of the generation API in one protocol. */
+export type Generator = {
+  generate(ask: GenerateAsk, options: GenerateOptions): Promise<GenerateResponse>;
+  /** Whoever stops reading hangs up. */
+  stream(ask: GenerateAsk, options: GenerateOptions): AsyncGenerator<StreamGenerateResponse, void>;
+  close(): void;
+};
+
+export type GeneratorCase = {
+  readonly name: string;
+  readonly hasDeadlines: boolean;
+  open(url: string): Generator;
+};
+
+export const generators: readonly GeneratorCase[] = [
+  { name: "gRPC (grpc-js)", hasDeadlines: true, open: openGrpcJs },
+  {
+    name: "gRPC",
+    hasDeadlines: true,
+    open: (baseUrl) => openConnect(createGrpcTransport({ baseUrl })),
+  },
+  {
+    name: "gRPC-Web over HTTP/1.1",
+    hasDeadlines: true,
+    open: (baseUrl) => openConnect(createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
+  },
+  {
+    name: "gRPC-Web over HTTP/2",
+    hasDeadlines: true,
+    open: (baseUrl) => openConnect(createGrpcWebTransport({ baseUrl, httpVersion: "2" })),
+  },
+  {
+    name: "Connect JSON over HTTP/1.1",
+    hasDeadlines: true,
+    open: (baseUrl) =>
+      openConnect(createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })),
+  },
+  {
+    name: "Connect binary over HTTP/2",
+    hasDeadlines: true,
+    open: (baseUrl) => openConnect(createConnectTransport({ baseUrl, httpVersion: "2" })),
+  },
+  { name: "REST over HTTP/1.1", hasDeadlines: false, open: (url) => openRest(url, "1.1") },
+  { name: "REST over HTTP/2", hasDeadlines: false, open: (url) => openRest(url, "2") },
+];
+
+function openConnect(transport: Transport): Generator {
+  const client = createClient(GenerateService, transport);
+  return {
+    generate: async (ask, options) => {
+      try {
+        return await client.generate(ask, callOptions(options));
+      } catch (error) {
+        throw refusedOf(error);
+      }
+    },
+    async *stream(ask, options) {
+      const left = new AbortController();
+      const signal = options.signal ? AbortSignal.any([options.signal, left.signal]) : left.signal;
+      try {
+        yield* client.streamGenerate(ask, callOptions({ ...options, signal }));
+      } catch (error) {
+        throw refusedOf(error);
+      } finally {
+        left.abort();
+      }
+    },
+    close: () => undefined,
+  };
+}
+
+function callOptions({ secret, headers, signal, deadlineMs }: GenerateOptions) {
+  return {
+    headers: { ...bearer(secret), ...headers },
+    ...(signal ? { signal } : {}),
+    ...(deadlineMs === undefined ? {} : { timeoutMs: deadlineMs }),
+  };
+}
+
+function refusedOf(error: unknown): Refused {
+  const failure = ConnectError.from(error);
+  const [info] = failure.findDetails(ErrorInfoSchema);
+  const code = Code[failure.code].replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase();
+  return new Refused(
+    info?.reason.toLowerCase() ?? "",
+    code,
+    failure.rawMessage,
+    info?.metadata,
+    Object.fromEntries(failure.metadata),
+  );
+}

@@ -1,0 +1,169 @@
+import { expect, vi } from "vitest";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "./app.ts";
+import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
+import type { GenerateAsk } from "./generators.ts";
+import { createModelsFile } from "./models.ts";
+import { moneyProblems } from "./payer.ts";
+import { bearer } from "./protocols.ts";
+
+/** One micro for each token that is read, two for each that is written. */
+export const MODEL = "fake";
+
+/** A third of a micro for each token. */
+export const CHEAP_MODEL = "cheap";
+
+/** Takes everything that the API takes. */
+export const WIDE_MODEL = "wide";
+
+/** 22 bytes: the bound of its tokens is 26, so what is held is 26 + 2 × max_tokens. */
+export const ASK: GenerateAsk = {
+  model: MODEL,
+  messages: [{ role: "user", content: "Say hello to the world" }],
+  maxTokens: 10,
+};
+export const HELD_MICROS = 46n;
+/** 11 tokens read and 4 written, as the upstream reports. */
+export const COST_MICROS = 19n;
+
+export type LedgerRow = {
+  readonly id: string;
+  readonly amount: number;
+  readonly reason: string;
+  readonly input: number;
+  readonly output: number;
+  readonly request_id: string;
+};
+
+/** Holds what money of the account needs, as a database that is slow would, until it is let go. */
+export async function lockMoney({ app: { database } }: Metered, { accountId }: TestKey) {
+  const locked = Promise.withResolvers<void>();
+  const free = Promise.withResolvers<void>();
+  const done = database.owner.begin(async (sql) => {
+    await sql`SELECT FROM vx.lanes WHERE lane = vx.lane_of(${accountId}) FOR UPDATE`;
+    locked.resolve();
+    await free.promise;
+  });
+  await locked.promise;
+  return {
+    /** Until somebody waits for it. */
+    wanted: () =>
+      vi.waitFor(async () => {
+        const waiting = await database.owner`
+          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        expect(waiting).toHaveLength(1);
+      }),
+    free: async () => {
+      free.resolve();
+      await done;
+    },
+  };
+}
+
+/** Servers on one database whose model "fake" is a fake upstream, with an operator and a look at the books. */
+export type Metered = {
+  readonly apps: readonly TestApp[];
+  readonly app: TestApp;
+  readonly upstream: FakeUpstream;
+  readonly operator: Operator;
+  readonly modelsFile: string;
+  /** A key whose account has so much; without limits to speak of. */
+  payer(balanceMicros: bigint): Promise<TestKey>;
+  account(key: TestKey): Promise<{ balance: number; held: number }>;
+  /** The ledger rows of generations, oldest first. */
+  rows(key: TestKey): Promise<LedgerRow[]>;
+  /** A figure of all servers together, as their operator sees it. */
+  metric(name: string): Promise<number>;
+  /** Until the servers have noticed that all callers have gone. */
+  gone(): Promise<void>;
+  /** As if half a minute had passed in which all servers were seen but the one that holds money of the account. */
+  missServerOf(key: TestKey): Promise<void>;
+  /** Until nothing runs or settles. */
+  settled(): Promise<void>;
+  /** Checks that the books are in order and nothing is held, and ends everything. */
+  stop(): Promise<void>;
+};
+
+export async function startMetered(options: { servers?: number; env?: Record<string, string> } = {}) {
+  const upstream = await FakeUpstream.start();
+  const models = createModelsFile(modelsJson(upstream.baseUrl));
+  const env = { VX_MODELS: models.path, VX_LOG_LEVEL: "warn", ...options.env };
+  const app = await startTestApp({ env });
+  const { database } = app;
+  const apps = [app];
+  while (apps.length < (options.servers ?? 1)) apps.push(await startTestApp({ env, database }));
+  const operator = operatorOf(app);
+  await operator.putPlan({ name: "tests", rpm: 1_000_000, maxActiveKeys: 100 });
+  const { owner } = database;
+  const metric = async (name: string) => {
+    let sum = 0;
+    for (const { adminUrl } of apps) {
+      const answer = await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
+      sum += Number(new RegExp(`^${name} (\\d+)$`, "m").exec(await answer.text())?.[1]);
+    }
+    return sum;
+  };
+  const becomesZero = (name: string) =>
+    vi.waitFor(async () => expect(await metric(name)).toBe(0), { interval: 10, timeout: 10_000 });
+  const metered: Metered = {
+    apps,
+    app,
+    upstream,
+    operator,
+    modelsFile: models.path,
+    payer: async (balanceMicros) => {
+      const accountId = await createTestAccount(operator, "tests");
+      const idempotencyKey = accountId;
+      const amountMicros = balanceMicros;
+      if (balanceMicros > 0n)
+        await operator.creditAccount({ accountId, amountMicros, reason: "test", idempotencyKey });
+      return await createTestKey(operator, { accountId });
+    },
+    account: async ({ accountId }) => {
+      const [row] = await owner<{ balance: number; held: number }[]>`
+        SELECT balance_micros::int AS balance, held_micros::int AS held FROM vx.accounts WHERE id = ${accountId}`;
+      return { balance: row?.balance ?? 0, held: row?.held ?? 0 };
+    },
+    rows: async ({ accountId }) =>
+      await owner<LedgerRow[]>`
+        SELECT id, -amount_micros::int AS amount, reason, input_tokens::int AS input, output_tokens::int AS output,
+               request_id
+        FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation' ORDER BY seq`,
+    metric,
+    gone: () => becomesZero("vx_running_calls"),
+    missServerOf: async ({ accountId }) => {
+      await owner`
+        UPDATE vx.servers s SET present_since = present_since - interval '30 seconds',
+          seen_at = seen_at - CASE WHEN EXISTS (
+            SELECT FROM vx.holds h WHERE h.account_id = ${accountId} AND h.server_id = s.id
+          ) THEN interval '30 seconds' ELSE '0' END`;
+    },
+    settled: () => becomesZero("vx_running_generations"),
+    stop: async () => {
+      expect(await moneyProblems(database)).toEqual([]);
+      expect(await owner`SELECT * FROM vx.holds`).toHaveLength(0);
+      for (const one of [...apps].reverse()) await one.stop();
+      await upstream.stop();
+      models.remove();
+    },
+  };
+  return metered;
+}
+
+export function modelsJson(baseUrl: string): string {
+  const model = (id: string, inputPrice: number, outputPrice: number, isWide = false) => ({
+    id,
+    context_window: isWide ? 10_000_000 : 1_000,
+    max_output_tokens: isWide ? 32_000 : 500,
+    input_micros_per_million_tokens: inputPrice,
+    output_micros_per_million_tokens: outputPrice,
+    upstream: { kind: "openai", base_url: baseUrl, model: "fake-model" },
+  });
+  return JSON.stringify({
+    models: [
+      model(MODEL, 1_000_000, 2_000_000),
+      model(CHEAP_MODEL, 333_333, 333_333),
+      model(WIDE_MODEL, 1, 1, true),
+    ],
+  });
+}

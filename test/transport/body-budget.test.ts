@@ -1,0 +1,170 @@
+import { once } from "node:events";
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BodyBudget } from "../../src/rest/body-budget.ts";
+import { testFile } from "../rest/descriptors.ts";
+import { type Mounted, mount } from "../rest/mount.ts";
+
+const BODY_MS = 60_000;
+const LIMIT = 200_000;
+const file = testFile(
+  { Text: ["string text"], Length: ["int32 length"] },
+  {
+    Measure: {
+      input: "Text",
+      output: "Length",
+      http: { pattern: { case: "post", value: "/v1/measure" }, body: "*" },
+    },
+  },
+);
+
+let server: Mounted;
+let budget: BodyBudget;
+let sessions: ClientHttp2Session[];
+
+async function start(bodyMs = BODY_MS) {
+  budget = new BodyBudget({ maxBytes: LIMIT + 100_000, smallBytes: 100_000, bodyMs });
+  server = await mount(file, {
+    budget,
+    methods: { measure: async ({ text }: { text: string }) => ({ length: text.length }) },
+  });
+}
+
+beforeEach(async () => {
+  sessions = [];
+  await start();
+});
+afterEach(async () => {
+  for (const session of sessions) session.destroy();
+  await server.stop();
+});
+
+/** A call whose body comes bit by bit. */
+type Slow = {
+  write(text: string): void;
+  end(text: string): void;
+  cancel(): void;
+  answer(): Promise<{ status: number; text: string }>;
+};
+type OpenSlow = (path: string, type: string) => Slow;
+
+const slowHttp1: OpenSlow = (path, type) => {
+  const call: ClientRequest = httpRequest(new URL(path, server.url), {
+    method: "POST",
+    headers: { "content-type": type },
+    agent: false,
+  });
+  call.on("error", () => undefined);
+  return {
+    write: (text) => void call.write(text),
+    end: (text) => void call.end(text),
+    cancel: () => void call.destroy(),
+    answer: async () => {
+      const [response] = (await once(call, "response")) as [IncomingMessage];
+      return { status: response.statusCode ?? 0, text: await textOf(response) };
+    },
+  };
+};
+
+const slowHttp2: OpenSlow = (path, type) => {
+  const session = connect(server.url);
+  sessions.push(session);
+  const stream: ClientHttp2Stream = session.request(
+    { ":method": "POST", ":path": path, "content-type": type, te: "trailers" },
+    { endStream: false },
+  );
+  stream.on("error", () => undefined);
+  return {
+    write: (text) => void stream.write(text),
+    end: (text) => void stream.end(text),
+    cancel: () => void stream.close(8),
+    answer: async () => {
+      let trailers = {};
+      stream.on("trailers", (received) => {
+        trailers = received;
+      });
+      const [headers] = (await once(stream, "response")) as [{ ":status"?: number }];
+      const text = await textOf(stream);
+      return {
+        status: headers[":status"] ?? 0,
+        text: `${text} ${JSON.stringify({ ...headers, ...trailers })}`,
+      };
+    },
+  };
+};
+
+async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** Until the server has received so much, or so little. */
+async function untilHeld(isReached: (bytes: number) => boolean): Promise<void> {
+  while (!isReached(budget.held)) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const head = '{"text":"';
+const half = "x".repeat(120_000);
+
+describe.each([
+  ["REST over HTTP/1.1", slowHttp1, "/v1/measure", "application/json"],
+  ["REST over HTTP/2", slowHttp2, "/v1/measure", "application/json"],
+  ["Connect over HTTP/1.1", slowHttp1, "/test.v1.TestService/Measure", "application/json"],
+  ["Connect over HTTP/2", slowHttp2, "/test.v1.TestService/Measure", "application/json"],
+] as const)("%s", (_name, open, path, type) => {
+  test("what does not fit beside the bodies that are arriving is refused at once, before its end", async () => {
+    const first = open(path, type);
+    first.write(head + half);
+    await untilHeld((bytes) => bytes > half.length);
+    const second = open(path, type);
+    second.write(head + half);
+    const { status, text } = await second.answer();
+    expect(status).toBe(503);
+    expect(text).toMatch(/receiving more than it can hold/);
+    await untilHeld((bytes) => bytes === head.length + half.length);
+    first.end('"}');
+    expect(await first.answer()).toMatchObject({ status: 200, text: expect.stringContaining("120000") });
+    await untilHeld((bytes) => bytes === 0);
+  });
+
+  test("a small body still gets through", async () => {
+    const large = open(path, type);
+    large.write(head + "x".repeat(LIMIT - 100));
+    await untilHeld((bytes) => bytes > LIMIT - 100);
+    const small = open(path, type);
+    small.end(`${head}hello"}`);
+    expect((await small.answer()).status).toBe(200);
+    large.cancel();
+  });
+
+  test("a caller who leaves gives its room back", async () => {
+    const call = open(path, type);
+    call.write(head + half);
+    await untilHeld((bytes) => bytes > half.length);
+    call.cancel();
+    await untilHeld((bytes) => bytes === 0);
+  });
+
+  test("a body that takes too long gives its room back, and its caller is told", async () => {
+    await server.stop();
+    await start(200);
+    const call = open(path, type);
+    call.write(head + half);
+    const { text } = await call.answer();
+    expect(text).toMatch(/took too long to arrive/);
+    await untilHeld((bytes) => bytes === 0);
+  });
+});
+
+test("gRPC says the same in its trailers", async () => {
+  const first = slowHttp1("/v1/measure", "application/json");
+  first.write(head + half);
+  await untilHeld((bytes) => bytes > half.length);
+  const call = slowHttp2("/test.v1.TestService/Measure", "application/grpc+proto");
+  call.write(half);
+  const { text } = await call.answer();
+  expect(text).toMatch(/"grpc-status":"14"/);
+  first.cancel();
+});

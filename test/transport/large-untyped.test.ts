@@ -1,0 +1,74 @@
+import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CreateChatCompletionRequestSchema as Chat } from "../../gen/vx/openai/v1/chat_pb.js";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { refusalOf, type Wire, wires } from "../support/request-bytes.ts";
+
+let app: TestApp;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  headers = bearer((await createTestKey(operatorOf(app))).secret);
+});
+afterAll(async () => {
+  expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
+  await app.stop();
+});
+
+const LONG = "\u{1f600}".repeat(400_000);
+
+/** Fields that may hold anything, with far more in them than anybody reads. */
+const HOSTILE: [string, string, JsonValue][] = [
+  ["30 MB of texts", "tools", Array(19).fill(LONG)],
+  ["30 MB of texts as content", "messages", [{ role: "user", content: Array(19).fill(LONG) }]],
+  ["30 MB of texts in an object", "logit_bias", { a: { b: Array(19).fill(LONG) } }],
+  ["90,000 values", "tools", Array(90_000).fill(true)],
+  ["20,000 names", "logit_bias", Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`${i}`, 1]))],
+  ["90,000 values as content", "messages", [{ role: "user", content: Array(90_000).fill([]) }]],
+  ["25 lists in each other", "tools", JSON.parse(`${"[".repeat(25)}${"]".repeat(25)}`)],
+];
+
+function bodyOf(wire: Pick<Wire, "isJson">, field: string, value: JsonValue): Uint8Array {
+  const said = [{ role: "user", content: "x" }];
+  const request = { model: "none", messages: said, [field]: value };
+  if (wire.isJson) return Buffer.from(JSON.stringify(request));
+  return toBinary(Chat, create(Chat, { ...plain(request), model: "none" }));
+}
+
+function plain({ messages, tools, logit_bias }: Record<string, JsonValue>) {
+  return {
+    messages: (messages as { role: string; content: JsonValue }[]).map(({ role, content }) => ({
+      role,
+      content: fromJson(ValueSchema, content),
+    })),
+    ...(tools === undefined ? {} : { tools: fromJson(ValueSchema, tools) }),
+    ...(logit_bias === undefined ? {} : { logitBias: fromJson(ValueSchema, logit_bias) }),
+  };
+}
+
+describe.each(wires)("over $name", (wire) => {
+  test.each(HOSTILE)("%s are refused by name", async (_name, field, value) => {
+    const path = "/vx.openai.v1.ChatService/CreateChatCompletion";
+    const refusal = refusalOf(await wire.send(app.url, path, bodyOf(wire, field, value), { headers }));
+    expect(refusal).toMatch(new RegExp(`INVALID_ARGUMENT[\\s\\S]*${field}`));
+  });
+});
+
+describe.each([
+  ["HTTP/1.1", sendHttp1],
+  ["HTTP/2", sendHttp2],
+])("REST over %s", (_name, send) => {
+  test.each(HOSTILE)("%s are refused by name", async (_name, field, value) => {
+    const all = { "content-type": "application/json", ...headers };
+    const body = bodyOf({ isJson: true }, field, value);
+    const answer = await send(app.url, { path: "/v1/chat/completions", headers: all, body });
+    const { error } = JSON.parse(answer.body.toString()) as { error: { code: string; param: string } };
+    expect({ status: answer.status, code: error.code }).toEqual({ status: 400, code: "invalid_argument" });
+    expect(error.param).toContain(field);
+  });
+});
