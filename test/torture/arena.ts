@@ -21,6 +21,8 @@ export class Arena {
   readonly servers: readonly RunServer[];
   readonly databaseLines: readonly Line[];
   readonly upstreamLines: readonly Line[];
+  /** When servers were ready: one that has just come cannot tell yet which others are gone. */
+  readonly starts: number[] = [];
   readonly #remove: () => void;
 
   private constructor(
@@ -79,6 +81,7 @@ export class Arena {
   async startServer(server: RunServer): Promise<void> {
     const known = new Set(await this.#serverIds());
     await server.start();
+    this.starts.push(performance.now());
     server.id = (await this.#serverIds()).find((id) => !known.has(id)) ?? "";
   }
 

@@ -7,7 +7,8 @@ const GIVE_UP_MS = 60_000;
 export type GivenBack = {
   readonly serverId: string;
   readonly holds: number;
-  readonly afterMs: number | undefined;
+  readonly killedAt: number;
+  readonly givenBackAt: number | undefined;
   readonly wasDatabaseAway: boolean;
 };
 
@@ -18,12 +19,12 @@ export async function watchHolds(arena: Arena, serverId: string): Promise<GivenB
   let wasDatabaseAway = false;
   while (performance.now() - killedAt < GIVE_UP_MS) {
     const open = await countHolds(arena, serverId);
-    if (open === 0) return { serverId, holds, afterMs: performance.now() - killedAt, wasDatabaseAway };
+    if (open === 0) return { serverId, holds, killedAt, givenBackAt: performance.now(), wasDatabaseAway };
     if (open === undefined) wasDatabaseAway = true;
     holds = Math.max(holds, open ?? 0);
     await wait(LOOK_MS);
   }
-  return { serverId, holds, afterMs: undefined, wasDatabaseAway };
+  return { serverId, holds, killedAt, givenBackAt: undefined, wasDatabaseAway };
 }
 
 /** Undefined while the database is away. */

@@ -7,8 +7,8 @@ import { checkHashes, checkMoney } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
 import { type Episode, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
+import { Probe } from "./probe.ts";
 import type { TableRow } from "./report.ts";
-import { createPlans, Operator } from "./tenants.ts";
 
 const REST_MS = 100_000;
 /** 20 s of silence, a look every 2 s, and what two shared cores add. */
@@ -33,14 +33,19 @@ export type RoundResult = {
 /** One episode per scene, and the checker when all has come to rest. */
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const { arena, seed, first, seconds, perSecond, scenes, say } = options;
-  await createPlans(new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`));
+  const probe = await Probe.create(arena);
+  await probe.untilServing();
   const episodes: Episode[] = [];
+  /** When every server was seen to generate again. */
+  const servingAt = new Map<Episode, number>();
   const violations: Violation[] = [];
   for (const [i, faults] of scenes.entries()) {
     const begunAt = performance.now();
     const lasts = Math.max(seconds, ...faults.map(({ lastsSeconds = 0 }) => lastsSeconds + 4));
     const episode = await runEpisode({ arena, seed, number: first + i, seconds: lasts, perSecond, faults });
     await arena.heal();
+    await probe.untilServing();
+    servingAt.set(episode, performance.now());
     episodes.push(episode);
     say(progressOf(episode, performance.now() - begunAt));
     violations.push(...(await runAudit(arena)));
@@ -49,13 +54,13 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const table: TableRow[] = [];
   for (const episode of episodes) {
     const verdict = await checkEpisode(arena, episode);
-    const late = await checkGivenBack(episode);
+    const late = await checkGivenBack(episode, arena.starts);
     const of = [...verdict.violations, ...late].map(({ rule, text }) => ({
       rule,
       text: `[${episode.name}] ${text}`,
     }));
     violations.push(...of);
-    table.push(await rowOf(episode, verdict, of.length));
+    table.push(await rowOf(episode, verdict, of.length, servingAt.get(episode) ?? 0));
   }
   violations.push(...(await checkMoney(arena.database.owner)), ...(await checkHashes(arena.database.owner)));
   violations.push(...(await runAudit(arena)));
@@ -67,15 +72,19 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   return { table, violations };
 }
 
-/** What a dead server held comes back in time; while the database is away nobody can give it back. */
-async function checkGivenBack(episode: Episode): Promise<Violation[]> {
-  const late = (await Promise.all(episode.givenBack)).filter(
-    ({ afterMs, wasDatabaseAway }) => afterMs === undefined || (afterMs > GIVEN_BACK_MS && !wasDatabaseAway),
-  );
-  return late.map(({ holds, afterMs }) => ({
-    rule: "holds of a dead server are given back",
-    text: `${holds} holds, after ${afterMs === undefined ? "no time that was waited for" : `${Math.round(afterMs)} ms`}`,
-  }));
+/**
+ * What a dead server held comes back in time: by one that was itself there for long enough to judge, and while there is
+ * a database.
+ */
+async function checkGivenBack(episode: Episode, starts: readonly number[]): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  for (const { holds, killedAt, givenBackAt, wasDatabaseAway } of await Promise.all(episode.givenBack)) {
+    const since = Math.max(killedAt, ...starts.filter((at) => at < (givenBackAt ?? 0)));
+    if (givenBackAt !== undefined && (wasDatabaseAway || givenBackAt - since <= GIVEN_BACK_MS)) continue;
+    const after = givenBackAt === undefined ? "not at all" : `after ${Math.round(givenBackAt - since)} ms`;
+    violations.push({ rule: "holds of a dead server are given back", text: `${holds} holds, ${after}` });
+  }
+  return violations;
 }
 
 /** Until nobody holds anything: what killed servers left is given back, what runs is settled. */
@@ -95,7 +104,12 @@ function progressOf({ name, history }: Episode, tookMs: number): string {
   return `${name.padEnd(50)} ${calls} calls ${(tookMs / 1_000).toFixed(1).padStart(6)} s`;
 }
 
-async function rowOf(episode: Episode, verdict: Verdict, violations: number): Promise<TableRow> {
+async function rowOf(
+  episode: Episode,
+  verdict: Verdict,
+  violations: number,
+  servingAt: number,
+): Promise<TableRow> {
   const { entries, dropped, late } = episode.history;
   const latencies = entries
     .filter(({ ending, status, reply }) => ending === "answered" && status === 200 && !reply)
@@ -111,18 +125,19 @@ async function rowOf(episode: Episode, verdict: Verdict, violations: number): Pr
     refused: entries.filter(({ ending, status }) => ending === "answered" && status >= 400 && status < 500)
       .length,
     failed: entries.filter(({ ending, status }) => ending === "answered" && status >= 500).length,
-    unknown: entries.filter(
-      ({ ending }) => ending === "broken" || ending === "silent" || ending === "unreached",
-    ).length,
+    unreached: entries.filter(({ ending }) => ending === "unreached").length,
+    unknown: entries.filter(({ ending }) => ending === "broken" || ending === "silent").length,
     left: entries.filter(({ ending }) => ending === "left").length,
     violations,
     rows: verdict.rows,
     executions: verdict.executions,
-    recoveryMs: recoveryMs(episode),
+    recoveryMs: recoveryMs(episode, servingAt),
     givenBackMs:
       back.length === 0
         ? undefined
-        : Math.max(...back.map(({ afterMs }) => afterMs ?? Number.POSITIVE_INFINITY)),
+        : Math.max(
+            ...back.map(({ killedAt, givenBackAt }) => (givenBackAt ?? Number.POSITIVE_INFINITY) - killedAt),
+          ),
     orphans: back.reduce((sum, { holds }) => sum + holds, 0),
     afterRevoke: verdict.revocations,
     exactness: verdict.exactness,

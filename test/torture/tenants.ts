@@ -9,6 +9,8 @@ export type KeyName = string;
 export type Tenants = {
   readonly keys: ReadonlyMap<KeyName, Key>;
   readonly accountIds: readonly string[];
+  /** What the account of the race for funds has. */
+  readonly fundedMicros: bigint;
 };
 
 export const TIGHT_LIMIT = 20;
@@ -95,5 +97,5 @@ export async function createTenants(operator: Operator, fundedMicros: bigint): P
   await key("poor", await account("torture", fundedMicros));
   await key("capped", await account("capped", 0n));
   keys.set("wrong", { id: "", secret: "vx_live_NobodyEverMadeThisKeyButTriedItAnyway1", accountId: "" });
-  return { keys, accountIds };
+  return { keys, accountIds, fundedMicros };
 }

@@ -33,6 +33,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
       ({ requestId }) => requestId,
     ),
     activeKeys: await countActiveKeys(arena.database.owner, tenants.keys.get("capped")?.accountId ?? ""),
+    fundedMicros: tenants.fundedMicros,
     isCalm: episode.isCalm,
     faultWindows: episode.faultWindows,
     databaseKills: episode.databaseKills,

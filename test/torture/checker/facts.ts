@@ -29,6 +29,8 @@ export type Facts = {
   /** By request id; more than one is a violation already. */
   readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
   readonly activeKeys: number;
+  /** What the account of the race for funds had. */
+  readonly fundedMicros: bigint;
   /** Nothing was broken on purpose: whatever failed, failed by itself. */
   readonly isCalm: boolean;
   readonly faultWindows: readonly Window[];
