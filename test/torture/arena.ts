@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { RunDatabase } from "./database.ts";
@@ -104,7 +104,10 @@ export class Arena {
     const failures: unknown[] = [];
     for (const end of endings) await end().catch((error: unknown) => failures.push(error));
     this.#remove();
-    await rm(this.database.folder, { recursive: true, force: true });
+    // A folder that was given stays, empty.
+    for (const name of await readdir(this.database.folder).catch(() => [])) {
+      await rm(join(this.database.folder, name), { recursive: true, force: true });
+    }
     if (failures.length > 0) throw new AggregateError(failures, "not everything came to its end");
   }
 

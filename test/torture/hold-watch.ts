@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Arena } from "./arena.ts";
 
 const LOOK_MS = 500;
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 50_000;
 
 export type GivenBack = {
   readonly serverId: string;

@@ -5,7 +5,6 @@ import { createPlans, Operator } from "./tenants.ts";
 import { promptOf } from "./upstream.ts";
 
 const PAUSE_MS = 100;
-const GIVE_UP_MS = 60_000;
 const OP = 99_000_000;
 
 /** An account beside all episodes that asks every server for a reply until it gets one. */
@@ -34,17 +33,17 @@ export class Probe {
     return new Probe(arena, secret as string);
   }
 
-  /** Until every server has answered. Throws when one does not come back. */
-  async untilServing(): Promise<void> {
-    await Promise.all(this.#arena.servers.map(({ url }) => this.#untilServing(url)));
-  }
-
-  async #untilServing(url: string): Promise<void> {
-    const until = performance.now() + GIVE_UP_MS;
-    while (!(await this.#isServing(url))) {
-      if (performance.now() > until) throw new Error(`${url} does not generate any more`);
-      await wait(PAUSE_MS);
-    }
+  /** Until every server has generated. False when one does not come back in this time. */
+  async areServing(patienceMs: number): Promise<boolean> {
+    const until = performance.now() + patienceMs;
+    const served = this.#arena.servers.map(async ({ url }) => {
+      while (!(await this.#isServing(url))) {
+        if (performance.now() > until) return false;
+        await wait(PAUSE_MS);
+      }
+      return true;
+    });
+    return (await Promise.all(served)).every(Boolean);
   }
 
   async #isServing(url: string): Promise<boolean> {

@@ -10,7 +10,6 @@ import type { Fault } from "./faults/fault.ts";
 import { Probe } from "./probe.ts";
 import type { TableRow } from "./report.ts";
 
-const REST_MS = 100_000;
 /** 20 s of silence, a look every 2 s, and what two shared cores add. */
 const GIVEN_BACK_MS = 30_000;
 
@@ -23,6 +22,8 @@ export type RoundOptions = {
   readonly perSecond: number;
   readonly scenes: readonly (readonly Fault[])[];
   readonly say: (line: string) => void;
+  /** How long servers may take to come back, and holds to be given back, before that is a violation. */
+  readonly patienceMs: number;
 };
 
 export type RoundResult = {
@@ -32,9 +33,9 @@ export type RoundResult = {
 
 /** One episode per scene, and the checker when all has come to rest. */
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
-  const { arena, seed, first, seconds, perSecond, scenes, say } = options;
+  const { arena, seed, first, seconds, perSecond, scenes, say, patienceMs } = options;
   const probe = await Probe.create(arena);
-  await probe.untilServing();
+  await probe.areServing(patienceMs);
   const episodes: Episode[] = [];
   /** When every server was seen to generate again. */
   const servingAt = new Map<Episode, number>();
@@ -44,13 +45,17 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     const lasts = Math.max(seconds, ...faults.map(({ lastsSeconds = 0 }) => lastsSeconds + 4));
     const episode = await runEpisode({ arena, seed, number: first + i, seconds: lasts, perSecond, faults });
     await arena.heal();
-    await probe.untilServing();
+    if (!(await probe.areServing(patienceMs))) {
+      violations.push({ rule: "every server comes back", text: `[${episode.name}] not in ${patienceMs} ms` });
+    }
     servingAt.set(episode, performance.now());
     episodes.push(episode);
     say(progressOf(episode, performance.now() - begunAt));
     violations.push(...(await runAudit(arena)));
   }
-  await rest(arena);
+  if (!(await isAtRest(arena, patienceMs))) {
+    violations.push({ rule: "every hold is settled or given back", text: `not in ${patienceMs} ms` });
+  }
   const table: TableRow[] = [];
   for (const episode of episodes) {
     const verdict = await checkEpisode(arena, episode);
@@ -87,16 +92,17 @@ async function checkGivenBack(episode: Episode, starts: readonly number[]): Prom
   return violations;
 }
 
-/** Until nobody holds anything: what killed servers left is given back, what runs is settled. */
-async function rest(arena: Arena): Promise<void> {
-  const until = performance.now() + REST_MS;
+/** Whether nobody holds anything any more: what killed servers left is given back, what ran is settled. */
+async function isAtRest(arena: Arena, patienceMs: number): Promise<boolean> {
+  const until = performance.now() + patienceMs;
   while (performance.now() < until) {
     const [row] = await arena.database.owner<
       { count: number }[]
     >`SELECT count(*)::integer AS count FROM vx.holds`;
-    if (row?.count === 0) return;
+    if (row?.count === 0) return true;
     await wait(500);
   }
+  return false;
 }
 
 function progressOf({ name, history }: Episode, tookMs: number): string {

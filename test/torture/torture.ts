@@ -5,34 +5,52 @@ import { Arena, type ArenaOptions } from "./arena.ts";
 import type { Violation } from "./checker/facts.ts";
 import type { Fault } from "./faults/fault.ts";
 import { FAULTS, LONG_PAUSE } from "./faults/faults.ts";
+import { fullDisk, mountSmallDisk } from "./faults/full-disk.ts";
 import { printTable, type TableRow } from "./report.ts";
-import { runRound } from "./round.ts";
+import { type RoundResult, runRound } from "./round.ts";
 
 export type TortureOptions = {
   readonly seed: number;
   readonly rounds: number;
   readonly isShort: boolean;
+  /** Only faults whose names contain one of these texts, set off by commas. */
   readonly only: string | undefined;
 };
 
 const SERVERS = 2;
 const MAX_SHOWN = 20;
+const PATIENCE_MS = 100_000;
 
 /** Runs all faults, each alone and then mixed, and prints what became of the invariants. Returns the exit code. */
 export async function runTorture(options: TortureOptions): Promise<number> {
-  const { seed, rounds, isShort, only } = options;
+  const { seed, rounds, isShort } = options;
   const startedAt = performance.now();
   printSettings(seed);
   const table: TableRow[] = [];
   const violations: Violation[] = [];
   const [seconds, perSecond] = isShort ? [6, 100] : [12, 120];
-  for (let round = 0; round < rounds; round++) {
-    const scenes = scenesOf(isShort, new Random(seed + round), only);
-    const result = await withArena({ servers: SERVERS }, (arena) =>
-      runRound({ arena, seed, first: round * 100 + 1, seconds, perSecond, scenes, say: console.log }),
-    );
+  const collect = (result: RoundResult) => {
     table.push(...result.table);
     violations.push(...result.violations);
+  };
+  for (let round = 0; round < rounds; round++) {
+    const scenes = scenesOf(options, new Random(seed + round));
+    const common = { seed, seconds, perSecond, say: console.log, patienceMs: PATIENCE_MS };
+    const first = round * 100 + 1;
+    if (scenes.length > 0) {
+      collect(
+        await withArena({ servers: SERVERS }, (arena) => runRound({ arena, first, scenes, ...common })),
+      );
+    }
+    if (isChosen(options, "disk of the database full")) {
+      const result = await withFullDisk((fault, databaseFolder) =>
+        withArena({ servers: SERVERS, databaseFolder }, (arena) =>
+          runRound({ arena, first: first + 90, scenes: [[fault]], ...common }),
+        ),
+      );
+      if (result) collect(result);
+      else console.log("disk of the database full: SKIPPED, this user may not mount a small disk");
+    }
   }
   console.log();
   printTable(table);
@@ -72,14 +90,31 @@ export async function withArena<Result>(
 }
 
 /** Every fault alone, then some at once. */
-function scenesOf(isShort: boolean, random: Random, only: string | undefined): (readonly Fault[])[] {
+function scenesOf(options: TortureOptions, random: Random): (readonly Fault[])[] {
+  const { isShort, only } = options;
   const alone: (readonly Fault[])[] = [...FAULTS, ...(isShort ? [] : [LONG_PAUSE])].map((fault) => [fault]);
-  if (only !== undefined) return alone.filter(([fault]) => fault?.name.includes(only));
   const strong = FAULTS.slice(1);
   const mixed = Array.from({ length: isShort ? 1 : 3 }, () =>
     Array.from({ length: 3 }, () => strong.splice(random.below(strong.length), 1)[0] as Fault),
   );
-  return [...alone, ...mixed];
+  const chosen = alone.filter(([fault]) => fault && isChosen(options, fault.name));
+  return only === undefined || only === "mixed" ? [...chosen, ...mixed] : chosen;
+}
+
+function isChosen({ only }: TortureOptions, name: string): boolean {
+  return only === undefined || only.split(",").some((part) => name.includes(part));
+}
+
+async function withFullDisk<Result>(
+  use: (fault: Fault, folder: string) => Promise<Result>,
+): Promise<Result | undefined> {
+  const disk = await mountSmallDisk();
+  if (!disk) return undefined;
+  try {
+    return await use(fullDisk(disk), disk.path);
+  } finally {
+    await disk.remove();
+  }
 }
 
 function commit(): string {
