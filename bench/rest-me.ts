@@ -1,4 +1,5 @@
-// GET /v1/me with admission in PostgreSQL for every call, beside a bare node:http server and the same RPC over Connect.
+// GET /v1/me with admission in PostgreSQL for every call, beside a bare node:http server and the same RPC over Connect,
+// ours and that of a plain connect-node server without keys.
 import { serverEnv } from "./grpc-me.ts";
 import { connectGetMeRequest, getMeRequest, openHttpLoad } from "./http-load.ts";
 import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";
@@ -19,18 +20,25 @@ export async function restMe(database: BenchDatabase): Promise<Figure[]> {
     CONNECTIONS,
     getMeRequest(secret),
   );
-  for (const load of [rest, connect, bare]) await hammer(CONNECTIONS, 2, load.call);
+  const plainServer = startProgram(["bench/baseline-server.ts", "http1"], {});
+  const plain = await openHttpLoad(
+    await plainServer.next(/^ready on (\S+)/),
+    CONNECTIONS,
+    connectGetMeRequest(secret),
+  );
+  const loads = [rest, connect, bare, plain];
+  for (const load of loads) await hammer(CONNECTIONS, 2, load.call);
   const rounds = [];
   for (let round = 0; round < ROUNDS; round++) {
     rounds.push({
       rest: await hammer(CONNECTIONS, SECONDS, rest.call),
       connect: await hammer(CONNECTIONS, SECONDS, connect.call),
       bare: await hammer(CONNECTIONS, SECONDS, bare.call),
+      plain: await hammer(CONNECTIONS, SECONDS, plain.call),
     });
   }
-  for (const load of [rest, connect, bare]) load.close();
-  await server.stop();
-  await bareServer.stop();
+  for (const load of loads) load.close();
+  for (const program of [server, bareServer, plainServer]) await program.stop();
   return [
     {
       name: `GET /v1/me, ${CONNECTIONS} connections`,
@@ -64,6 +72,16 @@ export async function restMe(database: BenchDatabase): Promise<Figure[]> {
     {
       name: "REST / Connect JSON",
       value: median(rounds.map((r) => r.rest.perSecond / r.connect.perSecond)),
+      unit: "×",
+    },
+    {
+      name: "the same RPC, connect-node without keys",
+      value: median(rounds.map((r) => r.plain.perSecond)),
+      unit: "/s",
+    },
+    {
+      name: "REST / connect-node without keys",
+      value: median(rounds.map((r) => r.rest.perSecond / r.plain.perSecond)),
       unit: "×",
       atLeast: 4,
     },
