@@ -57,18 +57,6 @@ AS $$
   SELECT * FROM vx.ledger WHERE lane = p_lane AND id = p_id AND account_id = p_account_id
 $$;
 
--- As in 0001, but a condition that an index can follow whatever plan is kept: the function of 0001 read all that came
--- after a deep page.
-CREATE OR REPLACE FUNCTION vx.list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer)
-  RETURNS SETOF vx.ledger
-  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT * FROM vx.ledger
-  WHERE lane = p_lane AND account_id = p_account_id
-    AND seq < CASE p_before WHEN 0 THEN 9223372036854775807 ELSE p_before END
-  ORDER BY seq DESC LIMIT p_limit
-$$;
-
 -- Both functions below read what a batch needs in one statement, decide in a loop over its rows, and write set by set.
 -- Their plans are made once, perhaps while a table is empty, and must fit a full one: only index look-ups per row, and
 -- rows that were read under the lock are written by their place.
