@@ -138,6 +138,14 @@ test("when its time is over, the server also stops what goes on without its call
   await expect(metering.meter.complete(callOf(NEVER), ASK)).rejects.toMatchObject({ reason: "unavailable" });
 });
 
+test("a generation whose money was still being held then is stopped as well", async () => {
+  const answered = metering.meter.complete(callOf(NEVER), ASK).catch((error: unknown) => error);
+  metering.cut();
+  expect(await answered).toMatchObject({ reason: "unavailable" });
+  await metering.settle();
+  expect(await rowsOf(payer)).toEqual([]);
+});
+
 test("a stream whose reader neither reads nor leaves is settled when its time is over", async () => {
   const pieces = metering.meter.stream(callOf(NEVER), ASK);
   await pieces.next();
