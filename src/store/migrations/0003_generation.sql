@@ -45,8 +45,8 @@ CREATE UNIQUE INDEX ledger_entry_once ON vx.ledger (lane, id);
 -- Rows are appended only by functions that hold the account's row; to look it up again for each costs a third.
 ALTER TABLE vx.ledger DROP CONSTRAINT ledger_lane_account_id_fkey;
 
--- The same rule, written out: PostgreSQL checks it at each change of a balance, and a call of a function costs more than
--- the change.
+-- The same rule, written out: PostgreSQL checks it at each change of a balance, which a call of a function makes a third
+-- dearer.
 ALTER TABLE vx.accounts DROP CONSTRAINT lane_follows_id,
   ADD CONSTRAINT lane_follows_id CHECK (lane = (get_byte(sha256(convert_to(id, 'UTF8')), 0) & 63));
 
