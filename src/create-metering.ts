@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import type { Databases } from "./databases.ts";
 import type { Ids } from "./domain/ids.ts";
 import type { Model } from "./domain/model.ts";
@@ -50,6 +51,7 @@ export function createMetering(options: MeteringOptions): Metering {
   const settler = new Settler({
     billing,
     now: () => performance.now(),
+    wait: (ms) => wait(ms),
     onFailure: (end, error) =>
       log.error(
         { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },

@@ -23,6 +23,8 @@ export type Call = {
   setResponseHeader(name: string, value: string): void;
   /** Aborted when the caller goes away or its deadline passes. Made when somebody asks for it. */
   signal: AbortSignal;
+  /** How long it is to the deadline; undefined where the caller named none. */
+  remainingMs: () => number | undefined;
   /** The calling key, once the gate has let the call in. */
   key: AdmittedKey | undefined;
   /** Why the call failed, for log and metrics. */
@@ -38,8 +40,12 @@ export function callingKey(call: Call): AdmittedKey {
 /** gRPC's code, which is what a deadline aborts a signal with. */
 const DEADLINE_EXCEEDED = 4;
 
+/** The clock of the caller began to run earlier than ours: who leaves so shortly before the deadline met it. */
+const DEADLINE_SLACK_MS = 1_000;
+
 /** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
-export function stopOf(signal: AbortSignal): "deadline_exceeded" | "unavailable" | "gone" {
+export function stopOf({ signal, remainingMs }: Call): "deadline_exceeded" | "unavailable" | "gone" {
   if (signal.reason instanceof DomainError) return "unavailable";
-  return (signal.reason as { code?: unknown }).code === DEADLINE_EXCEEDED ? "deadline_exceeded" : "gone";
+  if ((signal.reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
+  return (remainingMs() ?? Number.POSITIVE_INFINITY) < DEADLINE_SLACK_MS ? "deadline_exceeded" : "gone";
 }

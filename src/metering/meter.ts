@@ -98,19 +98,20 @@ export class Meter {
         streamed,
         kept: idempotency !== undefined,
       };
-      return this.#launch(order, call.signal);
+      return this.#launch(order, call);
     } catch (error) {
       running.release();
       throw error;
     }
   }
 
-  #launch(order: Order, signal: AbortSignal): Generation {
+  #launch(order: Order, call: Call): Generation {
+    const { signal } = call;
     const { running } = this.#parts;
     const generation = new Generation(order, this.#parts);
     running.add(generation);
     const onAbort = () => {
-      const why = stopOf(signal);
+      const why = stopOf(call);
       if (why !== "gone") generation.stop(why);
       else if (!order.kept) generation.stop(why, signal.reason);
     };

@@ -36,6 +36,8 @@ export class RunningGenerations {
     const running = this.#byKey.get(keyId);
     if (running) running.add(generation);
     else this.#byKey.set(keyId, new Set([generation]));
+    // Its money was still being held when everything was stopped.
+    if (this.#closed) generation.stop("unavailable");
   }
 
   remove(generation: Generation): void {

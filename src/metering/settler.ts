@@ -1,4 +1,3 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
 import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
@@ -13,6 +12,7 @@ export type SettlerOptions = {
   readonly billing: Billing;
   /** In milliseconds, never going back. */
   readonly now: () => number;
+  readonly wait: (ms: number) => Promise<unknown>;
   readonly onFailure: (end: EndRequest, error: unknown) => void;
 };
 
@@ -28,12 +28,12 @@ export class Settler {
   async abandon({ holdId, accountId }: Pick<EndRequest, "holdId" | "accountId">): Promise<void> {
     const end = { holdId, accountId, charge: undefined };
     if ((await this.end(end)).outcome !== "gone") return;
-    await wait(STATEMENT_GONE_MS, undefined, { ref: false });
+    await this.#options.wait(STATEMENT_GONE_MS);
     await this.end(end);
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {
-    const { billing, now, onFailure } = this.#options;
+    const { billing, now, wait, onFailure } = this.#options;
     const until = now() + TRY_FOR_MS;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       try {

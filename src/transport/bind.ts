@@ -23,6 +23,7 @@ function bind(method: DescMethod, implementation: Method | undefined) {
     return (request: unknown, context: HandlerContext) => {
       const call = callOf(context.values);
       call.signal = context.signal;
+      call.remainingMs = () => context.timeoutMs();
       return implementation(request, call);
     };
   }

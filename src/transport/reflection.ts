@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
 import * as v1 from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import * as v1alpha from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
@@ -61,6 +62,8 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
 function learn(services: readonly DescService[]): Known {
   const all = new Map<string, DescFile>();
   for (const service of services) collect(service.file, all);
+  // No service names them, but every error carries some.
+  collect(file_google_rpc_error_details, all);
   const bytes = new Map(
     [...all].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
   );

@@ -69,6 +69,11 @@ export class RestCall implements Call {
     return this.#aborted.signal;
   }
 
+  /** REST has no deadlines. */
+  remainingMs(): undefined {
+    return undefined;
+  }
+
   /** Whoever asked for the signal ends the call in its own way; otherwise nobody could, and the caller is told here. */
   abort(reason: DomainError): void {
     this.#cut = reason;

@@ -129,6 +129,7 @@ export function createCall(
   return {
     rpc: route.handler.requestPath.slice(1),
     signal: NEVER,
+    remainingMs: () => undefined,
     policy,
     protocol: protocolOf(request),
     requestId,

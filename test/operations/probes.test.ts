@@ -48,16 +48,18 @@ describe.each(["url", "adminUrl"] as const)("on the listener of %s", (listener) 
       yield { messageRequest: { case: "fileContainingSymbol", value: symbol } } as const;
       yield { messageRequest: { case: "fileContainingSymbol", value: "no.such.Symbol" } } as const;
       yield { messageRequest: { case: "fileByFilename", value: "google/api/annotations.proto" } } as const;
+      yield { messageRequest: { case: "fileContainingSymbol", value: "google.rpc.ErrorInfo" } } as const;
     }
     const answers = [];
     for await (const answer of client.serverReflectionInfo(ask())) answers.push(answer.messageResponse);
-    const [list, file, nothing, imported] = answers;
+    const [list, file, nothing, imported, details] = answers;
     const names = list?.case === "listServicesResponse" ? list.value.service.map(({ name }) => name) : [];
     expect(names).toContain(listener === "url" ? "vx.v1.MeService" : "vx.admin.v1.AdminService");
     expect(names).toContain("grpc.health.v1.Health");
     expect(file?.case).toBe("fileDescriptorResponse");
     expect(nothing).toMatchObject({ case: "errorResponse", value: { errorCode: 5 } });
     expect(imported?.case).toBe("fileDescriptorResponse");
+    expect(details?.case).toBe("fileDescriptorResponse");
   });
 });
 

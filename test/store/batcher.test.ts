@@ -129,3 +129,20 @@ test("an idle batcher starts again", async () => {
     await settle();
   }
 });
+
+test("what is heavy travels in several batches, one alone whatever it weighs, all in the order they came", async () => {
+  const batches: number[][] = [];
+  const batcher = new Batcher<number, number>({
+    pipelines: 1,
+    maxBatch: 4,
+    maxWaiting: 100,
+    weight: { of: (item) => item, max: 10 },
+    run: async (items) => {
+      batches.push([...items]);
+      return items;
+    },
+  });
+  const items = [4, 4, 4, 50, 1, 1, 1, 1, 1];
+  expect(await Promise.all(items.map((item) => batcher.add(0, item)))).toEqual(items);
+  expect(batches).toEqual([[4, 4], [4], [50], [1, 1, 1, 1], [1]]);
+});

@@ -13,6 +13,9 @@ export const MODEL = "fake";
 /** A third of a micro for each token. */
 export const CHEAP_MODEL = "cheap";
 
+/** Takes everything that the API takes. */
+export const WIDE_MODEL = "wide";
+
 /** 22 bytes: the bound of its tokens is 26, so what is held is 26 + 2 × max_tokens. */
 export const ASK: GenerateAsk = {
   model: MODEL,
@@ -148,15 +151,19 @@ export async function startMetered(options: { servers?: number; env?: Record<str
 }
 
 export function modelsJson(baseUrl: string): string {
-  const model = (id: string, inputPrice: number, outputPrice: number) => ({
+  const model = (id: string, inputPrice: number, outputPrice: number, isWide = false) => ({
     id,
-    context_window: 1_000,
-    max_output_tokens: 500,
+    context_window: isWide ? 10_000_000 : 1_000,
+    max_output_tokens: isWide ? 32_000 : 500,
     input_micros_per_million_tokens: inputPrice,
     output_micros_per_million_tokens: outputPrice,
     upstream: { kind: "openai", base_url: baseUrl, model: "fake-model" },
   });
   return JSON.stringify({
-    models: [model(MODEL, 1_000_000, 2_000_000), model(CHEAP_MODEL, 333_333, 333_333)],
+    models: [
+      model(MODEL, 1_000_000, 2_000_000),
+      model(CHEAP_MODEL, 333_333, 333_333),
+      model(WIDE_MODEL, 1, 1, true),
+    ],
   });
 }

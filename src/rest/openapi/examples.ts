@@ -46,7 +46,6 @@ const CHAT_USAGE = {
   completion_tokens: 7,
   total_tokens: 28,
   cost_micros: 14,
-  cost: "$0.000014",
 };
 
 function chunk(delta: object, finishReason: string | null) {

@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ChatUsageSchema } from "../../../gen/vx/openai/v1/chat_pb.js";
-import { formatMicros } from "../../domain/money.ts";
 import type { Reply } from "../../metering/ask.ts";
 
 export function chatUsageOf({ usage, costMicros }: Reply): MessageInitShape<typeof ChatUsageSchema> {
@@ -10,6 +9,5 @@ export function chatUsageOf({ usage, costMicros }: Reply): MessageInitShape<type
     completionTokens: BigInt(outputTokens),
     totalTokens: BigInt(inputTokens + outputTokens),
     costMicros,
-    cost: formatMicros(costMicros),
   };
 }

@@ -453,13 +453,6 @@ export declare type ChatUsage = Message<"vx.openai.v1.ChatUsage"> & {
    * @generated from field: int64 cost_micros = 4;
    */
   costMicros: bigint;
-
-  /**
-   * The same as a formatted amount.
-   *
-   * @generated from field: string cost = 5;
-   */
-  cost: string;
 };
 
 /**

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TestKey } from "../../support/fixtures.ts";
+import { type GenerateAsk, type Generator, generators } from "../../support/generators.ts";
+import { ASK, type Metered, startMetered, WIDE_MODEL } from "../../support/metered.ts";
+import { withinOneMinute } from "../../support/minute.ts";
+
+let metered: Metered;
+let key: TestKey;
+
+beforeAll(async () => {
+  metered = await startMetered();
+  key = await metered.payer(1_000_000n);
+});
+afterAll(() => metered.stop());
+
+const said = (content: string) => ({ role: "user", content });
+const ASTRAL = "\u{1f600}";
+
+// Spec 8.2: both sides of each edge. What is refused is not charged, whatever it holds.
+const edges: [string, Partial<GenerateAsk>, Partial<GenerateAsk>, string][] = [
+  [
+    "messages",
+    { messages: Array(200).fill(said("x")) },
+    { messages: Array(201).fill(said("x")) },
+    "messages",
+  ],
+  ["no message", { messages: [said("")] }, { messages: [] }, "messages"],
+  [
+    "content",
+    { messages: [said(ASTRAL.repeat(400_000))] },
+    { messages: [said("x"), said(ASTRAL.repeat(400_001))] },
+    "messages[1].content",
+  ],
+  ["the smallest max_tokens", { maxTokens: 1 }, { maxTokens: 0 }, "max_tokens"],
+  ["the largest max_tokens", { maxTokens: 32_000 }, { maxTokens: 32_001 }, "max_tokens"],
+  ["the lowest temperature", { temperature: 0 }, { temperature: -0.01 }, "temperature"],
+  ["the highest temperature", { temperature: 2 }, { temperature: 2.01 }, "temperature"],
+  ["stops", { stop: ["a", "b", "c", "d"] }, { stop: ["a", "b", "c", "d", "e"] }, "stop"],
+  ["a stop", { stop: [ASTRAL.repeat(200)] }, { stop: [ASTRAL.repeat(201)] }, "stop[0]"],
+  [
+    "roles",
+    { messages: [{ role: "system", content: "x" }] },
+    { messages: [{ role: "tool", content: "x" }] },
+    "messages[0].role",
+  ],
+];
+
+describe.each(generators)("over $name", ({ open }) => {
+  let generator: Generator;
+  beforeAll(() => {
+    generator = open(metered.app.url);
+  });
+  afterAll(() => generator.close());
+
+  const unary = (ask: GenerateAsk) => generator.generate(ask, { secret: key.secret });
+  /** Reads to the end. */
+  const stream = async (ask: GenerateAsk) => {
+    for await (const { event } of generator.stream(ask, { secret: key.secret }))
+      if (event.case === "done") return event.value;
+    return undefined;
+  };
+
+  test.each(edges)(
+    "%s: the edge is accepted, one beyond is refused by name",
+    async (_, at, beyond, field) => {
+      const wide = { ...ASK, model: WIDE_MODEL };
+      for (const call of [unary, stream])
+        expect(await call({ ...wide, ...at })).toMatchObject({ model: WIDE_MODEL });
+      const { balance } = await metered.account(key);
+      const before = metered.upstream.calls.length;
+      for (const call of [unary, stream])
+        await expect(call({ ...wide, ...beyond })).rejects.toMatchObject({
+          reason: "invalid_argument",
+          code: "invalid_argument",
+          message: expect.stringContaining(field),
+        });
+      expect(metered.upstream.calls).toHaveLength(before);
+      expect(await metered.account(key)).toEqual({ balance, held: 0 });
+    },
+  );
+
+  test("messages beyond the context window of the model are refused as such, and named", async () => {
+    // 996 words and four tokens of borders: not one is left for the reply.
+    const words = (count: number) => [said("hi".concat(" hi".repeat(count - 1)))];
+    const before = metered.upstream.calls.length;
+    for (const call of [unary, stream])
+      await expect(call({ ...ASK, messages: words(996) })).rejects.toMatchObject({
+        reason: "context_length_exceeded",
+        code: "invalid_argument",
+        message: expect.stringContaining("messages"),
+        metadata: { context_window: "1000", input_tokens: "1000" },
+      });
+    expect(metered.upstream.calls).toHaveLength(before);
+    const { balance } = await metered.account(key);
+    await unary({ ...ASK, messages: words(995) });
+    expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: 1 });
+    expect((await metered.account(key)).balance).toBeLessThan(balance);
+  });
+
+  test("a model that is not there is a 404 that names the field, before any question of money", async () => {
+    const poor = await metered.payer(0n);
+    await expect(
+      generator.generate({ ...ASK, model: "none" }, { secret: poor.secret }),
+    ).rejects.toMatchObject({
+      reason: "model_not_found",
+      code: "not_found",
+    });
+  });
+});
+
+test("the order of refusals: scope, rate, fields, model, balance", async () => {
+  const generator = (generators.at(-1) as (typeof generators)[number]).open(metered.app.url);
+  const wrong = { ...ASK, model: "none", maxTokens: 0 };
+  const { accountId } = await metered.payer(0n);
+  const keyWith = async (scopes: string[], rateLimitRpm: number) =>
+    (await metered.operator.createKey({ accountId, name: "k", scopes, rateLimitRpm })).secret;
+  const reasonOf = (ask: GenerateAsk, secret: string) =>
+    generator.generate(ask, { secret }).catch(({ reason }) => reason as string);
+  expect(await reasonOf(wrong, "vx_live_nonsense")).toBe("invalid_api_key");
+  expect(await reasonOf(wrong, await keyWith(["read"], 3))).toBe("insufficient_scope");
+  await withinOneMinute(async () => {
+    const secret = await keyWith(["generate"], 3);
+    expect(await reasonOf(wrong, secret)).toBe("invalid_argument");
+    expect(await reasonOf({ ...ASK, model: "none" }, secret)).toBe("model_not_found");
+    expect(await reasonOf(ASK, secret)).toBe("insufficient_balance");
+    expect(await reasonOf(wrong, secret)).toBe("rate_limit_exceeded");
+  });
+});

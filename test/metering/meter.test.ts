@@ -1,0 +1,156 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { createMetering, type Metering } from "../../src/create-metering.ts";
+import type { Prompt } from "../../src/domain/generation.ts";
+import { typeIds } from "../../src/domain/ids.ts";
+import type { Model } from "../../src/domain/model.ts";
+import type { Call } from "../../src/gate/call.ts";
+import { createLog } from "../../src/log.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { Database } from "../../src/store/database.ts";
+import { TokenCounter } from "../../src/tokens/token-counter.ts";
+import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createPayer, moneyProblems, type Payer } from "../support/payer.ts";
+
+/** What takes too long, or goes wrong too seldom, to be tested from outside. */
+
+let testDatabase: TestDatabase;
+let database: Database;
+let metering: Metering;
+let payer: Payer;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = new Database(testDatabase.address, {
+    connections: 2,
+    statementTimeoutMs: 5_000,
+    name: "test",
+    maxStatements: 1_000,
+    maxWaitMs: 5_000,
+  });
+});
+beforeEach(async () => {
+  // It refuses every text that is not short.
+  const tokens = new TokenCounter({ jobsMax: 0, charactersMax: 0 });
+  metering = createMetering({
+    databases: { single: database, billing: database } as never,
+    pipelines: 1,
+    models: { get: () => MODEL },
+    run: (_, __, signal) => endless(signal),
+    tokens,
+    ids: typeIds,
+    log: createLog("silent"),
+    metrics: createMetrics(),
+  });
+  await metering.start();
+  payer = await createPayer(database, 1_000_000n);
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await metering.settle();
+  await metering.stop();
+  expect(await moneyProblems(testDatabase)).toEqual([]);
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const MODEL: Model = {
+  id: "m",
+  ownedBy: "tests",
+  createdSeconds: 0,
+  contextWindow: 100_000,
+  maxOutputTokens: 10_000,
+  inputMicrosPerMillionTokens: 1_000_000n,
+  outputMicrosPerMillionTokens: 2_000_000n,
+  upstreams: [],
+};
+const PIECE = "word ".repeat(1_000);
+
+/** One piece, and then nothing until it is stopped. */
+async function* endless(signal: AbortSignal): AsyncGenerator<UpstreamEvent> {
+  yield { kind: "delta", content: PIECE };
+  await new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    signal.addEventListener("abort", () => reject(signal.reason as Error));
+  });
+}
+
+function callOf(signal: AbortSignal, idempotencyKey?: string): Call {
+  return {
+    rpc: "vx.v1.GenerateService/StreamGenerate",
+    policy: { access: "developer", scope: "generate", rateLimited: true, metered: true },
+    requestId: "req_1",
+    headers: (name: string) => (name === "idempotency-key" && idempotencyKey ? [idempotencyKey] : []),
+    setResponseHeader: () => undefined,
+    signal,
+    remainingMs: () => undefined,
+    key: { ...payer, balanceMicros: 1_000_000n },
+  } as unknown as Call;
+}
+
+const ASK: Omit<Prompt, "maxTokens"> & { model: string; maxTokens: number } = {
+  model: "m",
+  messages: [{ role: "user", content: "x".repeat(8_000) }],
+  maxTokens: 5_000,
+  temperature: undefined,
+  stop: [],
+};
+const NEVER = new AbortController().signal;
+
+async function rowsOf({ accountId }: Payer) {
+  return await testDatabase.owner<{ reason: string; input: number; output: number }[]>`
+    SELECT reason, input_tokens::int AS input, output_tokens::int AS output
+    FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
+}
+
+test("nothing runs for more than ten minutes; what was given until then is paid", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const pieces = metering.meter.stream(callOf(NEVER), ASK);
+  expect((await pieces.next()).value).toMatchObject({ content: PIECE });
+  const rest = pieces.next();
+  vi.advanceTimersByTime(599_999);
+  vi.advanceTimersByTime(1);
+  vi.useRealTimers();
+  await expect(rest).rejects.toMatchObject({ reason: "deadline_exceeded" });
+  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("cut off at the deadline") }]);
+});
+
+test("a counter that is overloaded does not cost the charge: the usual length of a token tells", async () => {
+  const pieces = metering.meter.stream(callOf(NEVER), ASK);
+  await pieces.next();
+  await pieces.return();
+  await metering.settle();
+  // 8,004 is the bound of the prompt; 5,000 bytes were given.
+  expect(await rowsOf(payer)).toMatchObject([{ input: 2_001, output: 1_250 }]);
+});
+
+test("when its time is over, the server also stops what goes on without its caller, and takes nothing new", async () => {
+  const left = new AbortController();
+  const pieces = metering.meter.stream(callOf(left.signal, "kept"), ASK);
+  await pieces.next();
+  left.abort();
+  await pieces.return();
+  metering.cut();
+  await metering.settle();
+  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server stopped") }]);
+  await expect(metering.meter.complete(callOf(NEVER), ASK)).rejects.toMatchObject({ reason: "unavailable" });
+});
+
+test("a generation whose money was still being held then is stopped as well", async () => {
+  const answered = metering.meter.complete(callOf(NEVER), ASK).catch((error: unknown) => error);
+  metering.cut();
+  expect(await answered).toMatchObject({ reason: "unavailable" });
+  await metering.settle();
+  expect(await rowsOf(payer)).toEqual([]);
+});
+
+test("a stream whose reader neither reads nor leaves is settled when its time is over", async () => {
+  const pieces = metering.meter.stream(callOf(NEVER), ASK);
+  await pieces.next();
+  metering.cut();
+  await metering.settle();
+  expect(await rowsOf(payer)).toHaveLength(1);
+  await expect(pieces.next()).rejects.toMatchObject({ reason: "unavailable" });
+});

@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ModelService } from "../../gen/vx/v1/model_pb.js";
+import { startTestApp } from "../support/app.ts";
+import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
+import { generators } from "../support/generators.ts";
+import { ASK, type Metered, MODEL, startMetered } from "../support/metered.ts";
+import { createModelsFile, modelsYaml } from "../support/models.ts";
+import { startServerProcess } from "../support/process.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const { open } = generators.at(-1) as (typeof generators)[number];
+let metered: Metered;
+
+beforeEach(async () => {
+  metered = await startMetered();
+});
+afterEach(() => metered.stop());
+
+test("a stop waits for a call that goes on without its caller, and its answer is there after the restart", async () => {
+  const { database } = metered.app;
+  const env = { VX_MODELS: metered.modelsFile };
+  const app = await startTestApp({ env, database });
+  const key = await metered.payer(1_000n);
+  const rest = Promise.withResolvers<void>();
+  metered.upstream.next(replyWhen(rest.promise, 1));
+  const left = new AbortController();
+  const options = { secret: key.secret, headers: { "idempotency-key": "kept" } };
+  const lost = open(app.url).generate(ASK, { ...options, signal: left.signal });
+  await metered.upstream.until(({ executions }) => executions.length === 1);
+  left.abort();
+  await lost.catch(() => undefined);
+
+  let isStopped = false;
+  const stopped = app.stop().then(() => {
+    isStopped = true;
+  });
+  await vi.waitFor(() => expect(fetch(`${app.url}/livez`)).rejects.toThrow());
+  expect(await metered.account(key)).toEqual({ balance: 1_000, held: 46 });
+  expect(isStopped).toBe(false);
+  rest.resolve();
+  await stopped;
+  expect(await metered.rows(key)).toHaveLength(1);
+  expect(await open(metered.app.url).generate(ASK, options)).toMatchObject({
+    message: { content: "Hello, world." },
+    balanceMicros: 981n,
+  });
+  expect(metered.upstream.executions).toHaveLength(1);
+});
+
+test("a stream that runs when the server is stopped comes to its end, paid", async () => {
+  const { database } = metered.app;
+  const app = await startTestApp({ env: { VX_MODELS: metered.modelsFile }, database });
+  const key = await metered.payer(1_000n);
+  const rest = Promise.withResolvers<void>();
+  metered.upstream.next(replyWhen(rest.promise, 1));
+  let text = "";
+  let stopped: Promise<void> | undefined;
+  for await (const { event } of open(app.url).stream(ASK, { secret: key.secret })) {
+    if (event.case === "delta") text += event.value.content;
+    stopped ??= app.stop();
+    rest.resolve();
+  }
+  await stopped;
+  expect(text).toBe("Hello, world.");
+  expect(await metered.account(key)).toEqual({ balance: 981, held: 0 });
+});
+
+test("a call goes on when its model is taken out of the file, and is paid at the price it began with", async () => {
+  const models = createModelsFile(readFileSync(metered.modelsFile, "utf8"));
+  const folder = createTemporaryFolder("reload");
+  const server = startServerProcess({
+    DATABASE_URL: metered.app.database.url,
+    VX_DATA_DIR: folder.path,
+    VX_MODELS: models.path,
+  });
+  const url = await server.line(/^vx ready on (\S+)$/m);
+  const key = await metered.payer(1_000n);
+  const rest = Promise.withResolvers<void>();
+  metered.upstream.next(replyWhen(rest.promise, 1));
+  const answered = open(url).generate(ASK, { secret: key.secret });
+  await metered.upstream.until(({ executions }) => executions.length === 1);
+
+  models.write(modelsYaml(["another"]));
+  server.child.kill("SIGHUP");
+  const caller = (protocols[0] as (typeof protocols)[number]).open(url);
+  await vi.waitFor(async () => {
+    const listed = await caller.call(ModelService.method.listModels, {}, bearer(key.secret));
+    expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual(["another"]);
+  });
+  await expect(open(url).generate(ASK, { secret: key.secret })).rejects.toMatchObject({
+    reason: "model_not_found",
+  });
+  rest.resolve();
+  expect(await answered).toMatchObject({ model: MODEL, usage: { costMicros: 19n }, balanceMicros: 981n });
+  caller.close();
+  expect(await server.end("SIGTERM")).toBe(0);
+  models.remove();
+  folder.remove();
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { typeIds } from "../../src/domain/ids.ts";
+import { Billing } from "../../src/store/billing.ts";
+import { Database } from "../../src/store/database.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = new Database(testDatabase.address, {
+    connections: 2,
+    statementTimeoutMs: 5_000,
+    name: "test",
+    maxStatements: 1_000,
+    maxWaitMs: 5_000,
+  });
+});
+afterAll(async () => {
+  expect(await moneyProblems(testDatabase)).toEqual([]);
+  await database.close();
+  await testDatabase.drop();
+});
+
+const serverOf = (serverId: string) => new Billing(database, { serverId, pipelines: 1, maxWaiting: 100 });
+const beat = (serverId: string) => database.call("beat", serverId);
+const heldOf = async ({ accountId }: Payer) => {
+  const [row] = await testDatabase.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
+  return row?.held_micros as number;
+};
+
+/** As if so many seconds had passed, in which only the named servers were seen. */
+async function pass(seconds: number, ...seen: string[]): Promise<void> {
+  await testDatabase.owner`
+    UPDATE vx.servers SET present_since = present_since - make_interval(secs => ${seconds}),
+      seen_at = CASE WHEN id = ANY (${seen}) THEN seen_at ELSE seen_at - make_interval(secs => ${seconds}) END`;
+}
+
+async function sweep(): Promise<number> {
+  let swept = 0;
+  for (const { lanes_to_sweep } of await database.call<{ lanes_to_sweep: number }>("lanes_to_sweep")) {
+    const [row] = await database.call<{ sweep: bigint }>("sweep", lanes_to_sweep);
+    swept += Number(row?.sweep);
+  }
+  return swept;
+}
+
+async function held(serverId: string, seconds = 600, key?: string) {
+  const payer = await createPayer(database, 100n);
+  const id = typeIds.generation();
+  const asked = key === undefined ? undefined : { key, digest: "payload" };
+  await serverOf(serverId).hold({ ...holdOf(payer, 60n, id, asked), seconds });
+  return { payer, id };
+}
+
+test("what a server held that was not seen for 20 s is given back, its idempotency key too; others keep theirs", async () => {
+  await beat("alive");
+  await beat("dead");
+  const lost = await held("dead", 600, "k");
+  const kept = await held("alive");
+  await pass(19, "alive");
+  await beat("alive");
+  expect(await sweep()).toBe(0);
+  await pass(2, "alive");
+  await beat("alive");
+  expect(await sweep()).toBe(1);
+  expect([await heldOf(lost.payer), await heldOf(kept.payer)]).toEqual([0, 60]);
+  expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "gone" });
+  const again = holdOf(lost.payer, 60n, typeIds.generation(), { key: "k", digest: "other" });
+  expect(await serverOf("alive").hold(again)).toEqual({ outcome: "held" });
+  await serverOf("alive").end(endOf(lost.payer, again.holdId, undefined));
+  await serverOf("alive").end(endOf(kept.payer, kept.id, undefined));
+});
+
+test("a server that was away itself judges nobody until it has been there for 20 s", async () => {
+  await beat("judge");
+  await beat("other");
+  const { payer, id } = await held("other");
+  // The database was away for both, or this machine slept.
+  await pass(60);
+  await beat("judge");
+  expect(await sweep()).toBe(0);
+  await pass(21, "judge", "other");
+  await beat("other");
+  await beat("judge");
+  expect(await sweep()).toBe(0);
+  expect(await heldOf(payer)).toBe(60);
+  await serverOf("other").end(endOf(payer, id, undefined));
+});
+
+test("what a server holds that was forgotten and is there again stays", async () => {
+  await beat("sleeper");
+  await database.call("leave", "sleeper");
+  const { payer, id } = await held("sleeper");
+  expect(await sweep()).toBe(0);
+  expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+});
+
+test("a hold that is older than any call is given back although its server is there", async () => {
+  await beat("alive");
+  const { payer, id } = await held("alive", 0);
+  expect(await sweep()).toBe(1);
+  expect(await heldOf(payer)).toBe(0);
+  expect(await serverOf("alive").end(endOf(payer, id, 10n))).toEqual({ outcome: "gone" });
+});
