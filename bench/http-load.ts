@@ -37,9 +37,7 @@ function createCaller(socket: Socket, next: () => Buffer) {
     const head = text.indexOf("\r\n\r\n");
     if (head < 0) return;
     const length = /content-length: (\d+)/i.exec(text)?.[1];
-    // Without a length it comes in chunks, the last of which is empty.
-    if (length === undefined ? !text.endsWith("\r\n0\r\n\r\n") : text.length < head + 4 + Number(length))
-      return;
+    if (length === undefined || text.length < head + 4 + Number(length)) return;
     const ok = text.startsWith("HTTP/1.1 200");
     const answer = text;
     text = "";
