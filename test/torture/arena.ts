@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { RunDatabase } from "./database.ts";
@@ -21,6 +21,8 @@ export class Arena {
   readonly servers: readonly RunServer[];
   readonly databaseLines: readonly Line[];
   readonly upstreamLines: readonly Line[];
+  /** When servers were ready: one that has just come cannot tell yet which others are gone. */
+  readonly starts: number[] = [];
   readonly #remove: () => void;
 
   private constructor(
@@ -79,6 +81,7 @@ export class Arena {
   async startServer(server: RunServer): Promise<void> {
     const known = new Set(await this.#serverIds());
     await server.start();
+    this.starts.push(performance.now());
     server.id = (await this.#serverIds()).find((id) => !known.has(id)) ?? "";
   }
 
@@ -101,7 +104,10 @@ export class Arena {
     const failures: unknown[] = [];
     for (const end of endings) await end().catch((error: unknown) => failures.push(error));
     this.#remove();
-    await rm(this.database.folder, { recursive: true, force: true });
+    // A folder that was given stays, empty.
+    for (const name of await readdir(this.database.folder).catch(() => [])) {
+      await rm(join(this.database.folder, name), { recursive: true, force: true });
+    }
     if (failures.length > 0) throw new AggregateError(failures, "not everything came to its end");
   }
 

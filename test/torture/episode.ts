@@ -5,7 +5,7 @@ import type { Violation, Window } from "./checker/facts.ts";
 import { checkMoney } from "./checker/money.ts";
 import { Client } from "./client.ts";
 import type { Fault } from "./faults/fault.ts";
-import { type Entry, History, isFailure, isReply } from "./history.ts";
+import { type Entry, History, isReply, isUnplannedFailure } from "./history.ts";
 import { type GivenBack, watchHolds } from "./hold-watch.ts";
 import { runLoad } from "./load.ts";
 import { FUNDED_MAX_TOKENS, planCalls } from "./plan.ts";
@@ -30,6 +30,8 @@ export type Episode = {
   readonly history: History;
   readonly faultWindows: readonly Window[];
   readonly databaseKills: readonly number[];
+  /** The database's clock was not that of this machine. */
+  readonly hasClockSteps: boolean;
   /** Resolve when what killed servers held was given back. */
   readonly givenBack: readonly Promise<GivenBack>[];
   /** Found while it ran. */
@@ -41,6 +43,7 @@ export type Episode = {
 
 const FAULT_AFTER_MS = 1_500;
 const MONEY_CHECK_MS = 1_000;
+const STILL_FAILING_MS = 500;
 
 /** Load, and something that breaks meanwhile. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
@@ -59,6 +62,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const faultWindows: Window[] = [];
   const databaseKills: number[] = [];
   const givenBack: Promise<GivenBack>[] = [];
+  let hasClockSteps = false;
   const rows = new RowWatch(arena, violations);
   const money = new MoneyWatch(arena, violations);
   const client = new Client(arena.servers);
@@ -71,6 +75,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
       victim: random.below(arena.servers.length),
       onDatabaseKill: () => databaseKills.push(performance.now()),
       onServerKill: (serverId) => givenBack.push(watchHolds(arena, serverId)),
+      onClockStep: () => {
+        hasClockSteps = true;
+      },
       onViolation: (rule, text) => violations.push({ rule, text }),
     });
     faultWindows.push({ from, to: performance.now() });
@@ -91,6 +98,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     history,
     faultWindows,
     databaseKills,
+    hasClockSteps,
     givenBack,
     violations,
     moneyChecks: money.checks,
@@ -98,20 +106,20 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   };
 }
 
-/** From the end of the fault to the moment the last call was sent that failed because of it. */
-export function recoveryMs({ history, faultWindows }: Episode): number {
+/**
+ * From the end of the fault until all was well again: until the last call was sent that failed all the same, and where
+ * calls were refused to the end, until every server was seen to generate.
+ */
+export function recoveryMs({ history, faultWindows }: Episode, servingAt: number): number {
   const healedAt = Math.max(...faultWindows.map(({ to }) => to), 0);
-  let last = healedAt;
-  for (const entry of history.entries) {
-    if (
-      entry.plannedAt > last &&
-      isFailure(entry) &&
-      entry.code !== "upstream_error" &&
-      entry.race !== "revocation"
-    )
-      last = entry.plannedAt;
-  }
-  return last - healedAt;
+  const { entries } = history;
+  const lastFailed = Math.max(
+    ...entries.filter(isUnplannedFailure).map(({ plannedAt }) => plannedAt),
+    healedAt,
+  );
+  const lastSent = Math.max(...entries.map(({ plannedAt }) => plannedAt), healedAt);
+  const failedToTheEnd = lastFailed > healedAt && lastFailed > lastSent - STILL_FAILING_MS;
+  return (failedToTheEnd ? servingAt : lastFailed) - healedAt;
 }
 
 /** A reply is settled before its last byte goes out: its row is there when it arrives. */

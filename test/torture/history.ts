@@ -68,3 +68,10 @@ export function isFailure(entry: Entry): boolean {
   if (entry.ending !== "answered") return true;
   return entry.status >= 500 || (entry.status === 200 && entry.kind === "stream" && !entry.isDone);
 }
+
+/** It failed, and the plan had not said that it would. */
+export function isUnplannedFailure(entry: Entry): boolean {
+  if (!isFailure(entry)) return false;
+  if (entry.reply?.mode === "refuse" || entry.reply?.mode === "break") return false;
+  return entry.race !== "revocation" || entry.kind !== "stream";
+}

@@ -109,9 +109,13 @@ class Planner {
         race: "funds",
       });
     }
-    const rate = at();
-    for (let i = 0; i < TIGHT_LIMIT * 3; i++)
-      this.#add({ kind: "models", atMs: burst(rate), key: "tight", race: "rate" });
+    // One after the other: what one has used up must not come back for the next.
+    for (const share of [0.1, 0.35, 0.5, 0.75]) {
+      const rate = share * seconds * 1_000;
+      for (let i = 0; i < TIGHT_LIMIT * 1.5; i++) {
+        this.#add({ kind: "models", atMs: burst(rate), key: "tight", race: "rate" });
+      }
+    }
     const cap = at();
     for (let i = 0; i < KEY_CAP * 4; i++)
       this.#add({ kind: "create_key", atMs: burst(cap), key: "capped", race: "cap" });

@@ -3,7 +3,7 @@
 import { appendFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
-import { plantBug } from "./planted/plant.ts";
+import { plantInCode } from "./planted/plant.ts";
 
 const PROBE_MS = 1_000;
 
@@ -11,7 +11,7 @@ if (isMainThread) {
   followClock();
   const { TORTURE_PROBE_FILE, TORTURE_PLANTED } = process.env;
   if (TORTURE_PROBE_FILE) probe(TORTURE_PROBE_FILE);
-  if (TORTURE_PLANTED) plantBug(TORTURE_PLANTED);
+  if (TORTURE_PLANTED) plantInCode(TORTURE_PLANTED);
 }
 
 /** SIGUSR2 sets the clock: 90 s ahead, then 90 s behind, then right again. */

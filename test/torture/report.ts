@@ -10,6 +10,8 @@ export type TableRow = {
   readonly ok: number;
   readonly refused: number;
   readonly failed: number;
+  /** No connection was to be had: certainly nothing happened. */
+  readonly unreached: number;
   readonly unknown: number;
   readonly left: number;
   readonly violations: number;
@@ -37,9 +39,9 @@ export function printTable(rows: readonly TableRow[]): void {
     lines.set(name, [...(lines.get(name) ?? []), row]);
   }
   console.log(
-    "| fault | histories | calls | answered | refused | failed | unknown | violations | worst recovery | holds given back after | admitted after revoke | full minutes exact | p50 / p99 / max ms |",
+    "| fault | histories | calls | answered | refused | failed | unreached | unknown | violations | worst recovery | holds given back after | admitted after revoke | full minutes exact | p50 / p99 / max ms |",
   );
-  console.log("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+  console.log("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
   for (const [name, of] of lines) console.log(lineOf(name, of));
   if (lines.size > 1) console.log(lineOf("**all**", rows));
   const sum = (value: (row: TableRow) => number) => rows.reduce((total, row) => total + value(row), 0);
@@ -64,6 +66,7 @@ function lineOf(name: string, rows: readonly TableRow[]): string {
     sum((row) => row.ok),
     sum((row) => row.refused),
     sum((row) => row.failed),
+    sum((row) => row.unreached),
     sum((row) => row.unknown),
     sum((row) => row.violations),
     seconds(most((row) => row.recoveryMs)),

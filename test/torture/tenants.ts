@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { drawKey } from "../../src/domain/api-key.ts";
 import { MODEL, OPERATOR_TOKEN } from "./settings.ts";
 
 export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };
@@ -9,6 +11,8 @@ export type KeyName = string;
 export type Tenants = {
   readonly keys: ReadonlyMap<KeyName, Key>;
   readonly accountIds: readonly string[];
+  /** What the account of the race for funds has. */
+  readonly fundedMicros: bigint;
 };
 
 export const TIGHT_LIMIT = 20;
@@ -94,6 +98,6 @@ export async function createTenants(operator: Operator, fundedMicros: bigint): P
   for (let i = 0; i < VICTIMS; i++) await key(`victim${i}`, accountIds[i % RICH] ?? "");
   await key("poor", await account("torture", fundedMicros));
   await key("capped", await account("capped", 0n));
-  keys.set("wrong", { id: "", secret: "vx_live_NobodyEverMadeThisKeyButTriedItAnyway1", accountId: "" });
-  return { keys, accountIds };
+  keys.set("wrong", { id: "", secret: drawKey(7, randomBytes).secret, accountId: "" });
+  return { keys, accountIds, fundedMicros };
 }

@@ -59,7 +59,7 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
     if (refused === 0) continue;
     full++;
     if (certain === TIGHT_LIMIT) exact++;
-    if (possible < TIGHT_LIMIT) {
+    if (possible < TIGHT_LIMIT && !facts.hasClockSteps) {
       violations.push({
         rule: RULE,
         text: `429 although at most ${possible} of ${TIGHT_LIMIT} slots were taken`,

@@ -33,9 +33,11 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
       ({ requestId }) => requestId,
     ),
     activeKeys: await countActiveKeys(arena.database.owner, tenants.keys.get("capped")?.accountId ?? ""),
+    fundedMicros: tenants.fundedMicros,
     isCalm: episode.isCalm,
     faultWindows: episode.faultWindows,
     databaseKills: episode.databaseKills,
+    hasClockSteps: episode.hasClockSteps,
   };
   const admissions = checkAdmissions(facts);
   const revocations = checkRevocations(facts);

@@ -29,11 +29,15 @@ export type Facts = {
   /** By request id; more than one is a violation already. */
   readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
   readonly activeKeys: number;
+  /** What the account of the race for funds had. */
+  readonly fundedMicros: bigint;
   /** Nothing was broken on purpose: whatever failed, failed by itself. */
   readonly isCalm: boolean;
   readonly faultWindows: readonly Window[];
   /** When the database was killed: it may forget the counts of the last moment, and nothing else. */
   readonly databaseKills: readonly number[];
+  /** The minutes of the database were not those of the history. */
+  readonly hasClockSteps: boolean;
 };
 
 /** One rule of design.md that did not hold, and where. */

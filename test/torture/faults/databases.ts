@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
+import { replaceInFunction } from "../planted/plant.ts";
 import type { Fault } from "./fault.ts";
 
 /** SIGKILL for PostgreSQL and all its children, and a start two seconds later. */
@@ -51,3 +52,36 @@ export const exhaustConnections: Fault = {
     }
   },
 };
+
+/** The clock of the database goes back 90 s and returns, twice: a minute that was used up must not come again. */
+export const stepDatabaseClock: Fault = {
+  name: "the database's clock steps",
+  isHarmless: true,
+  strike: async ({ arena, onClockStep }) => {
+    const { owner } = arena.database;
+    await owner.unsafe(CLOCK);
+    const restored = await replaceInFunction(owner, "admit", {
+      find: "clock_timestamp()",
+      put: "torture.clock()",
+    });
+    onClockStep();
+    try {
+      for (let i = 0; i < 2; i++) {
+        await owner`UPDATE torture.shift SET by = interval '-90 seconds'`;
+        await wait(900);
+        await owner`UPDATE torture.shift SET by = interval '0'`;
+        await wait(300);
+      }
+    } finally {
+      await owner.unsafe(restored);
+    }
+  },
+};
+
+const CLOCK = `
+  CREATE SCHEMA IF NOT EXISTS torture;
+  CREATE TABLE IF NOT EXISTS torture.shift (by interval NOT NULL);
+  DELETE FROM torture.shift;
+  INSERT INTO torture.shift VALUES ('0');
+  CREATE OR REPLACE FUNCTION torture.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT clock_timestamp() + by FROM torture.shift'`;

@@ -10,6 +10,8 @@ export type FaultScene = {
   readonly onDatabaseKill: () => void;
   /** Told at the moment a server is killed: what it holds will have to be given back. */
   readonly onServerKill: (serverId: string) => void;
+  /** Told when the database's clock is not that of this machine any more. */
+  readonly onClockStep: () => void;
   /** A rule of the fault's own that did not hold. */
   readonly onViolation: (rule: string, text: string) => void;
 };
@@ -19,5 +21,7 @@ export type Fault = {
   readonly name: string;
   /** Callers notice nothing but time. */
   readonly isHarmless?: boolean;
+  /** Where it is more than a moment: the load goes on for longer. */
+  readonly lastsSeconds?: number;
   readonly strike: (scene: FaultScene) => Promise<void>;
 };

@@ -1,4 +1,4 @@
-import { exhaustConnections, killDatabase, lockLanes } from "./databases.ts";
+import { exhaustConnections, killDatabase, lockLanes, stepDatabaseClock } from "./databases.ts";
 import type { Fault } from "./fault.ts";
 import { databaseNetwork, upstreamNetwork } from "./network.ts";
 import {
@@ -20,6 +20,7 @@ export const FAULTS: readonly Fault[] = [
   killAfterCommit,
   terminateServer,
   shiftClocks,
+  stepDatabaseClock,
   ...upstreamNetwork,
   ...databaseNetwork,
   lockLanes,

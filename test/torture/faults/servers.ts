@@ -51,6 +51,7 @@ export const killAfterCommit: Fault = {
 export function pauseServer(seconds: number): Fault {
   return {
     name: `server stopped for ${seconds} s`,
+    lastsSeconds: seconds,
     strike: async ({ arena, victim }) => {
       arena.servers[victim]?.signal("SIGSTOP");
       await wait(seconds * 1_000);

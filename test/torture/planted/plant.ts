@@ -1,34 +1,47 @@
 import { registerHooks } from "node:module";
+import type postgres from "postgres";
+import { VARIANTS } from "./variants.ts";
 
-type Patch = { readonly file: string; readonly find: string; readonly put: string };
-
-/** Bugs of the server's own code, by name: the text that is replaced in one module, in this process alone. */
-const PATCHES: Readonly<Record<string, Patch>> = {
-  "answered before it is settled": {
-    file: "src/metering/generation.ts",
-    find: "const { outcome, balanceMicros } = await this.#settle();",
-    put: `const outcome = await this.#outcome();
-    const balanceMicros = 0n;
-    setTimeout(() => this.#settle(), 250);`,
-  },
-  "the key is logged": {
-    file: "src/gate/bearer.ts",
-    find: "",
-    put: "",
-  },
-};
-
-export function plantBug(name: string): void {
-  const patch = PATCHES[name];
+/** Puts the bug into the server's own code, in this process alone. */
+export function plantInCode(name: string): void {
+  const patch = VARIANTS.find((variant) => variant.name === name)?.code;
   if (!patch) return;
   registerHooks({
     load: (url, context, next) => {
       const loaded = next(url, context);
       if (!url.endsWith(`/${patch.file}`)) return loaded;
-      const source = String(loaded.source);
-      if (!source.includes(patch.find))
-        throw new Error(`${patch.file} has no place for the bug "${name}" any more`);
-      return { ...loaded, source: source.replace(patch.find, patch.put) };
+      return { ...loaded, source: replaceOnce(String(loaded.source), patch, patch.file) };
     },
   });
+}
+
+/** Puts the bug into the functions of one database. */
+export async function plantInDatabase(owner: postgres.Sql, name: string): Promise<void> {
+  const variant = VARIANTS.find((one) => one.name === name);
+  for (const patch of variant?.sql ?? []) await replaceInFunction(owner, patch.function, patch);
+  if (variant?.statement !== undefined) await owner.unsafe(variant.statement);
+}
+
+/** Returns the text of the function as it was. */
+export async function replaceInFunction(
+  owner: postgres.Sql,
+  name: string,
+  patch: { readonly find: string; readonly put: string },
+): Promise<string> {
+  const [row] = await owner<{ text: string }[]>`
+    SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p
+    WHERE p.pronamespace = 'vx'::regnamespace AND p.proname = ${name}`;
+  const text = row?.text ?? "";
+  await owner.unsafe(replaceOnce(text, patch, `vx.${name}`));
+  return text;
+}
+
+function replaceOnce(
+  text: string,
+  { find, put }: { readonly find: string; readonly put: string },
+  place: string,
+): string {
+  if (!text.includes(find))
+    throw new Error(`${place} has no "${find}" any more: the bug needs another place`);
+  return text.replaceAll(find, put);
 }

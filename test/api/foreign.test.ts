@@ -1,0 +1,101 @@
+import { create, type DescField, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../gen/vx/v1/key_pb.js";
+import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { developerMethods, openAny } from "../support/any-method.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer, protocols } from "../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+let calling: TestKey;
+let foreign: TestKey;
+/** What the foreign account got as the way to its next page, by method. */
+const foreignPages = new Map<DescMethod, string>();
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  calling = await createTestKey(operator);
+  foreign = await createTestKey(operator);
+  for (const { accountId } of [calling, foreign]) {
+    await createTestKey(operator, { accountId });
+    for (const idempotencyKey of ["1", "2"]) {
+      await operator.creditAccount({ accountId, amountMicros: 1_000n, reason: "test", idempotencyKey });
+    }
+  }
+  const caller = protocols[0]?.open(app.url);
+  for (const method of [KeyService.method.listKeys, LedgerService.method.listEntries] as const) {
+    const page = await caller?.call(
+      method as typeof KeyService.method.listKeys,
+      { pageSize: 1 },
+      bearer(foreign.secret),
+    );
+    if (page?.ok) foreignPages.set(method, page.message.nextPageToken);
+  }
+  caller?.close();
+});
+afterAll(() => app.stop());
+
+type Place = { readonly name: string; readonly method: DescMethod; readonly field: DescField };
+
+/** Every field of a request that can name something of an account: an id, or the place where a list goes on. */
+const places: readonly Place[] = developerMethods.flatMap((method) =>
+  method.input.fields
+    .filter(({ name }) => /(^|_)(id|ids|token)$/.test(name))
+    .map((field) => ({ name: `${method.name} ${field.name}`, method, field })),
+);
+
+test("what can name something of another account is known", () => {
+  expect(places.map(({ name }) => name).sort()).toEqual([
+    "GetKey key_id",
+    "ListEntries page_token",
+    "ListKeys page_token",
+    // Models belong to nobody.
+    "ListModels page_token",
+    "RevokeKey key_id",
+  ]);
+});
+
+describe.each(protocols)("$name", (protocol) => {
+  test.each(places.filter(({ field }) => field.name === "key_id"))(
+    "$name of another account is not found",
+    async ({ method, field }) => {
+      const caller = openAny(protocol, app.url);
+      const ending = await caller.end(method, bearer(calling.secret), requestWith(method, field, foreign.id));
+      caller.close();
+      expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
+      const { apiKeys } = await operator.listKeys({ accountId: foreign.accountId });
+      expect(apiKeys.every(({ state }) => state === "active")).toBe(true);
+    },
+  );
+
+  test("the way to another account's next page leads to rows of the own account alone", async () => {
+    const caller = protocol.open(app.url);
+    const [keysToken, entriesToken] = foreignPages.values();
+    const keys = await caller.call(
+      KeyService.method.listKeys,
+      { pageToken: keysToken ?? "" },
+      bearer(calling.secret),
+    );
+    const entries = await caller.call(
+      LedgerService.method.listEntries,
+      { pageToken: entriesToken ?? "" },
+      bearer(calling.secret),
+    );
+    caller.close();
+    const own = await operator.listKeys({ accountId: calling.accountId });
+    const ownIds = own.apiKeys.map(({ id }) => id);
+    if (keys.ok) for (const { id } of keys.message.apiKeys) expect(ownIds).toContain(id);
+    else expect(keys.reason).toBe("invalid_argument");
+    const ledger = await operator.listLedgerEntries({ accountId: calling.accountId });
+    const ownEntries = ledger.entries.map(({ id }) => id);
+    if (entries.ok) for (const { id } of entries.message.entries) expect(ownEntries).toContain(id);
+    else expect(entries.reason).toBe("invalid_argument");
+  });
+});
+
+function requestWith(method: DescMethod, field: DescField, value: string): Message {
+  return create(method.input, { [field.localName]: value });
+}

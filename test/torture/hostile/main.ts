@@ -1,0 +1,57 @@
+// What strangers can do to a server that others use meanwhile: npm run torture:hostile [-- --seconds N]. A server in a
+// process of its own is attacked; its memory and the pauses of its event loop are measured in it, and what an honest
+// caller waits for GET /v1/me beside it. Exits with 1 where a bound is broken.
+
+import { setTimeout as wait } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import type { Arena } from "../arena.ts";
+import { readProbe } from "../probe-file.ts";
+import { createPlans, createTenants, Operator } from "../tenants.ts";
+import { printSettings, withArena } from "../torture.ts";
+import { ATTACKS, type Attack } from "./attacks.ts";
+import { Witness } from "./witness.ts";
+
+const MAX_RSS_MIB = 1_024;
+const MAX_PAUSE_MS = 250;
+const REST_MS = 2_500;
+
+const CALM: Attack = { name: "none", run: ({ untilAt }) => wait(untilAt - performance.now()) };
+
+const { values } = parseArgs({ options: { seconds: { type: "string", default: "6" } } });
+const seconds = Number(values.seconds);
+printSettings(1);
+console.log(
+  "| attack | longest pause | memory before / most / after | others: calls | failed | p50 / p99 / max ms |",
+);
+console.log("|---|--:|--:|--:|--:|--:|");
+const isFine = await withArena({ servers: 1, env: { VX_LOG_LEVEL: "error" } }, async (arena) => {
+  const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
+  await createPlans(operator);
+  const { keys } = await createTenants(operator, 1_000n);
+  const secret = keys.get("rich0")?.secret ?? "";
+  const results = [];
+  for (const attack of [CALM, ...ATTACKS]) results.push(await attackWith(attack, arena, secret));
+  return results.every(Boolean);
+});
+process.exit(isFine ? 0 : 1);
+
+async function attackWith({ name, run }: Attack, arena: Arena, secret: string): Promise<boolean> {
+  const [server] = arena.servers;
+  if (!server) return false;
+  const from = performance.now();
+  const before = readProbe(server.probeText()).at(-1)?.rss ?? 0;
+  const witness = new Witness(server.url, secret);
+  await run({ url: server.url, secret, untilAt: from + seconds * 1_000 });
+  const { calls, failed, p50Ms, p99Ms, maxMs } = await witness.stop();
+  await wait(REST_MS);
+  const probes = readProbe(server.probeText()).filter(({ at }) => at >= performance.timeOrigin + from);
+  const pauseMs = Math.max(...probes.map((probe) => probe.pauseMs));
+  const most = Math.max(...probes.map(({ rss }) => rss));
+  const mib = (bytes: number) => Math.round(bytes / 1_048_576);
+  const memory = [before, most, probes.at(-1)?.rss ?? 0].map(mib).join(" / ");
+  const isFine = server.isRunning && failed === 0 && pauseMs <= MAX_PAUSE_MS && mib(most) <= MAX_RSS_MIB;
+  console.log(
+    `| ${name} | ${pauseMs.toFixed(0)} ms | ${memory} MiB | ${calls} | ${failed} | ${p50Ms.toFixed(1)} / ${p99Ms.toFixed(1)} / ${maxMs.toFixed(1)} |${isFine ? "" : " MISSED"}`,
+  );
+  return isFine;
+}

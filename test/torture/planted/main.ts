@@ -1,0 +1,48 @@
+// Whether the checker notices: npm run torture:planted [-- --seed N --only "name"]. Every bug is put into servers and a
+// database of its own, and must lead to a violation; exits with 1 if one goes unnoticed.
+import { parseArgs } from "node:util";
+import { FAULTS } from "../faults/faults.ts";
+import { runRound } from "../round.ts";
+import { printSettings, withArena } from "../torture.ts";
+import { plantInDatabase } from "./plant.ts";
+import { VARIANTS, type Variant } from "./variants.ts";
+
+const { values } = parseArgs({
+  options: { seed: { type: "string", default: "1" }, only: { type: "string" } },
+});
+const seed = Number(values.seed);
+printSettings(seed);
+const variants = VARIANTS.filter(({ name }) => values.only === undefined || name.includes(values.only));
+/** What never comes back need not be waited for. */
+const PATIENCE_MS = 10_000;
+let unnoticed = 0;
+for (const variant of variants) {
+  const rules = await rulesBrokenBy(variant);
+  if (rules.length === 0) unnoticed++;
+  console.log(`${variant.name.padEnd(50)} ${rules.length === 0 ? "UNNOTICED" : rules.join("; ")}`);
+}
+console.log(`\n${variants.length - unnoticed} of ${variants.length} planted bugs noticed (seed ${seed})`);
+process.exit(unnoticed === 0 ? 0 : 1);
+
+/** The rules that the checker saw broken, each with how often. */
+async function rulesBrokenBy(variant: Variant): Promise<string[]> {
+  const fault = FAULTS.find(({ name }) => name === variant.under);
+  if (!fault) throw new Error(`there is no fault "${variant.under}"`);
+  const env = variant.code ? { TORTURE_PLANTED: variant.name } : {};
+  const { violations } = await withArena({ servers: 2, env }, async (arena) => {
+    await plantInDatabase(arena.database.owner, variant.name);
+    return await runRound({
+      arena,
+      seed,
+      first: 1,
+      seconds: 6,
+      perSecond: 100,
+      scenes: [[fault]],
+      say: () => undefined,
+      patienceMs: PATIENCE_MS,
+    });
+  });
+  const counts = new Map<string, number>();
+  for (const { rule } of violations) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+  return [...counts].map(([rule, count]) => `${rule} (${count})`);
+}

@@ -1,0 +1,157 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Arena } from "./arena.ts";
+import { runAudit } from "./audit.ts";
+import { checkEpisode, type Verdict } from "./checker/check.ts";
+import type { Violation } from "./checker/facts.ts";
+import { checkHashes, checkMoney } from "./checker/money.ts";
+import { checkSecrets } from "./checker/secrets.ts";
+import { type Episode, recoveryMs, runEpisode } from "./episode.ts";
+import type { Fault } from "./faults/fault.ts";
+import { Probe } from "./probe.ts";
+import type { TableRow } from "./report.ts";
+
+/** 20 s of silence, a look every 2 s, and what two shared cores add. */
+const GIVEN_BACK_MS = 30_000;
+
+export type RoundOptions = {
+  readonly arena: Arena;
+  readonly seed: number;
+  /** The number of its first episode. */
+  readonly first: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  readonly scenes: readonly (readonly Fault[])[];
+  readonly say: (line: string) => void;
+  /** How long servers may take to come back, and holds to be given back, before that is a violation. */
+  readonly patienceMs: number;
+};
+
+export type RoundResult = {
+  readonly table: readonly TableRow[];
+  readonly violations: readonly Violation[];
+};
+
+/** One episode per scene, and the checker when all has come to rest. */
+export async function runRound(options: RoundOptions): Promise<RoundResult> {
+  const { arena, seed, first, seconds, perSecond, scenes, say, patienceMs } = options;
+  const probe = await Probe.create(arena);
+  await probe.areServing(patienceMs);
+  const episodes: Episode[] = [];
+  /** When every server was seen to generate again. */
+  const servingAt = new Map<Episode, number>();
+  const violations: Violation[] = [];
+  for (const [i, faults] of scenes.entries()) {
+    const begunAt = performance.now();
+    const lasts = Math.max(seconds, ...faults.map(({ lastsSeconds = 0 }) => lastsSeconds + 4));
+    const episode = await runEpisode({ arena, seed, number: first + i, seconds: lasts, perSecond, faults });
+    await arena.heal();
+    if (!(await probe.areServing(patienceMs))) {
+      violations.push({ rule: "every server comes back", text: `[${episode.name}] not in ${patienceMs} ms` });
+    }
+    servingAt.set(episode, performance.now());
+    episodes.push(episode);
+    say(progressOf(episode, performance.now() - begunAt));
+    violations.push(...(await runAudit(arena)));
+  }
+  if (!(await isAtRest(arena, patienceMs))) {
+    violations.push({ rule: "every hold is settled or given back", text: `not in ${patienceMs} ms` });
+  }
+  const table: TableRow[] = [];
+  for (const episode of episodes) {
+    const verdict = await checkEpisode(arena, episode);
+    const late = await checkGivenBack(episode, arena.starts);
+    const of = [...verdict.violations, ...late].map(({ rule, text }) => ({
+      rule,
+      text: `[${episode.name}] ${text}`,
+    }));
+    violations.push(...of);
+    table.push(await rowOf(episode, verdict, of.length, servingAt.get(episode) ?? 0));
+  }
+  violations.push(...(await checkMoney(arena.database.owner)), ...(await checkHashes(arena.database.owner)));
+  violations.push(...(await runAudit(arena)));
+  const tenants = episodes.map((episode) => episode.tenants);
+  const entries = episodes.flatMap(({ history }) => history.entries);
+  const secrets = await checkSecrets(arena, tenants, entries);
+  say(`${secrets.keys} keys looked for in ${secrets.places} places, the files of the database among them`);
+  violations.push(...secrets.violations);
+  return { table, violations };
+}
+
+/**
+ * What a dead server held comes back in time: by one that was itself there for long enough to judge, and while there is
+ * a database.
+ */
+async function checkGivenBack(episode: Episode, starts: readonly number[]): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  for (const { holds, killedAt, givenBackAt, wasDatabaseAway } of await Promise.all(episode.givenBack)) {
+    const since = Math.max(killedAt, ...starts.filter((at) => at < (givenBackAt ?? 0)));
+    if (givenBackAt !== undefined && (wasDatabaseAway || givenBackAt - since <= GIVEN_BACK_MS)) continue;
+    const after = givenBackAt === undefined ? "not at all" : `after ${Math.round(givenBackAt - since)} ms`;
+    violations.push({ rule: "holds of a dead server are given back", text: `${holds} holds, ${after}` });
+  }
+  return violations;
+}
+
+/** Whether nobody holds anything any more: what killed servers left is given back, what ran is settled. */
+async function isAtRest(arena: Arena, patienceMs: number): Promise<boolean> {
+  const until = performance.now() + patienceMs;
+  while (performance.now() < until) {
+    const [row] = await arena.database.owner<
+      { count: number }[]
+    >`SELECT count(*)::integer AS count FROM vx.holds`;
+    if (row?.count === 0) return true;
+    await wait(500);
+  }
+  return false;
+}
+
+function progressOf({ name, history }: Episode, tookMs: number): string {
+  const calls = String(history.entries.length).padStart(6);
+  return `${name.padEnd(50)} ${calls} calls ${(tookMs / 1_000).toFixed(1).padStart(6)} s`;
+}
+
+async function rowOf(
+  episode: Episode,
+  verdict: Verdict,
+  violations: number,
+  servingAt: number,
+): Promise<TableRow> {
+  const { entries, dropped, late } = episode.history;
+  const latencies = entries
+    .filter(({ ending, status, reply }) => ending === "answered" && status === 200 && !reply)
+    .map(({ endedAt, plannedAt }) => endedAt - plannedAt)
+    .sort((a, b) => a - b);
+  const back = await Promise.all(episode.givenBack);
+  return {
+    fault: episode.name,
+    calls: entries.length,
+    dropped,
+    late,
+    ok: entries.filter(({ ending, status }) => ending === "answered" && status === 200).length,
+    refused: entries.filter(({ ending, status }) => ending === "answered" && status >= 400 && status < 500)
+      .length,
+    failed: entries.filter(({ ending, status }) => ending === "answered" && status >= 500).length,
+    unreached: entries.filter(({ ending }) => ending === "unreached").length,
+    unknown: entries.filter(({ ending }) => ending === "broken" || ending === "silent").length,
+    left: entries.filter(({ ending }) => ending === "left").length,
+    violations,
+    rows: verdict.rows,
+    executions: verdict.executions,
+    recoveryMs: recoveryMs(episode, servingAt),
+    givenBackMs:
+      back.length === 0
+        ? undefined
+        : Math.max(
+            ...back.map(({ killedAt, givenBackAt }) => (givenBackAt ?? Number.POSITIVE_INFINITY) - killedAt),
+          ),
+    orphans: back.reduce((sum, { holds }) => sum + holds, 0),
+    afterRevoke: verdict.revocations,
+    exactness: verdict.exactness,
+    races: verdict.races,
+    p50Ms: latencies[Math.floor(latencies.length * 0.5)] ?? 0,
+    p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? 0,
+    maxMs: latencies.at(-1) ?? 0,
+    moneyChecks: episode.moneyChecks,
+    rowChecks: episode.rowChecks,
+  };
+}
