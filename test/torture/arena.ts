@@ -1,11 +1,14 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { RunDatabase } from "./database.ts";
 import { Line } from "./line.ts";
 import { RunServer } from "./server.ts";
 import { MODEL, modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
 import { TortureUpstream } from "./upstream.ts";
+
+const DATABASE_MS = 30_000;
 
 export type ArenaOptions = {
   readonly servers: number;
@@ -24,6 +27,7 @@ export class Arena {
   /** When servers were ready: one that has just come cannot tell yet which others are gone. */
   readonly starts: number[] = [];
   readonly #remove: () => void;
+  #starting: Promise<void> = Promise.resolve();
 
   private constructor(
     parts: Pick<Arena, "database" | "upstream" | "servers" | "databaseLines" | "upstreamLines">,
@@ -77,12 +81,17 @@ export class Arena {
     }
   }
 
-  /** Starts a server and learns its name in the database. */
+  /** Starts a server and learns its name in the database; one after the other, so that names are told apart. */
   async startServer(server: RunServer): Promise<void> {
-    const known = new Set(await this.#serverIds());
-    await server.start();
-    this.starts.push(performance.now());
-    server.id = (await this.#serverIds()).find((id) => !known.has(id)) ?? "";
+    const started = this.#starting.then(async () => {
+      if (server.isRunning) return;
+      const known = new Set(await this.#serverIds());
+      await server.start();
+      this.starts.push(performance.now());
+      server.id = (await this.#serverIds()).find((id) => !known.has(id)) ?? "";
+    });
+    this.#starting = started.catch(() => undefined);
+    await started;
   }
 
   /** No bad weather any more, and every server takes calls. */
@@ -111,8 +120,17 @@ export class Arena {
     if (failures.length > 0) throw new AggregateError(failures, "not everything came to its end");
   }
 
+  /** Waits for the database where that is away as well. */
   async #serverIds(): Promise<string[]> {
-    const rows = await this.database.owner<{ id: string }[]>`SELECT id FROM vx.servers`;
-    return rows.map(({ id }) => id);
+    const until = performance.now() + DATABASE_MS;
+    for (;;) {
+      try {
+        const rows = await this.database.owner<{ id: string }[]>`SELECT id FROM vx.servers`;
+        return rows.map(({ id }) => id);
+      } catch (error) {
+        if (performance.now() > until) throw error;
+        await wait(200);
+      }
+    }
   }
 }

@@ -28,7 +28,7 @@ export async function watchHolds(arena: Arena, serverId: string): Promise<GivenB
 }
 
 /** Undefined while the database is away. */
-async function countHolds(arena: Arena, serverId: string): Promise<number | undefined> {
+export async function countHolds(arena: Arena, serverId: string): Promise<number | undefined> {
   try {
     const [row] = await arena.database.owner<{ count: number }[]>`
       SELECT count(*)::integer AS count FROM vx.holds WHERE server_id = ${serverId}`;

@@ -57,10 +57,9 @@ export class Line {
     return bytes;
   }
 
-  get heldForwardBytes(): number {
-    let bytes = 0;
-    for (const pair of this.#pairs) bytes += pair.forward.waitingBytes;
-    return bytes;
+  /** Whether a connection that is open lost bytes. */
+  get hasSwallowed(): boolean {
+    return [...this.#pairs].some((pair) => pair.hasSwallowed);
   }
 
   set(weather: Partial<Weather>): void {

@@ -28,7 +28,7 @@ export async function runTorture(options: TortureOptions): Promise<number> {
   printSettings(seed);
   const table: TableRow[] = [];
   const violations: Violation[] = [];
-  const [seconds, perSecond] = isShort ? [6, 100] : [12, 120];
+  const [seconds, perSecond] = isShort ? [5, 100] : [12, 120];
   const collect = (result: RoundResult) => {
     table.push(...result.table);
     violations.push(...result.violations);

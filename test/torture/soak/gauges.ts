@@ -1,5 +1,9 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Arena } from "../arena.ts";
 import type { RunServer } from "../server.ts";
 import { OPERATOR_TOKEN } from "../settings.ts";
+
+const GAUGE_MS = 1_000;
 
 /** What /metrics says of what waits and runs, all servers together. */
 export type Gauges = {
@@ -9,7 +13,7 @@ export type Gauges = {
   readonly running: number;
 };
 
-export async function readGauges(servers: readonly RunServer[]): Promise<Gauges> {
+async function readGauges(servers: readonly RunServer[]): Promise<Gauges> {
   const texts = await Promise.all(servers.map(({ adminPort }) => readMetrics(adminPort)));
   const sum = (name: string) => texts.reduce((total, text) => total + gaugeOf(text, name), 0);
   return {
@@ -29,4 +33,29 @@ function gaugeOf(text: string, name: string): number {
   const found = new RegExp(`^${name}(?:\\{[^}]*\\})? ([\\d.e+]+)$`, "m").exec(text)?.[1];
   if (found === undefined) throw new Error(`/metrics has no ${name}`);
   return Number(found);
+}
+
+/** Reads what waits and runs, once a second. */
+export class GaugeWatch {
+  readonly samples: Gauges[] = [];
+  readonly #arena: Arena;
+  #stopped = false;
+  readonly #running: Promise<void>;
+
+  constructor(arena: Arena) {
+    this.#arena = arena;
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      this.samples.push(await readGauges(this.#arena.servers));
+      await wait(GAUGE_MS);
+    }
+  }
 }

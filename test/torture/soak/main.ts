@@ -2,7 +2,6 @@
 // servers were found to bear, each reply held against the ledger; prints how memory, handles and queues moved, writes
 // docs/soak.svg, and exits with 1 where something grew or an invariant broke.
 import { writeFileSync } from "node:fs";
-import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Arena } from "../arena.ts";
 import { checkEpisode } from "../checker/check.ts";
@@ -13,11 +12,10 @@ import { Probe } from "../probe.ts";
 import { type ProbeLine, readProbe } from "../probe-file.ts";
 import { printSettings, printViolations, withArena } from "../torture.ts";
 import { chartOf, type Series } from "./chart.ts";
-import { type Gauges, readGauges } from "./gauges.ts";
+import { type Gauges, GaugeWatch } from "./gauges.ts";
 import { topRate } from "./top-rate.ts";
 
 const CHUNK_SECONDS = 20;
-const GAUGE_MS = 1_000;
 const CHART = new URL("../../../docs/soak.svg", import.meta.url);
 /** What the last third may have more than the second: garbage comes and goes. */
 const MAX_GROWTH = 1.15;
@@ -110,29 +108,4 @@ function report(series: readonly Series[]): boolean {
 
 function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
-}
-
-/** Reads what waits and runs, once a second. */
-class GaugeWatch {
-  readonly samples: Gauges[] = [];
-  readonly #arena: Arena;
-  #stopped = false;
-  readonly #running: Promise<void>;
-
-  constructor(arena: Arena) {
-    this.#arena = arena;
-    this.#running = this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#stopped) {
-      this.samples.push(await readGauges(this.#arena.servers));
-      await wait(GAUGE_MS);
-    }
-  }
 }

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { Random } from "../fuzz/random.ts";
+import { planCalls } from "./plan.ts";
+
+function plan(seed: number) {
+  return planCalls({ random: new Random(seed), episode: 1, seconds: 6, perSecond: 100, servers: 2 });
+}
+
+test("the same seed gives the same plan, another seed another one", () => {
+  expect(plan(7)).toEqual(plan(7));
+  expect(plan(7)).not.toEqual(plan(8));
+});
+
+test("a plan has every kind of call, in the order of their times, each with a request id of its own", () => {
+  const calls = plan(7);
+  expect(new Set(calls.map(({ kind }) => kind)).size).toBe(11);
+  expect(new Set(calls.map(({ race }) => race))).toEqual(
+    new Set([undefined, "funds", "rate", "cap", "revocation"]),
+  );
+  expect(calls.map(({ atMs }) => atMs)).toEqual(calls.map(({ atMs }) => atMs).sort((a, b) => a - b));
+  expect(new Set(calls.map(({ requestId }) => requestId)).size).toBe(calls.length);
+});
+
+test("calls with the same idempotency key ask for the same", () => {
+  const asked = new Map<string, string>();
+  for (const { kind, idempotencyKey, key, reply, maxTokens, op } of plan(7)) {
+    if (idempotencyKey === undefined) continue;
+    const payload = JSON.stringify([kind, key, reply, maxTokens, op]);
+    expect(asked.get(idempotencyKey) ?? payload).toBe(payload);
+    asked.set(idempotencyKey, payload);
+  }
+  expect(asked.size).toBeGreaterThan(20);
+});
