@@ -16,11 +16,11 @@ export async function billing(database: BenchDatabase): Promise<Figure[]> {
   await database.owner`UPDATE vx.accounts SET balance_micros = 1000000000000`;
   const payers = await database.owner<Payer[]>`SELECT account_id AS id, id AS "keyId" FROM vx.keys`;
   const options = { statementTimeoutMs: 5_000, maxStatements: 4_096, maxWaitMs: 5_000, role: "vx_app" };
-  const pool = new Database(database.address, { ...options, connections: 2, name: "bench" });
+  const pool = new Database(database.address, { ...options, connections: 1, name: "bench" });
   const sizes: number[] = [];
   const till = new Billing(pool, {
     serverId: "bench",
-    pipelines: 2,
+    pipelines: 1,
     maxWaiting: 16_384,
     onBatch: (size) => sizes.push(size),
   });

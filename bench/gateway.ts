@@ -1,5 +1,5 @@
 // Chat completions through the whole server, metered, beside @portkey-ai/gateway, which keeps no accounts. Both stand
-// before the same model server.
+// before the same model server. Not streamed: there the peer answers 500 on this Node ("immutable" headers).
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";

@@ -15,6 +15,13 @@ const LOAD_CHARACTERS = 65_536;
 /** The table of tokens takes 12 of them. */
 const HEAP_MIB = 128;
 
+/** What the thread is sent at a time. */
+export type Load = {
+  readonly texts: readonly string[];
+  /** Counted no further than beyond this many. */
+  readonly most: number;
+};
+
 type Job = {
   readonly texts: readonly string[];
   readonly characters: number;
@@ -103,13 +110,14 @@ export class CountingThread {
     const job = this.#waiting.shift();
     if (!job) return;
     this.#current = job;
-    const load: string[] = [];
+    const texts: string[] = [];
     for (let characters = 0; characters < LOAD_CHARACTERS && job.next < job.texts.length; job.next++) {
       const text = job.texts[job.next] as string;
-      load.push(text);
+      texts.push(text);
       characters += text.length;
     }
     this.#worker ??= this.#start();
+    const load: Load = { texts, most: job.most - job.tokens };
     this.#worker.postMessage(load);
   }
 

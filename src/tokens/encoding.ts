@@ -8,8 +8,10 @@ import { pieceEnd } from "./piece.ts";
 /** About a millisecond of work. */
 const RANKS_PER_TURN = 1_000;
 
-/** How many tokens a text has. */
-export type Encoding = { count(text: string): number };
+export type Encoding = {
+  /** How many tokens a text has; one of more than `most` may not be counted to its end. */
+  count(text: string, most?: number): number;
+};
 
 /**
  * Loads cl100k_base without holding anybody up. The package's own module would be parsed in one go, which takes 80 ms;
@@ -18,9 +20,9 @@ export type Encoding = { count(text: string): number };
 export async function loadEncoding(): Promise<Encoding> {
   const core = new BytePairEncodingCore({ ...Cl100KBase(await readRanks()), mergeCacheSize: 0 });
   return {
-    count: (text) => {
+    count: (text, most = Number.POSITIVE_INFINITY) => {
       let tokens = 0;
-      for (let start = 0; start < text.length; ) {
+      for (let start = 0; start < text.length && tokens <= most; ) {
         const end = pieceEnd(text, start);
         // No special token is allowed, so what looks like one is plain text.
         tokens += core.countNative(text.slice(start, end));

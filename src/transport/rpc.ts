@@ -20,6 +20,7 @@ import type { BodyBudget } from "../rest/body-budget.ts";
 import { Readers } from "../rest/reader.ts";
 import { acceptCompression, isKnownEncoding } from "./compression.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
+import { openBody } from "./open-body.ts";
 import { RpcBody, type RpcInput } from "./rpc-body.ts";
 import { writeUniversalResponse } from "./rpc-response.ts";
 import { RunningCalls } from "./running-calls.ts";
@@ -171,7 +172,7 @@ export async function serveRpc(
     // Only the query is ever read of it. The Host header is the caller's and may be anything.
     url: `http://vx${request.url}`,
     header: toWebHeaders(request, body !== undefined),
-    body: body ?? bodyOf(request),
+    body: body ?? (call ? bodyOf(request) : openBody(request)),
     signal: aborted.signal,
     contextValues: createContextValues().set(callKey, call).set(decodedKey, body),
   };

@@ -52,6 +52,16 @@ describe("starting the embedded database", patient, () => {
     expect((await stat(server.clusterDir)).mode & 0o777).toBe(0o700);
   });
 
+  test.runIf(process.platform === "linux")(
+    "its backends keep the memory of the statement before",
+    async () => {
+      const server = await start(await makeFolder());
+      const pid = (await readFile(join(server.clusterDir, "postmaster.pid"), "utf8")).split("\n")[0];
+      const environment = (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0");
+      expect(environment).toContain("MALLOC_TRIM_THRESHOLD_=8388608");
+    },
+  );
+
   test("a path too long for a socket gets one in the temporary folder, which goes when it is stopped", async () => {
     const dataDir = join(await makeFolder(), "d".repeat(120));
     const server = await start(dataDir);

@@ -1,7 +1,12 @@
+import { type DescField, getOption } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
+import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
+import { isUntyped } from "../../src/policy/untyped-values.ts";
 import { developerServices } from "../../src/public-server.ts";
 import { EXAMPLES, errorExample, type OperationExample } from "../../src/rest/openapi/examples.ts";
 import { operationsOf } from "../../src/rest/openapi/operations.ts";
+import type { Schema } from "../../src/rest/openapi/rules.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 
@@ -58,6 +63,45 @@ test.each(streamed)(
     expect(differences([events[0], events.at(-1)], [actual[0], actual.at(-1)])).toEqual([]);
   },
 );
+
+describe("fields of any form: what the document allows is taken, and nothing else", () => {
+  const untyped: DescField[] = [
+    ...CreateChatCompletionRequestSchema.fields,
+    ...ChatMessageSchema.fields,
+  ].filter(({ message }) => message && isUntyped(message));
+  const complete = (field: DescField, value: unknown) => {
+    const { body } = EXAMPLES.CreateChatCompletion as { body: object };
+    if (field.parent !== ChatMessageSchema) return { ...body, [field.name]: value };
+    return { ...body, messages: [{ role: "user", content: "hi", [field.name]: value }] };
+  };
+
+  test.each(untyped.map((field) => [String(field), field] as const))("%s", async (_name, field) => {
+    const schema = JSON.parse(getOption(field, json_schema)) as Schema;
+    for (const value of valuesOf(schema)) {
+      const taken = await send("POST", "/v1/chat/completions", complete(field, value));
+      expect(taken.status, JSON.stringify(value)).toBe(200);
+    }
+    for (const value of [{ other: 1 }, ["other", 1], 7]) {
+      const refused = await send("POST", "/v1/chat/completions", complete(field, value));
+      expect(refused.status, JSON.stringify(value)).toBe(400);
+      expect(JSON.stringify(refused.body)).toContain(field.name);
+    }
+  });
+});
+
+/** Values of each kind that the schema has: the shortest texts, lists of one. */
+function valuesOf({ enum: values, const: only, anyOf, type, ...rest }: Schema): unknown[] {
+  if (Array.isArray(values)) return values as unknown[];
+  if (only !== undefined) return [only];
+  if (Array.isArray(anyOf)) return (anyOf as Schema[]).flatMap(valuesOf);
+  return [type].flat().flatMap((one): unknown[] => {
+    if (one === "null") return [null];
+    if (one === "string") return ["x".repeat(Number(rest.minLength ?? 1))];
+    if (one === "array") return rest.items ? valuesOf(rest.items as Schema).map((value) => [value]) : [[]];
+    const properties = Object.entries((rest.properties ?? {}) as Record<string, Schema>);
+    return [Object.fromEntries(properties.map(([name, schema]) => [name, valuesOf(schema)[0]]))];
+  });
+}
 
 describe("errors", () => {
   test.each([

@@ -1,9 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { hasOption } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { isWellFormedKey } from "../../src/domain/api-key.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { policyOf } from "../../src/policy/policy.ts";
+import { isUntyped } from "../../src/policy/untyped-values.ts";
 import { httpBindings } from "../../src/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 
@@ -75,6 +78,21 @@ describe("caps of a generation", () => {
   test("a body needs a model and messages, and may have no field that is not described", () => {
     expect(schema).toMatchObject({ required: ["model", "messages"], additionalProperties: false });
   });
+});
+
+test("a field of any form says which forms it takes", () => {
+  const message = at(document, "components", "schemas", "ChatMessageInput");
+  expect(message).toMatchObject({ required: ["role", "content"] });
+  const forms = at(message, "properties", "content", "anyOf");
+  expect(forms).toMatchObject([
+    { type: "string", maxLength: 400_000 },
+    { type: "array", minItems: 1, items: { properties: { type: { const: "text" } } } },
+  ]);
+  const open = developerMethods
+    .flatMap(({ input, output }) => [input, output])
+    .flatMap(({ fields }) => fields)
+    .filter((field) => field.message && isUntyped(field.message) && !hasOption(field, json_schema));
+  expect(open).toEqual([]);
 });
 
 test("the two forms of a generation are one operation with two kinds of answer", () => {

@@ -172,6 +172,9 @@ describe("a counter of its own", () => {
     expect(counted).toBeGreaterThan(one);
     expect(counted).toBeLessThan(40 * one);
     expect(await own.countPrompt(messages, undefined, 40 * one)).toBeGreaterThanOrEqual(40 * one);
+    const alone = await own.countPrompt(messages.slice(0, 1), undefined, Math.floor(one / 4));
+    expect(alone).toBeGreaterThan(one / 4);
+    expect(alone).toBeLessThan(one / 2);
     await own.close();
   });
 });

@@ -1,4 +1,5 @@
-import type { DescField, DescMethod, DescService } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
+import { json_schema as jsonSchemaOption } from "../../../gen/vx/options/v1/options_pb.js";
 import { type Policy, policyOf } from "../../policy/policy.ts";
 import { type HttpBinding, httpBindings } from "../http-rule.ts";
 import { rulesOf } from "./rules.ts";
@@ -70,7 +71,14 @@ function streamedOf(usual: DescMethod, bindings: readonly HttpBinding[]): Operat
   const binding = bindings.find(({ selectedBy }) => selectedBy);
   if (!binding?.selectedBy) return undefined;
   const fieldsOf = ({ input }: DescMethod) =>
-    JSON.stringify(input.fields.map((field) => [field.name, field.proto.type, rulesOf(field)]));
+    JSON.stringify(
+      input.fields.map((field) => [
+        field.name,
+        field.proto.type,
+        rulesOf(field),
+        getOption(field, jsonSchemaOption),
+      ]),
+    );
   // One description of the body has to do for both.
   if (fieldsOf(usual) !== fieldsOf(binding.method)) {
     throw new Error(`${usual.name} and ${binding.method.name} share an address but not their fields`);

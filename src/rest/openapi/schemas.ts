@@ -1,5 +1,7 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
+import { json_schema as jsonSchemaOption } from "../../../gen/vx/options/v1/options_pb.js";
+import { isUntyped } from "../../policy/untyped-values.ts";
 import type { UnknownFields } from "../reader.ts";
 import type { CommentOf } from "./comments.ts";
 import { clean, rulesOf, type Schema } from "./rules.ts";
@@ -87,7 +89,8 @@ export class Schemas {
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
-    if (Object.keys(value).length === 0) return value;
+    // What is open says itself whether it may be null.
+    if (field.message && isUntyped(field.message)) return value;
     return "$ref" in value ? { anyOf: [value, { type: "null" }] } : { ...value, type: [value.type, "null"] };
   }
 
@@ -96,7 +99,7 @@ export class Schemas {
       case "scalar":
         return scalarSchema(field.scalar);
       case "message":
-        return messageSchema(field.message, nested);
+        return isUntyped(field.message) ? untypedSchema(field) : messageSchema(field.message, nested);
       case "list":
         if (field.listKind === "scalar") return { type: "array", items: scalarSchema(field.scalar) };
         if (field.listKind === "message")
@@ -113,9 +116,13 @@ export class Schemas {
 
 function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema): Schema {
   if (desc.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
-  // Any JSON; what of it is taken is said in words.
-  if (desc.typeName === "google.protobuf.Value") return {};
   return nested(desc);
+}
+
+/** Any JSON, but for what the option says. */
+function untypedSchema(field: DescField): Schema {
+  const text = hasOption(field, jsonSchemaOption) ? getOption(field, jsonSchemaOption) : "{}";
+  return JSON.parse(text) as Schema;
 }
 
 function scalarSchema(type: ScalarType): Schema {

@@ -2,11 +2,11 @@
 // @generated from file vx/options/v1/options.proto (package vx.options.v1, syntax proto3)
 /* eslint-disable */
 
-// Method options: what a call needs, declared where the method is.
+// Options: what a call needs and what a field may hold, declared where the method and the field are.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/options/v1/options.proto.
@@ -101,4 +101,12 @@ export declare const policy: GenExtension<MethodOptions, MethodPolicy>;
  * @generated from extension: optional string selected_by = 50902;
  */
 export declare const selected_by: GenExtension<MethodOptions, string>;
+
+/**
+ * What JSON a field of the type google.protobuf.Value takes, as a JSON Schema: its type alone says "anything". For the
+ * OpenAPI document; what checks it is the service.
+ *
+ * @generated from extension: optional string json_schema = 50903;
+ */
+export declare const json_schema: GenExtension<FieldOptions, string>;
 

@@ -2,7 +2,7 @@
 // @generated from file vx/options/v1/options.proto (package vx.options.v1, syntax proto3)
 /* eslint-disable */
 
-// Method options: what a call needs, declared where the method is.
+// Options: what a call needs and what a field may hold, declared where the method and the field are.
 
 import { enumDesc, extDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file vx/options/v1/options.proto.
  */
 export const file_vx_options_v1_options = /*@__PURE__*/
-  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEiawoMTWV0aG9kUG9saWN5EiUKBmFjY2VzcxgBIAEoDjIVLnZ4Lm9wdGlvbnMudjEuQWNjZXNzEg0KBXNjb3BlGAIgASgJEhQKDHJhdGVfbGltaXRlZBgDIAEoCBIPCgdtZXRlcmVkGAQgASgIKksKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIUChBBQ0NFU1NfREVWRUxPUEVSEAESEwoPQUNDRVNTX09QRVJBVE9SEAI6WAoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1Y0DIAEoCzIbLnZ4Lm9wdGlvbnMudjEuTWV0aG9kUG9saWN5UgZwb2xpY3mIAQE6RAoLc2VsZWN0ZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjWjQMgASgJUgpzZWxlY3RlZEJ5iAEBYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEiawoMTWV0aG9kUG9saWN5EiUKBmFjY2VzcxgBIAEoDjIVLnZ4Lm9wdGlvbnMudjEuQWNjZXNzEg0KBXNjb3BlGAIgASgJEhQKDHJhdGVfbGltaXRlZBgDIAEoCBIPCgdtZXRlcmVkGAQgASgIKksKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIUChBBQ0NFU1NfREVWRUxPUEVSEAESEwoPQUNDRVNTX09QRVJBVE9SEAI6WAoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1Y0DIAEoCzIbLnZ4Lm9wdGlvbnMudjEuTWV0aG9kUG9saWN5UgZwb2xpY3mIAQE6RAoLc2VsZWN0ZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjWjQMgASgJUgpzZWxlY3RlZEJ5iAEBOkMKC2pzb25fc2NoZW1hEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXjQMgASgJUgpqc29uU2NoZW1hiAEBYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message vx.options.v1.MethodPolicy.
@@ -50,4 +50,13 @@ export const policy = /*@__PURE__*/
  */
 export const selected_by = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 1);
+
+/**
+ * What JSON a field of the type google.protobuf.Value takes, as a JSON Schema: its type alone says "anything". For the
+ * OpenAPI document; what checks it is the service.
+ *
+ * @generated from extension: optional string json_schema = 50903;
+ */
+export const json_schema = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 2);
 
