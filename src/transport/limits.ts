@@ -17,7 +17,10 @@ export const defaultLimits = {
   /** A caller over HTTP/2 who neither sends the rest of a request nor reads the answer; and a session without calls. */
   http2StreamIdleMs: 120_000,
   http2SessionIdleMs: 600_000,
-  http2ConcurrentStreams: 1_000,
+  /** All of them may be asked for, or taken back, in one packet: what a connection can make of one turn. */
+  http2ConcurrentStreams: 256,
+  http2ResetBurst: 256,
+  http2ResetsPerSecond: 33,
   http2SessionMemoryMb: 64,
   openCalls: 1_024,
   openStreamsPerConnection: 16,

@@ -12,6 +12,7 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import { FairTurns } from "./fair-turns.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
 import { endIdleSockets, endIdleStreams } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
@@ -36,6 +37,7 @@ export class Listener {
   readonly #server: NetServer | TlsServer;
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
+  readonly #turns = new FairTurns();
   readonly #sockets = new Set<Socket>();
   /** The latest answer on each connection of HTTP/1.1. */
   readonly #latest = new WeakMap<Socket, HttpResponse>();
@@ -207,6 +209,8 @@ export class Listener {
         initialWindowSize: 1_048_576,
         enablePush: false,
       },
+      streamResetBurst: this.#limits.http2ResetBurst,
+      streamResetRate: this.#limits.http2ResetsPerSecond,
       maxSessionMemory: this.#limits.http2SessionMemoryMb,
       maxHeaderListPairs: this.#limits.headerCount,
     });
@@ -219,7 +223,9 @@ export class Listener {
     });
     server.on("sessionError", () => undefined);
     endIdleStreams(server, this.#limits.http2StreamIdleMs);
-    server.on("request", this.#handle);
+    server.on("request", (request, response) => {
+      this.#turns.take(request, () => this.#handle(request, response));
+    });
     server.on("checkContinue", this.#handleExpecting);
     server.on("checkExpectation", this.#handle);
     return server;

@@ -1,8 +1,19 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { badRequestAnswers } from "../../src/transport/bad-request.ts";
 import { send } from "../../src/transport/http.ts";
 import { Listener } from "../../src/transport/listener.ts";
-import { END_HEADERS, FLOODS, flood, frame, REQUEST } from "../support/http2-flood.ts";
+import {
+  END_HEADERS,
+  END_STREAM,
+  FLOODS,
+  flood,
+  frame,
+  PREFACE,
+  REQUEST,
+  SETTINGS,
+} from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
 let listener: Listener;
@@ -16,7 +27,7 @@ beforeEach(async () => {
     port: 0,
     handler: (_request, response) => {
       served++;
-      send(response, 200, "text/plain", "ok");
+      send(response, 200, "text/plain", "after the packet");
     },
     ...badRequestAnswers(() => "req_test"),
   });
@@ -44,3 +55,28 @@ test("empty frames of a body cost nothing that grows", async () => {
   await flood(url, (round) => (round === 0 ? frame(1, END_HEADERS, 1, REQUEST) : empty), 8 * 1_048_576);
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1_048_576);
 });
+
+test("of many requests that are taken back in the packet that brings them, few are served", async () => {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(Buffer.concat([PREFACE, SETTINGS]));
+  await once(socket, "data");
+  const isAnswered = untilData(socket, "after the packet");
+  socket.write(
+    Buffer.concat([
+      ...Array.from({ length: 200 }, (_, i) => [
+        frame(1, END_HEADERS | END_STREAM, i * 2 + 1, REQUEST),
+        frame(3, 0, i * 2 + 1, Buffer.from([0, 0, 0, 8])),
+      ]).flat(),
+      frame(1, END_HEADERS | END_STREAM, 401, REQUEST),
+    ]),
+  );
+  await isAnswered;
+  expect(served).toBeLessThanOrEqual(65);
+  socket.destroy();
+});
+
+async function untilData(socket: Socket, text: string): Promise<void> {
+  let received = "";
+  while (!received.includes(text)) received += String((await once(socket, "data"))[0]);
+}

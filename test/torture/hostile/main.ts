@@ -1,4 +1,4 @@
-// What strangers can do to a server that others use meanwhile: npm run torture:hostile [-- --seconds N]. A server in a
+// What strangers can do to a server that others use meanwhile: npm run torture:hostile [-- --seconds N --only name]. A server in a
 // process of its own is attacked; its memory and the pauses of its event loop are measured in it, and what an honest
 // caller waits for GET /v1/me beside it. Exits with 1 where a bound is broken.
 
@@ -17,7 +17,9 @@ const REST_MS = 2_500;
 
 const CALM: Attack = { name: "none", run: ({ untilAt }) => wait(untilAt - performance.now()) };
 
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "6" } } });
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "6" }, only: { type: "string" } },
+});
 const seconds = Number(values.seconds);
 printSettings(1);
 console.log(
@@ -30,7 +32,8 @@ const isFine = await withArena({ servers: 1 }, async (arena) => {
   const { keys } = await createTenants(operator, 1_000n);
   const secret = keys.get("rich0")?.secret ?? "";
   const results = [];
-  for (const attack of [CALM, ...ATTACKS]) results.push(await attackWith(attack, arena, secret));
+  const chosen = ATTACKS.filter(({ name }) => values.only === undefined || name.includes(values.only));
+  for (const attack of [CALM, ...chosen]) results.push(await attackWith(attack, arena, secret));
   return results.every(Boolean);
 });
 process.exit(isFine ? 0 : 1);
