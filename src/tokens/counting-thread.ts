@@ -1,16 +1,17 @@
 import { Worker } from "node:worker_threads";
 import { DomainError } from "../domain/errors.ts";
 
+/** What the small prompts may take, and the large ones beside them: those leave the small ones their room. */
 export type ThreadLimits = {
   /** Prompts that wait or are counted. */
   readonly jobsMax: number;
-  /** Of all of them together; one of the largest prompts that the API takes must fit. */
+  /** Of them together; one of the largest prompts that the API takes must fit. */
   readonly charactersMax: number;
 };
 
 export const THREAD_LIMITS: ThreadLimits = { jobsMax: 256, charactersMax: 160_000_000 };
 
-/** From here on the next one has its turn. Texts are not split: the longest takes a second. */
+/** What is sent in one go, and the most a small prompt has. Texts are not split: the longest takes a second. */
 const LOAD_CHARACTERS = 65_536;
 /** The table of tokens takes 12 of them. */
 const HEAP_MIB = 128;
@@ -22,7 +23,10 @@ export type Load = {
   readonly most: number;
 };
 
+type Line = { jobs: number; characters: number; readonly waiting: Job[] };
+
 type Job = {
+  readonly line: Line;
   readonly texts: readonly string[];
   readonly characters: number;
   /** Counted no further than beyond this many. */
@@ -33,13 +37,16 @@ type Job = {
   readonly end: (outcome: number | Error) => void;
 };
 
-/** Counts large prompts, one after the other and each by turns, in a thread that is started when there is one. */
+/**
+ * Counts prompts by turns in a thread that is started when there is one. Small and large ones wait in lines of their
+ * own and take turns, so that no number of large ones keeps a small one for longer than one of their turns.
+ */
 export class CountingThread {
   readonly #limits: ThreadLimits;
-  readonly #waiting: Job[] = [];
+  readonly #small: Line = { jobs: 0, characters: 0, waiting: [] };
+  readonly #large: Line = { jobs: 0, characters: 0, waiting: [] };
   #current: Job | undefined;
-  #jobs = 0;
-  #characters = 0;
+  #last: Line = this.#large;
   #worker: Worker | undefined;
   #closed = false;
 
@@ -49,7 +56,7 @@ export class CountingThread {
 
   /** Jobs that wait or are counted. */
   get jobs(): number {
-    return this.#jobs;
+    return this.#small.jobs + this.#large.jobs;
   }
 
   /** The id of the thread; undefined while there is none. */
@@ -66,49 +73,54 @@ export class CountingThread {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new DomainError("unavailable");
       const { jobsMax, charactersMax } = this.#limits;
-      if (this.#jobs >= jobsMax || this.#characters + characters > charactersMax) {
+      const line = characters <= LOAD_CHARACTERS ? this.#small : this.#large;
+      if (line.jobs >= jobsMax || line.characters + characters > charactersMax) {
         throw new DomainError("overloaded");
       }
       let ended = false;
       const end = (outcome: number | Error) => {
         if (ended) return;
         ended = true;
-        this.#jobs--;
-        this.#characters -= characters;
+        line.jobs--;
+        line.characters -= characters;
         signal?.removeEventListener("abort", abort);
         if (typeof outcome === "number") resolve(outcome);
         else reject(outcome);
       };
-      const job: Job = { texts, characters, most, next: 0, tokens: 0, end };
+      const job: Job = { line, texts, characters, most, next: 0, tokens: 0, end };
       const abort = () => {
         this.#drop(job);
         end(signal?.reason as Error);
       };
-      this.#jobs++;
-      this.#characters += characters;
+      line.jobs++;
+      line.characters += characters;
       signal?.addEventListener("abort", abort, { once: true });
-      this.#waiting.push(job);
+      line.waiting.push(job);
       this.#send();
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const job of [...this.#waiting.splice(0), this.#current]) job?.end(new DomainError("unavailable"));
+    const waiting = [this.#small, this.#large].flatMap((line) => line.waiting.splice(0));
+    for (const job of [...waiting, this.#current]) job?.end(new DomainError("unavailable"));
     await this.#worker?.terminate();
   }
 
   /** The thread goes on with what it has got; nobody waits for that any more. */
   #drop(job: Job): void {
-    const at = this.#waiting.indexOf(job);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    const { waiting } = job.line;
+    const at = waiting.indexOf(job);
+    if (at >= 0) waiting.splice(at, 1);
     else job.next = job.texts.length;
   }
 
   #send(): void {
     if (this.#current || this.#closed) return;
-    const job = this.#waiting.shift();
+    const other = this.#last === this.#small ? this.#large : this.#small;
+    const job = other.waiting.shift() ?? this.#last.waiting.shift();
     if (!job) return;
+    this.#last = job.line;
     this.#current = job;
     const texts: string[] = [];
     for (let characters = 0; characters < LOAD_CHARACTERS && job.next < job.texts.length; job.next++) {
@@ -126,7 +138,7 @@ export class CountingThread {
     this.#current = undefined;
     if (job) {
       job.tokens += tokens;
-      if (job.next < job.texts.length && job.tokens <= job.most) this.#waiting.push(job);
+      if (job.next < job.texts.length && job.tokens <= job.most) job.line.waiting.push(job);
       else job.end(job.tokens);
     }
     this.#send();

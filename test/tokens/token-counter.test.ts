@@ -130,6 +130,28 @@ describe("a counter of its own", () => {
     await own.close();
   });
 
+  test("counts a small one after one turn of the large ones, however many wait and have taken all their room", async () => {
+    const own = new TokenCounter({ jobsMax: 8, charactersMax: 1_600_000 });
+    const order: string[] = [];
+    const note = (name: string, count: Promise<number>) => count.then(() => order.push(name));
+    const large = Array.from({ length: 8 }, () => own.countText("words ".repeat(30_000)));
+    await expect(own.countText("words ".repeat(30_000))).rejects.toMatchObject({ reason: "overloaded" });
+    await Promise.all([...large.map((count) => note("large", count)), note("small", own.countText(LONG))]);
+    expect(order.indexOf("small")).toBeLessThanOrEqual(1);
+    await own.close();
+  });
+
+  test("counts a large one between small ones", async () => {
+    const own = new TokenCounter();
+    const order: string[] = [];
+    const note = (name: string, count: Promise<number>) => count.then(() => order.push(name));
+    const small = Array.from({ length: 8 }, () => own.countText(LONG));
+    const large = own.countText("words ".repeat(30_000));
+    await Promise.all([...small.map((count) => note("small", count)), note("large", large)]);
+    expect(order.indexOf("large")).toBeLessThanOrEqual(1);
+    await own.close();
+  });
+
   test.each([
     { what: "jobs", limits: { jobsMax: 2, charactersMax: 1_000_000 } },
     { what: "characters", limits: { jobsMax: 100, charactersMax: 2 * LONG.length } },
