@@ -43,7 +43,6 @@ export type Episode = {
 
 const FAULT_AFTER_MS = 1_500;
 const MONEY_CHECK_MS = 1_000;
-const STILL_FAILING_MS = 500;
 
 /** Load, and something that breaks meanwhile. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
@@ -107,19 +106,13 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
 }
 
 /**
- * From the end of the fault until all was well again: until the last call was sent that failed all the same, and where
- * calls were refused to the end, until every server was seen to generate.
+ * From the end of the fault until all was well again: until the last call was sent that failed all the same, of the load
+ * or of the probe that came after it.
  */
-export function recoveryMs({ history, faultWindows }: Episode, servingAt: number): number {
+export function recoveryMs({ history, faultWindows }: Episode, probeFailedAt: number): number {
   const healedAt = Math.max(...faultWindows.map(({ to }) => to), 0);
-  const { entries } = history;
-  const lastFailed = Math.max(
-    ...entries.filter(isUnplannedFailure).map(({ plannedAt }) => plannedAt),
-    healedAt,
-  );
-  const lastSent = Math.max(...entries.map(({ plannedAt }) => plannedAt), healedAt);
-  const failedToTheEnd = lastFailed > healedAt && lastFailed > lastSent - STILL_FAILING_MS;
-  return (failedToTheEnd ? servingAt : lastFailed) - healedAt;
+  const failed = history.entries.filter(isUnplannedFailure).map(({ plannedAt }) => plannedAt);
+  return Math.max(...failed, probeFailedAt, healedAt) - healedAt;
 }
 
 /** A reply is settled before its last byte goes out: its row is there when it arrives. */

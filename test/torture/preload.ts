@@ -2,10 +2,14 @@
 // a planted bug is put into the module it belongs to. The product knows nothing of it.
 import { appendFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
 import { plantInCode } from "./planted/plant.ts";
 
 const PROBE_MS = 1_000;
+const COLLECTS = process.env.TORTURE_COLLECTS === "1";
+const COLLECT_EVERY = 10;
 
 if (isMainThread) {
   followClock();
@@ -34,17 +38,24 @@ function followClock(): void {
   });
 }
 
-/** One line per second: memory, the longest pause of the event loop, what is open. */
+/** One line per second: memory, the longest pause of the event loop, what is open; now and then after a collection. */
 function probe(file: string): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  let looks = 0;
   setInterval(() => {
-    const { rss, heapUsed, external } = process.memoryUsage();
-    const handles = process.getActiveResourcesInfo().length;
     // The histogram measures the distance of two looks: what goes beyond the 10 ms between them was a pause.
     const pauseMs = Math.max(0, delay.max / 1e6 - 10);
+    const { rss, heapUsed, external } = process.memoryUsage();
+    // What is not garbage tells sooner than anything else whether something grows.
+    const isCollected = COLLECTS && looks++ % COLLECT_EVERY === 0;
+    if (isCollected) collect();
+    const heapKept = isCollected ? process.memoryUsage().heapUsed : undefined;
+    const handles = process.getActiveResourcesInfo().length;
     delay.reset();
     const at = performance.timeOrigin + performance.now();
-    appendFileSync(file, `${JSON.stringify({ at, rss, heapUsed, external, handles, pauseMs })}\n`);
+    appendFileSync(file, `${JSON.stringify({ at, rss, heapUsed, heapKept, external, handles, pauseMs })}\n`);
   }, PROBE_MS).unref();
 }

@@ -4,6 +4,8 @@ export type ProbeLine = {
   readonly at: number;
   readonly rss: number;
   readonly heapUsed: number;
+  /** After a collection; not in every line. */
+  readonly heapKept?: number;
   readonly external: number;
   readonly handles: number;
   readonly pauseMs: number;

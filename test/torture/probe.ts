@@ -12,6 +12,8 @@ export class Probe {
   readonly #arena: Arena;
   readonly #secret: string;
   #op = OP;
+  /** When a server was last seen not to generate. */
+  lastFailureAt = 0;
 
   private constructor(arena: Arena, secret: string) {
     this.#arena = arena;
@@ -38,7 +40,8 @@ export class Probe {
     const until = performance.now() + patienceMs;
     const served = this.#arena.servers.map(async ({ url }) => {
       while (!(await this.#isServing(url))) {
-        if (performance.now() > until) return false;
+        this.lastFailureAt = performance.now();
+        if (this.lastFailureAt > until) return false;
         await wait(PAUSE_MS);
       }
       return true;

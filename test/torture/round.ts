@@ -37,8 +37,8 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const probe = await Probe.create(arena);
   await probe.areServing(patienceMs);
   const episodes: Episode[] = [];
-  /** When every server was seen to generate again. */
-  const servingAt = new Map<Episode, number>();
+  /** When a server was last seen not to generate. */
+  const failedAt = new Map<Episode, number>();
   const violations: Violation[] = [];
   for (const [i, faults] of scenes.entries()) {
     const begunAt = performance.now();
@@ -48,7 +48,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     if (!(await probe.areServing(patienceMs))) {
       violations.push({ rule: "every server comes back", text: `[${episode.name}] not in ${patienceMs} ms` });
     }
-    servingAt.set(episode, performance.now());
+    failedAt.set(episode, probe.lastFailureAt);
     episodes.push(episode);
     say(progressOf(episode, performance.now() - begunAt));
     violations.push(...(await runAudit(arena)));
@@ -65,7 +65,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       text: `[${episode.name}] ${text}`,
     }));
     violations.push(...of);
-    table.push(await rowOf(episode, verdict, of.length, servingAt.get(episode) ?? 0));
+    table.push(await rowOf(episode, verdict, of.length, failedAt.get(episode) ?? 0));
   }
   violations.push(...(await checkMoney(arena.database.owner)), ...(await checkHashes(arena.database.owner)));
   violations.push(...(await runAudit(arena)));
@@ -114,7 +114,7 @@ async function rowOf(
   episode: Episode,
   verdict: Verdict,
   violations: number,
-  servingAt: number,
+  failedAt: number,
 ): Promise<TableRow> {
   const { entries, dropped, late } = episode.history;
   const latencies = entries
@@ -137,7 +137,7 @@ async function rowOf(
     violations,
     rows: verdict.rows,
     executions: verdict.executions,
-    recoveryMs: recoveryMs(episode, servingAt),
+    recoveryMs: recoveryMs(episode, failedAt),
     givenBackMs:
       back.length === 0
         ? undefined

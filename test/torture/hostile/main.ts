@@ -24,7 +24,7 @@ console.log(
   "| attack | longest pause | memory before / most / after | others: calls | failed | p50 / p99 / max ms |",
 );
 console.log("|---|--:|--:|--:|--:|--:|");
-const isFine = await withArena({ servers: 1, env: { VX_LOG_LEVEL: "error" } }, async (arena) => {
+const isFine = await withArena({ servers: 1 }, async (arena) => {
   const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
   await createPlans(operator);
   const { keys } = await createTenants(operator, 1_000n);

@@ -30,7 +30,7 @@ const { values } = parseArgs({
 });
 const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
 printSettings(seed);
-process.exit((await withArena({ servers: 2 }, soak)) ? 0 : 1);
+process.exit((await withArena({ servers: 2, env: { TORTURE_COLLECTS: "1" } }, soak)) ? 0 : 1);
 
 async function soak(arena: Arena): Promise<boolean> {
   const probe = await Probe.create(arena);
@@ -81,12 +81,20 @@ function seriesOf(probes: readonly (readonly ProbeLine[])[], gauges: readonly Ga
   return [
     { name: "resident memory", unit: "MiB", values: sum(({ rss }) => rss / MIB) },
     { name: "heap", unit: "MiB", values: sum(({ heapUsed }) => heapUsed / MIB) },
+    { name: "heap after a collection", unit: "MiB", values: keptOf(probes) },
     { name: "open handles", unit: "", values: sum(({ handles }) => handles) },
     { name: "longest pause", unit: "ms", values: most(({ pauseMs }) => pauseMs) },
     { name: "admission queue", unit: "calls", values: gauges.map(({ admissionQueue }) => admissionQueue) },
     { name: "billing queue", unit: "calls", values: gauges.map(({ billingQueue }) => billingQueue) },
     { name: "running generations", unit: "", values: gauges.map(({ running }) => running) },
   ];
+}
+
+/** The servers collect at moments of their own: one value for each time that all of them have. */
+function keptOf(probes: readonly (readonly ProbeLine[])[]): number[] {
+  const kept = probes.map((lines) => lines.flatMap(({ heapKept }) => heapKept ?? []));
+  const length = Math.min(...kept.map((values) => values.length));
+  return Array.from({ length }, (_, i) => kept.reduce((total, values) => total + (values[i] ?? 0), 0) / MIB);
 }
 
 /** The median of each third, and whether the last is more than the second. */
