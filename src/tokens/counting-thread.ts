@@ -1,5 +1,7 @@
 import { Worker } from "node:worker_threads";
+import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
+import { Shares } from "../domain/shares.ts";
 
 /** What the small prompts may take, and the large ones beside them: those leave the small ones their room. */
 export type ThreadLimits = {
@@ -23,10 +25,17 @@ export type Load = {
   readonly most: number;
 };
 
-type Line = { jobs: number; characters: number; readonly waiting: Job[] };
+/** Who waits, and what room of the line is taken. */
+type Line = {
+  readonly jobs: Shares;
+  readonly characters: Shares;
+  readonly waiting: Job[];
+  lastPayer: string | undefined;
+};
 
 type Job = {
   readonly line: Line;
+  readonly payer: string | undefined;
   readonly texts: readonly string[];
   readonly characters: number;
   /** Counted no further than beyond this many. */
@@ -43,8 +52,8 @@ type Job = {
  */
 export class CountingThread {
   readonly #limits: ThreadLimits;
-  readonly #small: Line = { jobs: 0, characters: 0, waiting: [] };
-  readonly #large: Line = { jobs: 0, characters: 0, waiting: [] };
+  readonly #small = newLine();
+  readonly #large = newLine();
   #current: Job | undefined;
   #last: Line = this.#large;
   #worker: Worker | undefined;
@@ -56,7 +65,7 @@ export class CountingThread {
 
   /** Jobs that wait or are counted. */
   get jobs(): number {
-    return this.#small.jobs + this.#large.jobs;
+    return this.#small.jobs.taken + this.#large.jobs.taken;
   }
 
   /** The id of the thread; undefined while there is none. */
@@ -64,40 +73,39 @@ export class CountingThread {
     return this.#worker?.threadId;
   }
 
-  count(
-    texts: readonly string[],
-    characters: number,
-    signal: AbortSignal | undefined,
-    most: number,
-  ): Promise<number> {
+  count(texts: readonly string[], characters: number, options: CountOptions): Promise<number> {
+    const { signal, payer, most = Number.POSITIVE_INFINITY } = options;
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new DomainError("unavailable");
-      const { jobsMax, charactersMax } = this.#limits;
       const line = characters <= LOAD_CHARACTERS ? this.#small : this.#large;
-      if (line.jobs >= jobsMax || line.characters + characters > charactersMax) {
-        throw new DomainError("overloaded");
-      }
+      if (!this.#enter(line, payer, characters)) throw new DomainError("overloaded");
       let ended = false;
       const end = (outcome: number | Error) => {
         if (ended) return;
         ended = true;
-        line.jobs--;
-        line.characters -= characters;
+        line.jobs.give(payer, 1);
+        line.characters.give(payer, characters);
         signal?.removeEventListener("abort", abort);
         if (typeof outcome === "number") resolve(outcome);
         else reject(outcome);
       };
-      const job: Job = { line, texts, characters, most, next: 0, tokens: 0, end };
+      const job: Job = { line, payer, texts, characters, most, next: 0, tokens: 0, end };
       const abort = () => {
         this.#drop(job);
         end(signal?.reason as Error);
       };
-      line.jobs++;
-      line.characters += characters;
       signal?.addEventListener("abort", abort, { once: true });
       line.waiting.push(job);
       this.#send();
     });
+  }
+
+  #enter(line: Line, payer: string | undefined, characters: number): boolean {
+    const { jobsMax, charactersMax } = this.#limits;
+    if (!line.jobs.take(payer, 1, jobsMax)) return false;
+    if (line.characters.take(payer, characters, charactersMax)) return true;
+    line.jobs.give(payer, 1);
+    return false;
   }
 
   async close(): Promise<void> {
@@ -118,7 +126,7 @@ export class CountingThread {
   #send(): void {
     if (this.#current || this.#closed) return;
     const other = this.#last === this.#small ? this.#large : this.#small;
-    const job = other.waiting.shift() ?? this.#last.waiting.shift();
+    const job = nextOf(other) ?? nextOf(this.#last);
     if (!job) return;
     this.#last = job.line;
     this.#current = job;
@@ -163,4 +171,16 @@ export class CountingThread {
     });
     return worker;
   }
+}
+
+function newLine(): Line {
+  return { jobs: new Shares(), characters: new Shares(), waiting: [], lastPayer: undefined };
+}
+
+/** The first of another payer than the last one's, where there is one. */
+function nextOf(line: Line): Job | undefined {
+  const at = line.waiting.findIndex(({ payer }) => payer !== line.lastPayer);
+  const [job] = line.waiting.splice(Math.max(0, at), 1);
+  if (job) line.lastPayer = job.payer;
+  return job;
 }

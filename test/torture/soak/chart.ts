@@ -10,6 +10,7 @@ export function chartOf(title: string, minutes: number, series: readonly Series[
   const height = 40 + series.length * PANEL + 24;
   const panels = series.map((one, i) => panelOf(one, 40 + i * PANEL)).join("\n");
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">
+<title>Soak: what a server keeps while it works</title>
 <rect width="${WIDTH}" height="${height}" fill="#fff"/>
 <text x="${PADDING}" y="24" font-size="14" font-weight="bold">${title}</text>
 ${panels}
