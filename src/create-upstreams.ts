@@ -26,7 +26,7 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
         openSandbox: (sandbox) =>
           new SandboxUpstream({
             settings: sandbox,
-            countPrompt: (messages, signal) => tokens.countPrompt(messages, signal),
+            countPrompt: (messages, signal) => tokens.countPrompt(messages, { signal }),
           }),
       }),
     now: () => performance.now(),

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { type Running, startApp } from "../app.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
 import { EmbeddedPostgresError } from "../embedded/error.ts";
-import { createLog, type Log } from "../log.ts";
+import { createLog, flushed, type Log } from "../log.ts";
 import { ModelsError } from "../models/models-error.ts";
 import { StartError } from "../start-error.ts";
 import { MigrationError } from "../store/migrate.ts";
@@ -38,6 +38,8 @@ export async function serve(): Promise<number> {
   setFlagsFromString("--semi-space-growth-factor=2");
   // Without a file there is nothing to read again, and the end of the terminal ends the server as ever.
   if (config.modelsFile !== undefined) process.on("SIGHUP", () => app.reloadModels());
+  // The last line is that the server is ready, also where both go to one place.
+  if (log.isLevelEnabled("info")) await flushed(log);
   process.stdout.write(`vx ready on ${app.url}\n`);
   log.info({ signal: await stopped }, "stopping: running calls may finish");
   try {

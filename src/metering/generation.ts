@@ -176,13 +176,13 @@ export class Generation {
   /** A counter that is overloaded or too slow must not cost the charge: then the usual length of a token tells. */
   async #count(): Promise<TokenUsage> {
     const { tokens } = this.#parts;
-    const { prompt, size } = this.order;
+    const { prompt, size, key } = this.order;
     const text = this.#pieces.join("");
-    const signal = AbortSignal.timeout(COUNT_MS);
+    const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
     try {
       return {
-        inputTokens: size.counted ? size.inputTokens : await tokens.countPrompt(prompt.messages, signal),
-        outputTokens: await tokens.countText(text, signal),
+        inputTokens: size.counted ? size.inputTokens : await tokens.countPrompt(prompt.messages, options),
+        outputTokens: await tokens.countText(text, options),
       };
     } catch {
       return {

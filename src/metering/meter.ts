@@ -81,12 +81,12 @@ export class Meter {
     const key = callingKey(call);
     const model = models.get(ask.model);
     if (!model) throw unknownModel(ask.model);
-    running.reserve();
+    running.reserve(key.accountId);
     try {
       const idempotency = await idempotencyOf(call, ask);
       const held = await this.#hold(call, ask, model, ids.generation(), idempotency);
       if (!("size" in held)) {
-        running.release();
+        running.release(key.accountId);
         return held;
       }
       const order: Order = {
@@ -100,7 +100,7 @@ export class Meter {
       };
       return this.#launch(order, call);
     } catch (error) {
-      running.release();
+      running.release(key.accountId);
       throw error;
     }
   }
@@ -120,7 +120,7 @@ export class Meter {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       running.remove(generation);
-      running.release();
+      running.release(order.key.accountId);
     });
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
@@ -153,10 +153,10 @@ export class Meter {
       }
     };
     const { tokens } = this.#parts;
-    let size = await sizeOf(model, ask, key.balanceMicros, tokens, call.signal);
+    let size = await sizeOf(model, ask, key, tokens, call.signal);
     let held = await place(size);
     if (held.outcome === "insufficient" && !size.counted) {
-      size = await countedSize(model, ask, tokens, call.signal);
+      size = await countedSize(model, ask, tokens, { signal: call.signal, payer: key.accountId });
       held = await place(size);
     }
     switch (held.outcome) {

@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import { Shares } from "../domain/shares.ts";
 import type { Generation } from "./generation.ts";
 
 /** The generations of this server that run or settle, by the key that pays. */
@@ -6,7 +7,8 @@ export class RunningGenerations {
   readonly #max: number;
   readonly #byKey = new Map<string, Set<Generation>>();
   readonly #waiting = new Set<() => void>();
-  #count = 0;
+  /** By account: none may keep all the others out. */
+  readonly #places = new Shares();
   #closed = false;
 
   constructor(max: number) {
@@ -14,19 +16,18 @@ export class RunningGenerations {
   }
 
   get count(): number {
-    return this.#count;
+    return this.#places.taken;
   }
 
   /** Takes a place for a generation that is about to be held; refused as overloaded when there is none. */
-  reserve(): void {
+  reserve(accountId: string): void {
     if (this.#closed) throw new DomainError("unavailable");
-    if (this.#count >= this.#max) throw new DomainError("overloaded");
-    this.#count++;
+    if (!this.#places.take(accountId, 1, this.#max)) throw new DomainError("overloaded");
   }
 
-  release(): void {
-    this.#count--;
-    if (this.#count > 0) return;
+  release(accountId: string | undefined): void {
+    this.#places.give(accountId, 1);
+    if (this.count > 0) return;
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
   }
@@ -56,8 +57,8 @@ export class RunningGenerations {
 
   /** Counts something that must end before the server does; how it ends was told elsewhere. */
   during(work: Promise<unknown>): void {
-    this.#count++;
-    work.catch(() => undefined).finally(() => this.release());
+    this.#places.take(undefined, 1, Number.POSITIVE_INFINITY);
+    work.catch(() => undefined).finally(() => this.release(undefined));
   }
 
   /** Stops what still runs, whether or not anybody waits for it, and takes nothing new. */
@@ -70,7 +71,7 @@ export class RunningGenerations {
 
   /** Resolves when all generations have ended and are settled. */
   idle(): Promise<void> {
-    if (this.#count === 0) return Promise.resolve();
+    if (this.count === 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 }

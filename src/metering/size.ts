@@ -1,3 +1,4 @@
+import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import { inputTokenBound } from "../domain/input-token-bound.ts";
 import type { Model } from "../domain/model.ts";
@@ -15,6 +16,8 @@ export type Size = {
   readonly counted: boolean;
 };
 
+type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
+
 /**
  * The bound of the input is its bytes, which costs nothing to know; only where that does not fit the window or the
  * balance are tokens counted.
@@ -22,7 +25,7 @@ export type Size = {
 export async function sizeOf(
   model: Model,
   ask: Ask,
-  balanceMicros: Micros,
+  { accountId: payer, balanceMicros }: Payer,
   tokens: Tokens,
   signal: AbortSignal,
 ): Promise<Size> {
@@ -32,17 +35,17 @@ export async function sizeOf(
     const size = sized(model, bound, wanted, false);
     if (size.amountMicros <= balanceMicros) return size;
   }
-  return await countedSize(model, ask, tokens, signal);
+  return await countedSize(model, ask, tokens, { signal, payer });
 }
 
 export async function countedSize(
   model: Model,
   ask: Ask,
   tokens: Tokens,
-  signal: AbortSignal,
+  options: CountOptions,
 ): Promise<Size> {
   const wanted = Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
-  const counted = await tokens.countPrompt(ask.messages, signal, model.contextWindow);
+  const counted = await tokens.countPrompt(ask.messages, { ...options, most: model.contextWindow });
   if (counted >= model.contextWindow) throw tooLong(model, counted);
   return sized(model, counted, Math.min(wanted, model.contextWindow - counted), true);
 }

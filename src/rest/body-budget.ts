@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import { Shares } from "../domain/shares.ts";
 
 /** A body that needs no more than this may use the room that is kept from larger ones. */
 const SMALL_BYTES = 65_536;
@@ -15,7 +16,7 @@ export type BodyBudgetOptions = {
 /** The memory of one process for bodies that are not messages yet, whatever their protocol. */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  #held = 0;
+  readonly #room = new Shares();
   #turn: Promise<void> = Promise.resolve();
 
   constructor(options: BodyBudgetOptions) {
@@ -28,21 +29,21 @@ export class BodyBudget {
 
   /** Bytes of bodies that are in memory now. */
   get held(): number {
-    return this.#held;
+    return this.#room.taken;
   }
 
-  hold(): BodyHold {
+  /** Who sends the body has a share; small ones count against all of the room. */
+  hold(sender: string | undefined): BodyHold {
     let mine = 0;
     return {
       add: (bytes) => {
         const { maxBytes, smallBytes } = this.#options;
         const limit = mine + bytes <= SMALL_BYTES ? maxBytes : maxBytes - smallBytes;
-        if (this.#held + bytes > limit) throw tooMuch();
+        if (!this.#room.take(sender, bytes, limit)) throw tooMuch();
         mine += bytes;
-        this.#held += bytes;
       },
       release: () => {
-        this.#held -= mine;
+        this.#room.give(sender, mine);
         mine = 0;
       },
     };

@@ -14,14 +14,20 @@ export const LARGE_BYTES = 262_144;
 /** What a request asks for: the endpoint that serves it, and the message it gets. */
 export type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
 
+export type RequestLimits = {
+  readonly maxBytes: number;
+  readonly budget: BodyBudget;
+  /** Who shares the budget; nobody may have all of it. */
+  readonly sender: string | undefined;
+};
+
 /** Body, then query, then path: what the address says wins. */
 export async function readRequest(
   route: RestRoute,
   segments: readonly string[],
   query: string,
   source: BodySource,
-  maxBytes: number,
-  budget: BodyBudget,
+  { maxBytes, budget, sender }: RequestLimits,
 ): Promise<RestRequest> {
   const first = route.usual ?? route.selected?.endpoint;
   if (!first) throw new Error("a route without a method");
@@ -30,7 +36,7 @@ export async function readRequest(
     if (await hasBody(source)) throw invalid("", "this address takes no body");
     return bind(first, create(first.method.input), segments, query);
   }
-  const hold = budget.hold();
+  const hold = budget.hold(sender);
   try {
     const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
     const { endpoint, message } = await parseJson(bytes, budget, (text) => readBody(route, first, text));

@@ -131,6 +131,12 @@ function explain(error: unknown): MigrationError {
       `the schema must be updated, but this login may not (${message}); run 'vx migrate' once as the owner of the database, and GRANT vx_app to this login`,
     );
   }
+  // PgBouncer.
+  if (code === "08P01" && message?.startsWith("unsupported startup parameter")) {
+    return new MigrationError(
+      `the pooler in front of the database does not carry what a session sets (${message}); connect to PostgreSQL itself`,
+    );
+  }
   return new MigrationError(
     `the database cannot be reached or prepared: ${message || code || String(error)}`,
   );

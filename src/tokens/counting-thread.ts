@@ -1,16 +1,19 @@
 import { Worker } from "node:worker_threads";
+import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
+import { Shares } from "../domain/shares.ts";
 
+/** What the small prompts may take, and the large ones beside them: those leave the small ones their room. */
 export type ThreadLimits = {
   /** Prompts that wait or are counted. */
   readonly jobsMax: number;
-  /** Of all of them together; one of the largest prompts that the API takes must fit. */
+  /** Of them together; one of the largest prompts that the API takes must fit. */
   readonly charactersMax: number;
 };
 
 export const THREAD_LIMITS: ThreadLimits = { jobsMax: 256, charactersMax: 160_000_000 };
 
-/** From here on the next one has its turn. Texts are not split: the longest takes a second. */
+/** What is sent in one go, and the most a small prompt has. Texts are not split: the longest takes a second. */
 const LOAD_CHARACTERS = 65_536;
 /** The table of tokens takes 12 of them. */
 const HEAP_MIB = 128;
@@ -22,7 +25,17 @@ export type Load = {
   readonly most: number;
 };
 
+/** Who waits, and what room of the line is taken. */
+type Line = {
+  readonly jobs: Shares;
+  readonly characters: Shares;
+  readonly waiting: Job[];
+  lastPayer: string | undefined;
+};
+
 type Job = {
+  readonly line: Line;
+  readonly payer: string | undefined;
   readonly texts: readonly string[];
   readonly characters: number;
   /** Counted no further than beyond this many. */
@@ -33,13 +46,16 @@ type Job = {
   readonly end: (outcome: number | Error) => void;
 };
 
-/** Counts large prompts, one after the other and each by turns, in a thread that is started when there is one. */
+/**
+ * Counts prompts by turns in a thread that is started when there is one. Small and large ones wait in lines of their
+ * own and take turns, so that no number of large ones keeps a small one for longer than one of their turns.
+ */
 export class CountingThread {
   readonly #limits: ThreadLimits;
-  readonly #waiting: Job[] = [];
+  readonly #small = newLine();
+  readonly #large = newLine();
   #current: Job | undefined;
-  #jobs = 0;
-  #characters = 0;
+  #last: Line = this.#large;
   #worker: Worker | undefined;
   #closed = false;
 
@@ -49,7 +65,7 @@ export class CountingThread {
 
   /** Jobs that wait or are counted. */
   get jobs(): number {
-    return this.#jobs;
+    return this.#small.jobs.taken + this.#large.jobs.taken;
   }
 
   /** The id of the thread; undefined while there is none. */
@@ -57,58 +73,62 @@ export class CountingThread {
     return this.#worker?.threadId;
   }
 
-  count(
-    texts: readonly string[],
-    characters: number,
-    signal: AbortSignal | undefined,
-    most: number,
-  ): Promise<number> {
+  count(texts: readonly string[], characters: number, options: CountOptions): Promise<number> {
+    const { signal, payer, most = Number.POSITIVE_INFINITY } = options;
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new DomainError("unavailable");
-      const { jobsMax, charactersMax } = this.#limits;
-      if (this.#jobs >= jobsMax || this.#characters + characters > charactersMax) {
-        throw new DomainError("overloaded");
-      }
+      const line = characters <= LOAD_CHARACTERS ? this.#small : this.#large;
+      if (!this.#enter(line, payer, characters)) throw new DomainError("overloaded");
       let ended = false;
       const end = (outcome: number | Error) => {
         if (ended) return;
         ended = true;
-        this.#jobs--;
-        this.#characters -= characters;
+        line.jobs.give(payer, 1);
+        line.characters.give(payer, characters);
         signal?.removeEventListener("abort", abort);
         if (typeof outcome === "number") resolve(outcome);
         else reject(outcome);
       };
-      const job: Job = { texts, characters, most, next: 0, tokens: 0, end };
+      const job: Job = { line, payer, texts, characters, most, next: 0, tokens: 0, end };
       const abort = () => {
         this.#drop(job);
         end(signal?.reason as Error);
       };
-      this.#jobs++;
-      this.#characters += characters;
       signal?.addEventListener("abort", abort, { once: true });
-      this.#waiting.push(job);
+      line.waiting.push(job);
       this.#send();
     });
   }
 
+  #enter(line: Line, payer: string | undefined, characters: number): boolean {
+    const { jobsMax, charactersMax } = this.#limits;
+    if (!line.jobs.take(payer, 1, jobsMax)) return false;
+    if (line.characters.take(payer, characters, charactersMax)) return true;
+    line.jobs.give(payer, 1);
+    return false;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
-    for (const job of [...this.#waiting.splice(0), this.#current]) job?.end(new DomainError("unavailable"));
+    const waiting = [this.#small, this.#large].flatMap((line) => line.waiting.splice(0));
+    for (const job of [...waiting, this.#current]) job?.end(new DomainError("unavailable"));
     await this.#worker?.terminate();
   }
 
   /** The thread goes on with what it has got; nobody waits for that any more. */
   #drop(job: Job): void {
-    const at = this.#waiting.indexOf(job);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    const { waiting } = job.line;
+    const at = waiting.indexOf(job);
+    if (at >= 0) waiting.splice(at, 1);
     else job.next = job.texts.length;
   }
 
   #send(): void {
     if (this.#current || this.#closed) return;
-    const job = this.#waiting.shift();
+    const other = this.#last === this.#small ? this.#large : this.#small;
+    const job = nextOf(other) ?? nextOf(this.#last);
     if (!job) return;
+    this.#last = job.line;
     this.#current = job;
     const texts: string[] = [];
     for (let characters = 0; characters < LOAD_CHARACTERS && job.next < job.texts.length; job.next++) {
@@ -126,7 +146,7 @@ export class CountingThread {
     this.#current = undefined;
     if (job) {
       job.tokens += tokens;
-      if (job.next < job.texts.length && job.tokens <= job.most) this.#waiting.push(job);
+      if (job.next < job.texts.length && job.tokens <= job.most) job.line.waiting.push(job);
       else job.end(job.tokens);
     }
     this.#send();
@@ -151,4 +171,16 @@ export class CountingThread {
     });
     return worker;
   }
+}
+
+function newLine(): Line {
+  return { jobs: new Shares(), characters: new Shares(), waiting: [], lastPayer: undefined };
+}
+
+/** The first of another payer than the last one's, where there is one. */
+function nextOf(line: Line): Job | undefined {
+  const at = line.waiting.findIndex(({ payer }) => payer !== line.lastPayer);
+  const [job] = line.waiting.splice(Math.max(0, at), 1);
+  if (job) line.lastPayer = job.payer;
+  return job;
 }

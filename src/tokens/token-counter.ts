@@ -1,3 +1,4 @@
+import type { CountOptions } from "../domain/count-options.ts";
 import type { PromptMessage } from "../domain/generation.ts";
 import { MESSAGE_TOKENS } from "../domain/input-token-bound.ts";
 import { CountingThread, THREAD_LIMITS, type ThreadLimits } from "./counting-thread.ts";
@@ -27,27 +28,23 @@ export class TokenCounter {
   }
 
   /** Never more than inputTokenBound. A prompt of more than `most` tokens may not be counted to its end. */
-  async countPrompt(
-    messages: readonly PromptMessage[],
-    signal?: AbortSignal,
-    most = Number.POSITIVE_INFINITY,
-  ): Promise<number> {
+  async countPrompt(messages: readonly PromptMessage[], options: CountOptions = {}): Promise<number> {
     const texts = messages.map(({ content }) => content);
-    return (await this.#count(texts, signal, most)) + messages.length * MESSAGE_TOKENS;
+    return (await this.#count(texts, options)) + messages.length * MESSAGE_TOKENS;
   }
 
-  async countText(text: string, signal?: AbortSignal): Promise<number> {
-    return await this.#count([text], signal, Number.POSITIVE_INFINITY);
+  async countText(text: string, options: CountOptions = {}): Promise<number> {
+    return await this.#count([text], options);
   }
 
   async close(): Promise<void> {
     await this.#thread.close();
   }
 
-  async #count(texts: readonly string[], signal: AbortSignal | undefined, most: number): Promise<number> {
-    signal?.throwIfAborted();
+  async #count(texts: readonly string[], options: CountOptions): Promise<number> {
+    options.signal?.throwIfAborted();
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    if (characters > INLINE_CHARACTERS) return await this.#thread.count(texts, characters, signal, most);
+    if (characters > INLINE_CHARACTERS) return await this.#thread.count(texts, characters, options);
     const encoding = this.#encoding ?? (await this.#load());
     let tokens = 0;
     for (const text of texts) tokens += encoding.count(text);

@@ -97,8 +97,8 @@ async function run(
   response: HttpResponse,
   options: RestOptions,
 ): Promise<void> {
-  const { maxBodyBytes } = call;
-  const asked = await readRequest(route, segments, queryOf(request), request, maxBodyBytes, options.budget);
+  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: call.key?.accountId };
+  const asked = await readRequest(route, segments, queryOf(request), request, limits);
   call.rpc = rpcName(asked.endpoint);
   validateRequest(asked.endpoint.method.input, asked.message);
   const implementation = options.implementations.get(asked.endpoint.method);

@@ -66,7 +66,7 @@ export class RpcBody implements Decoded {
 
   async #read(isEnveloped: boolean, isJson: boolean): Promise<Message | undefined> {
     const { method, readJson, budget, maxBytes } = this.#input;
-    const hold = budget.hold();
+    const hold = budget.hold(this.#call.key?.accountId);
     const limits = { maxBytes: maxBytes + (isEnveloped ? HEAD_BYTES : 0), hold, bodyMs: budget.bodyMs };
     try {
       const sent = await readBytes(this.#request, limits);

@@ -118,15 +118,37 @@ describe("a counter of its own", () => {
   test("ends a count when the signal aborts, whether it waits or runs, and counts on", async () => {
     const own = new TokenCounter();
     const [running, waiting] = [new AbortController(), new AbortController()];
-    const counts = [running, waiting].map(({ signal }) => own.countText(LONG, signal));
+    const counts = [running, waiting].map(({ signal }) => own.countText(LONG, { signal }));
     const reasons = [new Error("first"), new Error("second")];
     running.abort(reasons[0]);
     waiting.abort(reasons[1]);
     const ended = await Promise.allSettled(counts);
     expect(ended.map((one) => (one.status === "rejected" ? one.reason : one))).toEqual(reasons);
     expect(own.waiting).toBe(0);
-    await expect(own.countText("short", running.signal)).rejects.toBe(reasons[0]);
+    await expect(own.countText("short", running)).rejects.toBe(reasons[0]);
     expect(await own.countText(LONG)).toBe(whole(LONG));
+    await own.close();
+  });
+
+  test("counts a small one after one turn of the large ones, however many wait and have taken all their room", async () => {
+    const own = new TokenCounter({ jobsMax: 8, charactersMax: 1_600_000 });
+    const order: string[] = [];
+    const note = (name: string, count: Promise<number>) => count.then(() => order.push(name));
+    const large = Array.from({ length: 8 }, () => own.countText("words ".repeat(30_000)));
+    await expect(own.countText("words ".repeat(30_000))).rejects.toMatchObject({ reason: "overloaded" });
+    await Promise.all([...large.map((count) => note("large", count)), note("small", own.countText(LONG))]);
+    expect(order.indexOf("small")).toBeLessThanOrEqual(1);
+    await own.close();
+  });
+
+  test("counts a large one between small ones", async () => {
+    const own = new TokenCounter();
+    const order: string[] = [];
+    const note = (name: string, count: Promise<number>) => count.then(() => order.push(name));
+    const small = Array.from({ length: 8 }, () => own.countText(LONG));
+    const large = own.countText("words ".repeat(30_000));
+    await Promise.all([...small.map((count) => note("small", count)), note("large", large)]);
+    expect(order.indexOf("large")).toBeLessThanOrEqual(1);
     await own.close();
   });
 
@@ -168,13 +190,24 @@ describe("a counter of its own", () => {
     const own = new TokenCounter();
     const messages = Array.from({ length: 40 }, () => ({ role: "user" as const, content: LONG }));
     const one = whole(LONG);
-    const counted = await own.countPrompt(messages, undefined, one);
+    const counted = await own.countPrompt(messages, { most: one });
     expect(counted).toBeGreaterThan(one);
     expect(counted).toBeLessThan(40 * one);
-    expect(await own.countPrompt(messages, undefined, 40 * one)).toBeGreaterThanOrEqual(40 * one);
-    const alone = await own.countPrompt(messages.slice(0, 1), undefined, Math.floor(one / 4));
+    expect(await own.countPrompt(messages, { most: 40 * one })).toBeGreaterThanOrEqual(40 * one);
+    const alone = await own.countPrompt(messages.slice(0, 1), { most: Math.floor(one / 4) });
     expect(alone).toBeGreaterThan(one / 4);
     expect(alone).toBeLessThan(one / 2);
+    await own.close();
+  });
+
+  test("lets no payer fill a line, and serves another one before its next", async () => {
+    const own = new TokenCounter({ jobsMax: 16, charactersMax: 100_000_000 });
+    const order: string[] = [];
+    const count = (payer: string) => own.countText(LONG, { payer }).then(() => order.push(payer));
+    const greedy = Array.from({ length: 14 }, () => count("greedy"));
+    await expect(count("greedy")).rejects.toMatchObject({ reason: "overloaded" });
+    await Promise.all([...greedy, count("modest")]);
+    expect(order.indexOf("modest")).toBeLessThanOrEqual(2);
     await own.close();
   });
 });

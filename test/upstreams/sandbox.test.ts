@@ -8,7 +8,7 @@ import { longestTurnMs } from "../support/longest-turn.ts";
 const counter = new TokenCounter();
 const sandbox = new SandboxUpstream({
   settings: { kind: "sandbox", delayMs: 0 },
-  countPrompt: (messages, signal) => counter.countPrompt(messages, signal),
+  countPrompt: (messages, signal) => counter.countPrompt(messages, { signal }),
 });
 afterAll(() => counter.close());
 

@@ -25,7 +25,7 @@ async function openSandbox(): ReturnType<Subject["open"]> {
   const tokens = new TokenCounter();
   const upstream = new SandboxUpstream({
     settings: { kind: "sandbox", delayMs: 1 },
-    countPrompt: (messages, signal) => tokens.countPrompt(messages, signal),
+    countPrompt: (messages, signal) => tokens.countPrompt(messages, { signal }),
   });
   return { upstream, close: () => tokens.close() };
 }
