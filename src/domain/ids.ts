@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { fromString, toUUID, typeid } from "typeid-js";
+import { typeidUnboxed } from "typeid-js";
 import { type Lane, laneOfId } from "./lane.ts";
 
 /** Ids of what is listed sort by the time they were made at, which is what page tokens rely on. */
@@ -13,21 +13,26 @@ export type Ids = {
 };
 
 export const typeIds: Ids = {
-  account: () => typeid("acct").toString(),
+  account: () => typeidUnboxed("acct"),
   key: (lane) => {
     for (;;) {
-      const id = typeid("key").toString();
+      const id = typeidUnboxed("key");
       if (laneOfId(id) === lane) return id;
     }
   },
-  entry: () => typeid("led").toString(),
-  generation: () => typeid("gen").toString(),
+  entry: () => typeidUnboxed("led"),
+  generation: () => typeidUnboxed("gen"),
   // Drawn for every call: from the pool of random bytes that Node keeps for UUIDs.
   request: () => `req_${randomUUID().replaceAll("-", "")}`,
 };
 
-/** When an id was made, in seconds since 1970: its first 48 bits are the milliseconds. */
+const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
+const TIME_CHARS = 10;
+
+/** When an id was made, in seconds since 1970: the first characters behind its prefix are the milliseconds. */
 export function secondsOfId(id: string): number {
-  const uuid = toUUID(fromString(id));
-  return Math.floor(Number.parseInt(uuid.replace("-", "").slice(0, 12), 16) / 1000);
+  const start = id.indexOf("_") + 1;
+  let ms = 0;
+  for (let at = start; at < start + TIME_CHARS; at++) ms = ms * BASE32.length + BASE32.indexOf(id.charAt(at));
+  return Math.floor(ms / 1000);
 }

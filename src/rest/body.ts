@@ -94,13 +94,18 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
     if (gathered.size + chunk.length > maxBytes) giveUp(tooLarge(maxBytes));
     else gathered.add(chunk);
   });
+  // Every request closes some time: an error for one that was read long ago would cost more than reading it.
+  const leave = () => {
+    if (isWanted) giveUp(new CallerGone());
+  };
   source.on("end", () => {
     // A stream of HTTP/2 that is reset ends like one that is complete.
-    if (source.aborted || gathered.size < announced) reject(new CallerGone());
-    else resolve(gathered.bytes());
+    if (source.aborted || gathered.size < announced) return leave();
+    isWanted = false;
+    resolve(gathered.bytes());
   });
-  source.on("error", () => reject(new CallerGone()));
-  source.on("close", () => reject(new CallerGone()));
+  source.on("error", leave);
+  source.on("close", leave);
   return promise.finally(() => clearTimeout(timer));
 }
 
