@@ -1,4 +1,3 @@
-import { setFlagsFromString } from "node:v8";
 import { type Running, startApp } from "../app.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
 import { EmbeddedPostgresError } from "../embedded/error.ts";
@@ -7,6 +6,7 @@ import { ModelsError } from "../models/models-error.ts";
 import { StartError } from "../start-error.ts";
 import { MigrationError } from "../store/migrate.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
+import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** Runs the server until a signal stops it; returns the exit code. */
 export async function serve(): Promise<number> {
@@ -34,8 +34,7 @@ export async function serve(): Promise<number> {
     return EXIT_FAILED;
   }
   log.info({ admin: app.adminUrl }, "operator listener is open");
-  // Loading is over: from now on the young generation may grow with the load.
-  setFlagsFromString("--semi-space-growth-factor=2");
+  letYoungGenerationGrow();
   // Without a file there is nothing to read again, and the end of the terminal ends the server as ever.
   if (config.modelsFile !== undefined) process.on("SIGHUP", () => app.reloadModels());
   // The last line is that the server is ready, also where both go to one place.

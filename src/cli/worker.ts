@@ -3,6 +3,7 @@ import { readConfig } from "../config.ts";
 import { createLog } from "../log.ts";
 import type { FromWorker, ToWorker } from "../workers.ts";
 import { keepAlive } from "./serve.ts";
+import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** One of several server processes: does what the process that forked it says. */
 export async function runWorker(): Promise<void> {
@@ -31,6 +32,7 @@ export async function runWorker(): Promise<void> {
   process.on("disconnect", stop);
   try {
     const worker = await startWorker(config, log, await started);
+    letYoungGenerationGrow();
     reloadModels = worker.reloadModels;
     if (reloadAsked) await reloadModels();
     answerMetrics = (id) => {

@@ -7,6 +7,7 @@ import type { Charge } from "../store/billing.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import { encodeAnswer } from "./answer.ts";
 import type { Reply } from "./ask.ts";
+import { GatheredText } from "./gathered-text.ts";
 import type { Settler } from "./settler.ts";
 import type { Size } from "./size.ts";
 import type { Tokens } from "./tokens.ts";
@@ -51,7 +52,7 @@ export class Generation {
   readonly #parts: GenerationParts;
   readonly #upstream = new AbortController();
   readonly #events: AsyncIterator<UpstreamEvent>;
-  readonly #pieces: string[] = [];
+  readonly #text = new GatheredText();
   #done: Extract<UpstreamEvent, { kind: "done" }> | undefined;
   #stop: Stop | undefined;
   #failure: unknown;
@@ -77,7 +78,7 @@ export class Generation {
         this.#letGo();
         return undefined;
       }
-      this.#pieces.push(value.content);
+      this.#text.add(value.content);
       return value.content;
     } catch (error) {
       if (!this.#stop) this.#failure = error;
@@ -114,7 +115,7 @@ export class Generation {
     return {
       id: this.order.id,
       model: this.order.model.id,
-      content: this.#pieces.join(""),
+      content: this.#text.toString(),
       finishReason: this.#done.finishReason,
       usage: outcome.usage,
       costMicros: outcome.charge.amountMicros,
@@ -169,7 +170,7 @@ export class Generation {
   /** A caller who has got, or could have got, a part of the reply pays for that part. */
   #isCharged(): boolean {
     if (this.#done) return true;
-    if (this.#pieces.length === 0) return false;
+    if (this.#text.isEmpty) return false;
     return this.order.streamed || this.#stop === "gone";
   }
 
@@ -177,7 +178,7 @@ export class Generation {
   async #count(): Promise<TokenUsage> {
     const { tokens } = this.#parts;
     const { prompt, size, key } = this.order;
-    const text = this.#pieces.join("");
+    const text = this.#text.toString();
     const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
     try {
       return {
@@ -200,7 +201,7 @@ export class Generation {
   #answer(): string {
     return encodeAnswer({
       id: this.order.id,
-      content: this.#pieces.join(""),
+      content: this.#text.toString(),
       finishReason: this.#done?.finishReason ?? ("stop" satisfies FinishReason),
       failure: this.#done ? undefined : this.#failureReason(),
     });

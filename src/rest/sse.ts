@@ -1,8 +1,6 @@
 import { once } from "node:events";
-import type { Message } from "@bufbuild/protobuf";
 import { CallerGone } from "./body.ts";
 import { isGone } from "./gone.ts";
-import type { Writer } from "./writer.ts";
 
 /** An answer that can be written piece by piece, whichever HTTP it is. */
 export type EventSink = {
@@ -12,7 +10,7 @@ export type EventSink = {
 };
 
 export type EventStreamOptions = {
-  readonly write: Writer;
+  readonly write: (message: unknown) => string;
   /** The JSON of an error that comes after the first event. */
   readonly errorJson: (error: unknown) => string;
   readonly keepAliveMs: number;
@@ -29,8 +27,8 @@ export const KEEP_ALIVE_MS = 15_000;
  */
 export async function sendEvents(
   sink: EventSink,
-  first: IteratorResult<Message>,
-  messages: AsyncIterator<Message>,
+  first: IteratorResult<unknown>,
+  messages: AsyncIterator<unknown>,
   options: EventStreamOptions,
 ): Promise<void> {
   const keepAlive = setInterval(() => sink.write(": keep-alive\n\n"), options.keepAliveMs);
@@ -38,7 +36,7 @@ export async function sendEvents(
   const onAbort = () => cut(options.signal.reason);
   options.signal.addEventListener("abort", onAbort);
   const nextMessage = () =>
-    new Promise<IteratorResult<Message>>((resolve, reject) => {
+    new Promise<IteratorResult<unknown>>((resolve, reject) => {
       cut = reject;
       if (options.signal.aborted) onAbort();
       messages.next().then(resolve, reject);

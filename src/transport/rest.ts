@@ -171,10 +171,10 @@ async function answer(
     await sendCompressed(call, text, request.headers["accept-encoding"]);
     return;
   }
-  const messages = messagesOf(output, result as AsyncIterable<unknown>);
+  const messages = (result as AsyncIterable<unknown>)[Symbol.asyncIterator]();
   const first = await messages.next();
   if (response.headersSent) {
-    await messages.return(undefined);
+    await messages.return?.();
     return;
   }
   call.setResponseHeader("content-type", "text/event-stream");
@@ -182,15 +182,11 @@ async function answer(
   call.setResponseHeader("x-accel-buffering", "no");
   call.writeHead(200);
   await sendEvents(response as Parameters<typeof sendEvents>[0], first, messages, {
-    write: endpoint.write,
+    write: (message) => endpoint.write(asMessage(output, message)),
     keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
     signal: call.signal,
     errorJson: (error) => errorBody(toKnownError(error), call.requestId),
   });
-}
-
-async function* messagesOf(output: DescMessage, items: AsyncIterable<unknown>): AsyncGenerator<Message> {
-  for await (const item of items) yield asMessage(output, item);
 }
 
 function asMessage(desc: DescMessage, value: unknown): Message {

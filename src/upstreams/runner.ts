@@ -111,7 +111,7 @@ export class Runner {
     let current: Begun | undefined;
     try {
       current = await this.#begin(lines, prompt, stop.signal);
-      for (let event = current.first; ; event = await nextOf(current.events)) {
+      for (let event = current.first; ; event = eventOf(await current.events.next())) {
         if (event.kind === "done") {
           run.isWhole = true;
           current.attempt.succeed();
@@ -146,7 +146,7 @@ export class Runner {
         }
         const events = line.upstream.generate(prompt, signal)[Symbol.asyncIterator]();
         try {
-          const first = await nextOf(events);
+          const first = eventOf(await events.next());
           attempt.begin();
           return { attempt, events, first };
         } catch (error) {
@@ -201,8 +201,7 @@ type Begun = {
 /** Why a reply ends that nobody reads any more. */
 const STOPPED = Symbol("stopped");
 
-async function nextOf(events: AsyncIterator<UpstreamEvent>): Promise<UpstreamEvent> {
-  const { done, value } = await events.next();
+function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent {
   if (done) throw new UpstreamFailure("dropped", "the reply has no end");
   return value;
 }

@@ -1,7 +1,8 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Prompt, PromptMessage } from "../domain/generation.ts";
 import type { UpstreamSettings } from "../domain/model.ts";
 import { UpstreamFailure } from "./failure.ts";
+import { Pauses } from "./pauses.ts";
 import { directiveOf } from "./sandbox-directive.ts";
 import { replyTokens, seedOf, tokensWithin, usualTokens } from "./sandbox-text.ts";
 import { StopTexts } from "./stop-texts.ts";
@@ -36,19 +37,26 @@ export class SandboxUpstream implements Upstream {
 
     const stops = new StopTexts(prompt.stop);
     const tokens = replyTokens(seed);
+    const pauses = delayMs > 0 ? new Pauses(delayMs, signal) : undefined;
     let characters = 0;
     let pieces = 0;
-    for (let made = 0; made < count && !stops.stopped; ) {
-      await pause(delayMs, pieces++, signal);
-      let piece = "";
-      for (const end = Math.min(count, made + PIECE_TOKENS); made < end; made++) {
-        if (made === directive.failAfter) break;
-        piece += tokens.next().value;
+    try {
+      for (let made = 0; made < count && !stops.stopped; ) {
+        if (pauses) await pauses.next();
+        else if (pieces++ % PIECES_PER_TURN === PIECES_PER_TURN - 1) await nextTurn();
+        signal.throwIfAborted();
+        let piece = "";
+        for (const end = Math.min(count, made + PIECE_TOKENS); made < end; made++) {
+          if (made === directive.failAfter) break;
+          piece += tokens.next().value;
+        }
+        const content = stops.add(piece);
+        characters += content.length;
+        if (content !== "") yield { kind: "delta", content };
+        if (made === directive.failAfter && !stops.stopped) throw asked();
       }
-      const content = stops.add(piece);
-      characters += content.length;
-      if (content !== "") yield { kind: "delta", content };
-      if (made === directive.failAfter && !stops.stopped) throw asked();
+    } finally {
+      pauses?.close();
     }
     const rest = stops.end();
     characters += rest.length;
@@ -61,19 +69,6 @@ export class SandboxUpstream implements Upstream {
   }
 
   async close(): Promise<void> {}
-}
-
-/** Throws the reason of the signal as soon as that aborts. */
-async function pause(delayMs: number, pieces: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  try {
-    if (delayMs > 0) await sleep(delayMs, undefined, { signal });
-    else if (pieces % PIECES_PER_TURN === PIECES_PER_TURN - 1) await nextTurn();
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  }
-  signal.throwIfAborted();
 }
 
 /** Says nothing about the sandbox's health, and would fail again. */

@@ -1,0 +1,38 @@
+/**
+ * The pauses between the pieces of one reply, all of the same length. They share a timer and a listener: one of each for
+ * every piece would take more memory than all the rest of a stream.
+ */
+export class Pauses {
+  readonly #ms: number;
+  readonly #signal: AbortSignal;
+  #timer: NodeJS.Timeout | undefined;
+  #end: () => void = () => undefined;
+  #fail: (reason: unknown) => void = () => undefined;
+
+  constructor(ms: number, signal: AbortSignal) {
+    this.#ms = ms;
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#abort);
+  }
+
+  /** Throws the reason of the signal as soon as that aborts. */
+  next(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#end = resolve;
+      this.#fail = reject;
+      if (this.#signal.aborted) this.#abort();
+      else if (this.#timer) this.#timer.refresh();
+      else this.#timer = setTimeout(() => this.#end(), this.#ms);
+    });
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#signal.removeEventListener("abort", this.#abort);
+  }
+
+  readonly #abort = () => {
+    clearTimeout(this.#timer);
+    this.#fail(this.#signal.reason);
+  };
+}
