@@ -1,7 +1,7 @@
 // What metering adds to the call of a lone caller: the same server beside one whose holds and settlements cost nothing.
 import { generateBody, openHttpLoad, postRequest } from "./http-load.ts";
 import { createPayers } from "./payers.ts";
-import { startServer } from "./server.ts";
+import { START, startServer } from "./server.ts";
 import { type BenchDatabase, type Figure, hammer, median } from "./support.ts";
 
 const ACCOUNTS = 1_000;
@@ -13,7 +13,7 @@ export async function alone(database: BenchDatabase): Promise<Figure[]> {
   const requests = payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret));
   const servers = [
     await startServer(database),
-    await startServer(database, {}, ["--import", "./bench/free-billing.ts", "src/vx.js", "serve"]),
+    await startServer(database, {}, ["--import", "./bench/free-billing.ts", ...START]),
   ] as const;
   const [metered, free] = [
     await openHttpLoad(servers[0].url, 1, requests),

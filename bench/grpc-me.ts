@@ -1,5 +1,6 @@
 // GetMe over gRPC: key look-up and admission in PostgreSQL for every call, beside a server that does none of it.
 import { openGrpcLoad } from "./grpc-load.ts";
+import { START } from "./server.ts";
 import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";
 
 const CALLERS = 64;
@@ -8,7 +9,7 @@ const SECONDS = 3;
 const ROUNDS = 5;
 
 export async function grpcMe(database: BenchDatabase): Promise<Figure[]> {
-  const server = startProgram(["src/vx.js", "serve"], serverEnv(database.url));
+  const server = startProgram(START, serverEnv(database.url));
   const secret = await server.next(/vx_live_\w+/);
   const baseline = startProgram(["bench/baseline-server.ts"], {});
   const ours = openGrpcLoad(await server.next(/^vx ready on (\S+)/), CONNECTIONS, `Bearer ${secret}`);

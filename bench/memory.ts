@@ -2,13 +2,14 @@
 import { Admitter } from "../src/store/admit.ts";
 import { Database } from "../src/store/database.ts";
 import { serverEnv } from "./grpc-me.ts";
+import { START } from "./server.ts";
 import { type BenchDatabase, createKeys, type Figure, residentMib, startProgram } from "./support.ts";
 
 const CALLERS = 512;
 const IDLE_MS = 3_000;
 
 export async function idleMemory(database: BenchDatabase): Promise<Figure[]> {
-  const server = startProgram(["src/vx.js", "serve"], serverEnv(database.url));
+  const server = startProgram(START, serverEnv(database.url));
   await server.next(/^vx ready/);
   await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   const value = residentMib(server.pid);

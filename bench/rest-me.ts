@@ -2,6 +2,7 @@
 // ours and that of a plain connect-node server without keys.
 import { serverEnv } from "./grpc-me.ts";
 import { connectGetMeRequest, getMeRequest, openHttpLoad } from "./http-load.ts";
+import { START } from "./server.ts";
 import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";
 
 const CONNECTIONS = 64;
@@ -9,7 +10,7 @@ const SECONDS = 3;
 const ROUNDS = 5;
 
 export async function restMe(database: BenchDatabase): Promise<Figure[]> {
-  const server = startProgram(["src/vx.js", "serve"], serverEnv(database.url));
+  const server = startProgram(START, serverEnv(database.url));
   const secret = await server.next(/vx_live_\w+/);
   const url = await server.next(/^vx ready on (\S+)/);
   const bareServer = startProgram(["bench/bare-server.ts"], {});

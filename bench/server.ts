@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 import { type BenchDatabase, type Program, startProgram } from "./support.ts";
@@ -15,11 +16,14 @@ export type Server = {
 
 const TOKEN = "operator-token-of-the-bench";
 
+/** What `npm start` says to Node. */
+export const START = startOptions();
+
 /** The server as it is installed, on the bench's database. */
 export async function startServer(
   database: Pick<BenchDatabase, "url">,
   env: Record<string, string> = {},
-  program: string[] = ["src/vx.js", "serve"],
+  program: string[] = START,
 ): Promise<Server> {
   const folder = createTemporaryFolder("bench-server");
   const adminPort = await freePort();
@@ -60,4 +64,9 @@ export async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await once(server.close(), "close");
   return port;
+}
+
+function startOptions(): string[] {
+  const { scripts } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  return scripts.start.split(" ").slice(1);
 }

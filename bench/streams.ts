@@ -11,8 +11,7 @@ const PIECES = 200;
 const TOKENS = 4 * PIECES;
 const DELAY_MS = 50;
 const WARM_UP_STREAMS = 64;
-/** Five leave the young generation at half its size. */
-const WARM_UP_ROUNDS = 25;
+const WARM_UP_ROUNDS = 5;
 const SAMPLE_MS = 100;
 
 export async function streams(database: BenchDatabase): Promise<Figure[]> {

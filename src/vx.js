@@ -22,9 +22,8 @@ if (major > 22 || (major === 22 && minor >= 18)) {
     console.error(`vx needs Node 22.18 or newer, this is ${process.versions.node}`);
     process.exit(1);
   }
-  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
   // A signal from the terminal reaches the child as well; this process waits for it to finish.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => undefined);
-  const { status } = spawnSync(node, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+  const { status } = spawnSync(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
   process.exit(status ?? 1);
 }
