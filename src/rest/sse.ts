@@ -5,13 +5,13 @@ import { isGone } from "./gone.ts";
 import type { Writer } from "./writer.ts";
 
 /** An answer that can be written piece by piece, whichever HTTP it is. */
-export type EventSink = {
+type EventSink = {
   write(text: string): boolean;
   end(): unknown;
   once(event: "close" | "drain", listener: () => void): unknown;
 };
 
-export type EventStreamOptions = {
+type EventStreamOptions = {
   readonly write: Writer;
   /** The JSON of an error that comes after the first event. */
   readonly errorJson: (error: unknown) => string;

@@ -9,9 +9,9 @@ import { clean, rulesOf, type Schema } from "./rules.ts";
 import { Schemas } from "./schemas.ts";
 import { INTRODUCTION, operationText, summaryOf } from "./texts.ts";
 
-export type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
+type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
 
-export type DocumentOptions = {
+type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
