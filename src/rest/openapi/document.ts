@@ -93,7 +93,7 @@ const IDEMPOTENCY_KEY: Schema = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "Makes the call safe to repeat: for 24 hours the same key and body give the same answer and one charge.",
+    "Makes the call safe to repeat: for 24 hours the same key and body, to the same address, give the same answer and one charge. With another body or address, or streamed instead of whole, it is a 422.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 
