@@ -204,6 +204,9 @@ test("all wait for one hot row: calls of one account share their statements, the
   const calls = 400;
   const key = await metered.payer(BigInt(calls * EMPTY_HELD));
   const statements = () => metered.metric('vx_lane_batch_size_count\\{lane="billing"\\}');
+  // A server that has billed nothing yet has no such figure.
+  const warm = await metered.payer(1_000n);
+  for (const client of clients) await client.generate(EMPTY, { secret: warm.secret });
   const before = await statements();
   const outcomes = await Promise.all(
     Array.from({ length: calls }, (_, i) =>
