@@ -180,7 +180,10 @@ async function sendSlowlyOverHttp2(secret: string, bytes: number) {
   const piece = Buffer.alloc(64 * 1024, " ");
   let left = bytes;
   const send = () => {
-    for (; left > 0 && stream.writable; left -= piece.length) if (!stream.write(piece)) return;
+    while (left > 0 && stream.writable) {
+      left -= piece.length;
+      if (!stream.write(piece)) return;
+    }
     if (stream.writable) stream.end();
   };
   stream.on("drain", () => setImmediate(send));
