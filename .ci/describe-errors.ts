@@ -22,6 +22,10 @@ and \`PreconditionFailure\` are added where they say more. Over plain HTTP the b
 The checks are made in this order: address → key (401) → scope (403) → rate (429) → body and fields (400) → balance (402).
 Only admitted calls take a slot of the minute.
 
+An \`Idempotency-Key\` is for one payload, and the method is part of it: whole and with \`"stream": true\`, to
+\`/v1/generate\` and to \`/v1/chat/completions\` the same messages are four payloads. With a key that another one had, the
+answer is \`idempotency_key_reused\`.
+
 | status | reason | gRPC code | type | text, unless the call has a more exact one |
 |---|---|---|---|---|
 ${rows.join("\n")}

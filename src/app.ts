@@ -15,7 +15,7 @@ import { forgetServers } from "./store/presence.ts";
 import type { Listener } from "./transport/listener.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
-export type AppOptions = {
+type AppOptions = {
   readonly config: Config;
   readonly log: Log;
   /** One line for the person at the terminal. */

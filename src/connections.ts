@@ -1,5 +1,5 @@
 /** What decides how many connections to PostgreSQL the server opens. */
-export type ConnectionSettings = {
+type ConnectionSettings = {
   readonly workers: number;
   readonly databaseConnections: number;
   readonly admissionPipelines: number;

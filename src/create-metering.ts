@@ -17,7 +17,7 @@ const MAX_RUNNING = 8_192;
 /** Each running generation waits for one statement at most. */
 const MAX_WAITING = 2 * MAX_RUNNING;
 
-export type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
+type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
   readonly databases: Databases;
   readonly pipelines: number;
   readonly models: { get(id: string): Model | undefined };

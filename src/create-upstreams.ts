@@ -7,7 +7,7 @@ import { openUpstream } from "./upstreams/open-upstream.ts";
 import { RUNNER_LIMITS, Runner } from "./upstreams/runner.ts";
 import { SandboxUpstream } from "./upstreams/sandbox.ts";
 
-export type UpstreamsOptions = {
+type UpstreamsOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly tokens: TokenCounter;
   readonly log: Log;

@@ -29,7 +29,7 @@ import { rpcRoutes } from "./transport/rpc.ts";
 
 export const operatorServices = [AdminService] as const;
 
-export type OperatorServerOptions = {
+type OperatorServerOptions = {
   readonly config: Config;
   readonly token: string;
   readonly deps: Deps;

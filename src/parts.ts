@@ -18,7 +18,7 @@ import type { Listener } from "./transport/listener.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
 
-export type PartsOptions = {
+type PartsOptions = {
   readonly config: Config;
   readonly log: Log;
   readonly catalog: Catalog;
@@ -28,8 +28,6 @@ export type PartsOptions = {
 };
 
 /** What the listeners of a process are made of. */
-export type Parts = ReturnType<typeof createParts>;
-
 export function createParts({ config, log, catalog, login, keeper }: PartsOptions) {
   const metrics = createMetrics();
   const databases = openDatabases(config, login);

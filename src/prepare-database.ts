@@ -8,7 +8,7 @@ import { DatabaseGuard } from "./store/guard.ts";
 import { migrate } from "./store/migrate.ts";
 
 /** A database whose schema is up to date, and how the server reaches it. */
-export type PreparedDatabase = {
+type PreparedDatabase = {
   readonly address: DatabaseAddress;
   /** The role to act as: it may execute functions and nothing else. */
   readonly role: string;

@@ -62,7 +62,7 @@ export const restServices: readonly RestService[] = developerServices.map((servi
 /** What everyone may call without a key. */
 const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
 
-export type PublicServerOptions = {
+type PublicServerOptions = {
   readonly config: Config;
   readonly deps: Deps;
   readonly admitter: Admitter;

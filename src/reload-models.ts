@@ -4,7 +4,7 @@ import { ModelsError } from "./models/models-error.ts";
 import { readModels } from "./models/read-models.ts";
 import type { Runner } from "./upstreams/runner.ts";
 
-export type ReloadOptions = {
+type ReloadOptions = {
   readonly path: string | undefined;
   readonly catalog: Catalog;
   readonly upstreams: Runner;

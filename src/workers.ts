@@ -15,7 +15,7 @@ export type Workers = {
   stop(): Promise<void>;
 };
 
-export type WorkerDatabase = { readonly address: DatabaseAddress; readonly role: string };
+type WorkerDatabase = { readonly address: DatabaseAddress; readonly role: string };
 
 export type ToWorker =
   | { readonly kind: "start"; readonly database: WorkerDatabase }

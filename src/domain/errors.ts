@@ -15,7 +15,7 @@ export type GrpcCode =
   | "UNAVAILABLE"
   | "UNAUTHENTICATED";
 
-export type ErrorType =
+type ErrorType =
   | "invalid_request_error"
   | "authentication_error"
   | "permission_error"
@@ -155,7 +155,7 @@ export const ERRORS = {
 
 export type Reason = keyof typeof ERRORS;
 
-export type FieldViolation = { readonly field: string; readonly description: string };
+type FieldViolation = { readonly field: string; readonly description: string };
 
 export type DomainErrorOptions = {
   /** For the caller; the table's text if left out. */

@@ -6,7 +6,7 @@ const MAX_PAGE_SIZE = 1000;
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/ };
 
 /** Which list: a token of one is none of another. */
-export type ListName = "accounts" | "keys" | "entries" | "models";
+type ListName = "accounts" | "keys" | "entries" | "models";
 
 export type Page = {
   readonly list: ListName;

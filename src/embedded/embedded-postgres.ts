@@ -27,7 +27,7 @@ export type EmbeddedPostgres = {
   stop(): Promise<void>;
 };
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   readonly dataDir: string;
   readonly maxConnections?: number;
   /** One line for the person at the terminal. */

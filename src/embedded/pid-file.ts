@@ -5,7 +5,7 @@ import type { Placement } from "./placement.ts";
 import { isPidTaken, isPostmasterOf, readProcess } from "./processes.ts";
 
 /** What the postmaster of a cluster says about itself, once it is known to be alive. */
-export type RunningPostmaster = { readonly pid: number; readonly status: string; readonly socketDir: string };
+type RunningPostmaster = { readonly pid: number; readonly status: string; readonly socketDir: string };
 
 /** The postmaster of this cluster, if one is alive. A pid file alone proves nothing: pids are used again. */
 export async function findPostmaster(place: Placement): Promise<RunningPostmaster | undefined> {

@@ -1,7 +1,7 @@
 /** Only connections over the socket exist, and only the server user and root can reach the socket. */
 export const hostBasedAuthentication = "local all all trust\n";
 
-export type SettingsInput = {
+type SettingsInput = {
   clusterName: string;
   socketDir: string;
   logDir: string;

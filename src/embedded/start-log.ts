@@ -10,7 +10,7 @@ const weekdayLogMaxBytes = 16 * 1024 * 1024;
 const weekdayLogMaxAgeMs = 6 * 24 * 3600_000;
 
 /** What a postmaster writes before its log collector takes over, and where to read why it failed. */
-export type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
+type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
 
 export async function openStartLog(logDir: string, user: ServerUser): Promise<StartLog> {
   const path = join(logDir, fileName);

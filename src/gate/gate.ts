@@ -9,7 +9,7 @@ import type { OperatorCheck } from "./operator-token.ts";
 /** Lets a call in or throws, before a byte of its body is read: key (401), scope (403), rate (429), size (413). */
 export type Gate = (call: Call) => Promise<void>;
 
-export type DeveloperGateOptions = {
+type DeveloperGateOptions = {
   readonly admit: (request: AdmissionRequest) => Promise<Admission>;
   readonly failures: FailedAuthentications;
 };

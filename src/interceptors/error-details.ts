@@ -10,7 +10,7 @@ import {
 import type { DomainError } from "../domain/errors.ts";
 
 /** A detail message with its schema, ready for any protocol. */
-export type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<typeof create> };
+type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<typeof create> };
 
 /** The google.rpc details of an error: ErrorInfo always, others where they say more. */
 export function errorDetails(error: DomainError): ErrorDetail[] {

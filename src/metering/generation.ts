@@ -17,7 +17,7 @@ const COUNT_MS = 10_000;
 const BYTES_PER_TOKEN = 4;
 
 /** Why a generation is stopped before its end. */
-export type Stop = "gone" | "deadline_exceeded" | "revoked_api_key" | "unavailable";
+type Stop = "gone" | "deadline_exceeded" | "revoked_api_key" | "unavailable";
 
 /** What is held, asked and paid by whom. */
 export type Order = {

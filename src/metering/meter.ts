@@ -15,7 +15,7 @@ import { countedSize, type Size, sizeOf } from "./size.ts";
 const MAX_CALL_MS = 600_000;
 const HOLD_SECONDS = 720;
 
-export type MeterParts = GenerationParts & {
+type MeterParts = GenerationParts & {
   readonly models: { get(id: string): Model | undefined };
   readonly billing: Billing;
   readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;

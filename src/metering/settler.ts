@@ -8,7 +8,7 @@ const STATEMENT_GONE_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
-export type SettlerOptions = {
+type SettlerOptions = {
   readonly billing: Billing;
   /** In milliseconds, never going back. */
   readonly now: () => number;

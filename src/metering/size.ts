@@ -29,7 +29,7 @@ export async function sizeOf(
   tokens: Tokens,
   signal: AbortSignal,
 ): Promise<Size> {
-  const wanted = Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
+  const wanted = wantedTokens(model, ask);
   const bound = inputTokenBound(ask.messages);
   if (bound + wanted <= model.contextWindow) {
     const size = sized(model, bound, wanted, false);
@@ -44,10 +44,14 @@ export async function countedSize(
   tokens: Tokens,
   options: CountOptions,
 ): Promise<Size> {
-  const wanted = Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
+  const wanted = wantedTokens(model, ask);
   const counted = await tokens.countPrompt(ask.messages, { ...options, most: model.contextWindow });
   if (counted >= model.contextWindow) throw tooLong(model, counted);
   return sized(model, counted, Math.min(wanted, model.contextWindow - counted), true);
+}
+
+function wantedTokens(model: Model, { maxTokens }: Ask): number {
+  return Math.min(maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
 }
 
 function sized(model: Model, inputTokens: number, maxTokens: number, counted: boolean): Size {

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
 import type { Page } from "../transport/handler.ts";
 
-export type AssetOptions = {
+type AssetOptions = {
   readonly file: URL;
   readonly contentType: string;
   readonly contentSecurityPolicy: string;

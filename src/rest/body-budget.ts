@@ -4,7 +4,7 @@ import { Shares } from "../domain/shares.ts";
 /** A body that needs no more than this may use the room that is kept from larger ones. */
 const SMALL_BYTES = 65_536;
 
-export type BodyBudgetOptions = {
+type BodyBudgetOptions = {
   /** What the bodies that are being read may hold together. */
   readonly maxBytes: number;
   /** The part of it that only small bodies may use: however many large ones are sent, small calls get through. */

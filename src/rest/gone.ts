@@ -1,5 +1,5 @@
 /** A response of node:http says itself that it is cut off, one of node:http2 only through its stream. */
-export type Cuttable = { readonly destroyed?: boolean; readonly stream?: { readonly destroyed: boolean } };
+type Cuttable = { readonly destroyed?: boolean; readonly stream?: { readonly destroyed: boolean } };
 
 /** Whether nobody is left to write to. */
 export function isGone(response: object): boolean {

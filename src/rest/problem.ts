@@ -1,10 +1,5 @@
 /** What can be wrong with a request before it becomes a message. */
-export type ProblemKind =
-  | "invalid"
-  | "not_found"
-  | "method_not_allowed"
-  | "unsupported_media_type"
-  | "too_large";
+type ProblemKind = "invalid" | "not_found" | "method_not_allowed" | "unsupported_media_type" | "too_large";
 
 export class RestProblem extends Error {
   readonly kind: ProblemKind;

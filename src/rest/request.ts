@@ -12,9 +12,9 @@ import { finish, finishInTurns, type Steps } from "./steps.ts";
 export const LARGE_BYTES = 262_144;
 
 /** What a request asks for: the endpoint that serves it, and the message it gets. */
-export type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
+type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
 
-export type RequestLimits = {
+type RequestLimits = {
   readonly maxBytes: number;
   readonly budget: BodyBudget;
   /** Who shares the budget; nobody may have all of it. */

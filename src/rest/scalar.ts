@@ -1,7 +1,7 @@
 import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
 
 /** Reads the text of a scalar or an enum value; throws an Error whose message says what it should be. */
-export type ScalarParser = (text: string) => unknown;
+type ScalarParser = (text: string) => unknown;
 
 const INTEGER = /^-?\d{1,20}$/;
 // No digit can be taken by two parts of it: text of any length is refused in one pass.

@@ -3,13 +3,13 @@ import { CallerGone } from "./body.ts";
 import { isGone } from "./gone.ts";
 
 /** An answer that can be written piece by piece, whichever HTTP it is. */
-export type EventSink = {
+type EventSink = {
   write(text: string): boolean;
   end(): unknown;
   once(event: "close" | "drain", listener: () => void): unknown;
 };
 
-export type EventStreamOptions = {
+type EventStreamOptions = {
   readonly write: (message: unknown) => string;
   /** The JSON of an error that comes after the first event. */
   readonly errorJson: (error: unknown) => string;

@@ -18,6 +18,6 @@ export async function finishInTurns<Result>(steps: Steps<Result>): Promise<Resul
   }
 }
 
-export function letOthersRun(): Promise<void> {
+function letOthersRun(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

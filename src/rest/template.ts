@@ -17,7 +17,7 @@ export type Template = {
   readonly verb: string | undefined;
 };
 
-export type Segment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "*" | "**" };
+type Segment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "*" | "**" };
 
 /** The segments from start to end (exclusive) are the value of the field. */
 export type Variable = {

@@ -1,7 +1,7 @@
 import type { Template } from "./template.ts";
 
 /** Where a path leads: the routes by HTTP verb, and the segments as they were matched. */
-export type TrieMatch<Route> = {
+type TrieMatch<Route> = {
   readonly routes: ReadonlyMap<string, Route>;
   readonly segments: readonly string[];
 };

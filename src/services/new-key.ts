@@ -6,14 +6,14 @@ import { createKey, type KeyToCreate } from "../store/keys.ts";
 import type { Deps } from "./deps.ts";
 import { viewKey } from "./views.ts";
 
-export type NewKeyRequest = {
+type NewKeyRequest = {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
 };
 
-export type NewKeyPlace = Pick<KeyToCreate, "accountId" | "plan" | "mayExceedPlan">;
+type NewKeyPlace = Pick<KeyToCreate, "accountId" | "plan" | "mayExceedPlan">;
 
 /** Draws a key, stores what may be stored of it, and returns it whole: the only time anyone sees it. */
 export async function newKey(deps: Deps, place: NewKeyPlace, request: NewKeyRequest) {

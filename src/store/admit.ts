@@ -33,7 +33,7 @@ export type Admission =
   | { readonly outcome: "unknown" | "revoked" | "expired" | "out_of_scope" }
   | { readonly outcome: "rate_limited"; readonly window: RateWindow };
 
-export type AdmitOptions = {
+type AdmitOptions = {
   readonly pipelines: number;
   readonly maxWaiting: number;
   readonly onBatch?: (size: number) => void;

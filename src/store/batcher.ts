@@ -1,6 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 
-export type BatcherOptions<Item, Result> = {
+type BatcherOptions<Item, Result> = {
   /** How many batches may be on their way at once; items of one lane always travel on the same pipeline. */
   readonly pipelines: number;
   readonly maxBatch: number;

@@ -1,4 +1,4 @@
-import { laneOfId } from "../domain/lane.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { numberArray, textArray } from "./array-text.ts";
 import { Batcher } from "./batcher.ts";
@@ -47,13 +47,16 @@ export type EndOutcome =
   /** Given back before: nothing is charged. */
   | { readonly outcome: "gone" };
 
+/** With its lane, which is a hash of the account and so is made once. */
+type Queued<Request> = Request & { readonly lane: Lane };
+
 type Item =
-  | { readonly kind: "hold"; readonly hold: HoldRequest }
-  | { readonly kind: "end"; readonly end: EndRequest };
+  | { readonly kind: "hold"; readonly hold: Queued<HoldRequest> }
+  | { readonly kind: "end"; readonly end: Queued<EndRequest> };
 
 type Result = HoldOutcome | EndOutcome;
 
-export type BillingOptions = {
+type BillingOptions = {
   readonly serverId: string;
   readonly pipelines: number;
   readonly maxWaiting: number;
@@ -85,11 +88,13 @@ export class Billing {
   }
 
   hold(hold: HoldRequest): Promise<HoldOutcome> {
-    return this.#batcher.add(laneOfId(hold.accountId), { kind: "hold", hold }) as Promise<HoldOutcome>;
+    const lane = laneOfId(hold.accountId);
+    return this.#batcher.add(lane, { kind: "hold", hold: { ...hold, lane } }) as Promise<HoldOutcome>;
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {
-    const ended = (await this.#batcher.add(laneOfId(end.accountId), { kind: "end", end })) as EndOutcome;
+    const lane = laneOfId(end.accountId);
+    const ended = (await this.#batcher.add(lane, { kind: "end", end: { ...end, lane } })) as EndOutcome;
     if (ended.outcome === "settled") return ended;
     // Perhaps an earlier try was settled, and only its answer was lost.
     const entry = await this.findEntry(end.accountId, end.holdId);
@@ -124,8 +129,8 @@ type BillRow = {
 };
 
 async function bill(database: Database, serverId: string, items: readonly Item[]): Promise<Result[]> {
-  const ends: EndRequest[] = [];
-  const holds: HoldRequest[] = [];
+  const ends: Queued<EndRequest>[] = [];
+  const holds: Queued<HoldRequest>[] = [];
   const endPlaces: number[] = [];
   const holdPlaces: number[] = [];
   items.forEach((item, place) => {
@@ -146,10 +151,10 @@ async function bill(database: Database, serverId: string, items: readonly Item[]
   return results;
 }
 
-function endArrays(ends: readonly EndRequest[]): string[] {
+function endArrays(ends: readonly Queued<EndRequest>[]): string[] {
   const charges = ends.map(({ charge }) => charge);
   return [
-    numberArray(ends.map(({ accountId }) => laneOfId(accountId))),
+    numberArray(ends.map(({ lane }) => lane)),
     textArray(ends.map(({ accountId }) => accountId)),
     textArray(ends.map(({ holdId }) => holdId)),
     numberArray(charges.map((charge) => charge?.amountMicros)),
@@ -165,9 +170,9 @@ function endArrays(ends: readonly EndRequest[]): string[] {
   ];
 }
 
-function holdArrays(holds: readonly HoldRequest[]): string[] {
+function holdArrays(holds: readonly Queued<HoldRequest>[]): string[] {
   return [
-    numberArray(holds.map(({ accountId }) => laneOfId(accountId))),
+    numberArray(holds.map(({ lane }) => lane)),
     textArray(holds.map(({ accountId }) => accountId)),
     textArray(holds.map(({ holdId }) => holdId)),
     textArray(holds.map(({ keyId }) => keyId)),

@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 
 const INTERVAL_MS = 1_000;
 
-export type MonitorOptions = {
+type MonitorOptions = {
   readonly onChange: (reachable: boolean, error?: unknown) => void;
   /** Called on each look that cannot reach the database. */
   readonly revive: () => Promise<void>;

@@ -2,7 +2,7 @@ import type { Database } from "./database.ts";
 
 const BEAT_MS = 2_000;
 
-export type PresenceOptions = {
+type PresenceOptions = {
   readonly serverId: string;
   readonly onSwept: (holds: number) => void;
   readonly onFailure: (error: unknown) => void;

@@ -5,7 +5,7 @@ const LOOK_MS = 250;
 /** A revocation is seen when it commits, which is after the time it bears. */
 const MARGIN_SECONDS = 30;
 
-export type RevocationWatchOptions = {
+type RevocationWatchOptions = {
   /** In milliseconds, never going back. */
   readonly now: () => number;
   /** Whether there is anything to cut; nobody asks the database otherwise. */

@@ -21,7 +21,7 @@ import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
 /** A page or probe outside the API, at its exact path, for GET and HEAD. */
 export type Page = (request: HttpRequest, response: HttpResponse, requestId: string) => void | Promise<void>;
 
-export type HandlerOptions = {
+type HandlerOptions = {
   readonly routes: ReadonlyMap<string, RpcRoute>;
   readonly pages: ReadonlyMap<string, Page>;
   /** What bounds the routes that need no key. */

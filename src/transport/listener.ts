@@ -18,7 +18,7 @@ import { endIdleSockets, endIdleStreams } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { sniff } from "./sniff.ts";
 
-export type ListenerOptions = {
+type ListenerOptions = {
   readonly host: string;
   readonly port: number;
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { HttpRequest } from "./http.ts";
 
 /** More than any client of reflection asks on one stream. */
-export const MAX_OPEN_BODY_BYTES = 65_536;
+const MAX_OPEN_BODY_BYTES = 65_536;
 
 /**
  * The body of a call that needs no key. It is taken as it arrives, however slowly the answers are read: what is left

@@ -1,6 +1,6 @@
 import type { HttpRequest, HttpResponse } from "./http.ts";
 
-export type OpenCallLimits = {
+type OpenCallLimits = {
   /** Calls without a key that one process serves at a time. */
   readonly openCalls: number;
   /** Streams among them, such as those that watch the health, on one connection. */

@@ -11,7 +11,7 @@ import { toConnectError, withoutKeys } from "../interceptors/connect-error.ts";
  * too many bytes. They get the reason and the details that every error has; a message that cannot be parsed is the
  * caller's mistake, not ours.
  */
-export function explainOwnError(error: ConnectError): ConnectError {
+function explainOwnError(error: ConnectError): ConnectError {
   if (error.details.length > 0) return error;
   const { rawMessage: message } = error;
   switch (error.code) {

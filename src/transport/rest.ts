@@ -31,7 +31,7 @@ import { stopBody } from "./stop-body.ts";
 /** What runs a method: the same function for every protocol. */
 export type Implementation = (request: Message, call: Call) => unknown;
 
-export type RestOptions = {
+type RestOptions = {
   readonly services: readonly RestService[];
   readonly policies: ReadonlyMap<DescMethod, Policy>;
   readonly implementations: ReadonlyMap<DescMethod, Implementation>;

@@ -35,7 +35,7 @@ export type RpcRoute = {
   readonly input: RpcInput | undefined;
 };
 
-export type RpcOptions = {
+type RpcOptions = {
   /** Services of ours: every method has a policy and passes the gate. */
   readonly routes: (router: ConnectRouter) => void;
   /** Standard services that everyone may call. */
@@ -113,7 +113,7 @@ export function checkRpcRequest(route: RpcRoute, request: HttpRequest): DomainEr
   return undefined;
 }
 
-export function protocolOf(request: HttpRequest): Protocol {
+function protocolOf(request: HttpRequest): Protocol {
   const type = request.headers["content-type"] ?? "";
   if (type.startsWith("application/grpc-web")) return "grpc-web";
   return type.startsWith("application/grpc") ? "grpc" : "connect";

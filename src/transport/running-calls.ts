@@ -1,7 +1,7 @@
 import type { DomainError } from "../domain/errors.ts";
 
 /** A call that can be ended before its time: an AbortController is one. */
-export type Abortable = { abort(reason: DomainError): void };
+type Abortable = { abort(reason: DomainError): void };
 
 /**
  * The calls that end when a signal says so. One listener for all of them: a signal with a listener for each call takes

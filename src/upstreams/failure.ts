@@ -16,7 +16,7 @@ const TREATMENTS = {
   garbled: { retry: false, sick: true },
 } as const;
 
-export type FailureKind = keyof typeof TREATMENTS;
+type FailureKind = keyof typeof TREATMENTS;
 
 const LOG_LENGTH_MAX = 400;
 

@@ -6,9 +6,9 @@ import { openaiDialect } from "./openai.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** Said to the operator: the key of an upstream is missing or cannot be one. */
-export class UpstreamKeyError extends Error {}
+class UpstreamKeyError extends Error {}
 
-export type OpenOptions = {
+type OpenOptions = {
   readonly connections: Connections;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly openSandbox: (settings: Extract<UpstreamSettings, { readonly kind: "sandbox" }>) => Upstream;

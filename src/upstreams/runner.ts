@@ -25,7 +25,7 @@ export const RUNNER_LIMITS: RunnerLimits = {
   backOff: { triesMax: 3, firstMs: 100, longestMs: 2_000, retryAfterMsMax: 3_000 },
 };
 
-export type RunnerOptions = {
+type RunnerOptions = {
   readonly limits: RunnerLimits;
   readonly open: (settings: UpstreamSettings) => Upstream;
   /** Milliseconds that never go back. */
@@ -37,7 +37,7 @@ export type RunnerOptions = {
   readonly onTry: OnTry;
 };
 
-export type UpstreamStatus = {
+type UpstreamStatus = {
   readonly name: string;
   readonly running: number;
   readonly waiting: number;

@@ -1,7 +1,7 @@
 import type { Prompt } from "../domain/generation.ts";
 
 /** How a caller wants the sandbox to behave. */
-export type Directive = {
+type Directive = {
   readonly tokens?: number;
   readonly delayMs?: number;
   /** Break off after so many tokens. */

@@ -8,7 +8,7 @@ import { replyTokens, seedOf, tokensWithin, usualTokens } from "./sandbox-text.t
 import { StopTexts } from "./stop-texts.ts";
 import type { Upstream, UpstreamEvent } from "./upstream.ts";
 
-export type SandboxOptions = {
+type SandboxOptions = {
   readonly settings: Extract<UpstreamSettings, { readonly kind: "sandbox" }>;
   readonly countPrompt: (messages: readonly PromptMessage[], signal: AbortSignal) => Promise<number>;
 };

@@ -19,6 +19,16 @@ const BRIGHTNESS = `
   (red + green + blue) / 3 / 255;
 `;
 
+/** Texts that go on beyond their box. */
+const CUT_OFF = `[...document.querySelectorAll("pre")]
+  .filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => one.textContent)`;
+
+/** Frames around what has the focus although nobody can press or fill it. */
+const OUTLINED = `[...document.querySelectorAll("section")]
+  .filter((one) => getComputedStyle(one).outlineStyle !== "none")
+  .map((one) => one.id)`;
+
 const STORED = `(async () => ({
   local: Object.entries(localStorage),
   session: Object.entries(sessionStorage),
@@ -95,10 +105,16 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
     });
 
+    test("the first calls on / can be read without scrolling", async () => {
+      await open("/", "First call");
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+    });
+
     test("/docs shows the methods, and what they take and answer", async () => {
       await open("/docs#tag/generateservice/POST/v1/generate", "Generates one reply");
       await seen("max_tokens");
       await seen("What is a ledger?");
+      expect(await page.evaluate<string[]>(OUTLINED)).toEqual([]);
     });
   });
 

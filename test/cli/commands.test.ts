@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { typeIds } from "../../src/domain/ids.ts";
 import { type Ended, type RunningServer, startServer, vx } from "./support.ts";
 
 let server: RunningServer;
@@ -21,8 +22,11 @@ async function json(...args: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
+/** Made without a command: each is a process. */
 async function newAccount(): Promise<string> {
-  return (await json("accounts", "create", "--name", "acme", "--plan", "pro")).account.id;
+  const id = typeIds.account();
+  await server.database.owner`SELECT vx.create_account(vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
+  return id;
 }
 
 function refused({ code, stdout, stderr }: Ended, message: RegExp): void {

@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Env = Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ function cleanEnv(env: Env): NodeJS.ProcessEnv {
 }
 
 export function startVx(args: readonly string[], env: Env): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...args], { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
+  return spawn(process.execPath, [VX, ...args], { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /** Waits for a command to end by itself. */

@@ -143,6 +143,82 @@ test("a route goes past the budget: each metered method is a 402 without funds, 
   expect(metered.upstream.calls).toHaveLength(before);
 });
 
+test("a balance that is only held is told to be topped up: the 402 says what is held, what is needed, and that it passes", async () => {
+  const key = await metered.payer(BigInt(EMPTY_HELD));
+  const before = metered.upstream.calls.length;
+  const rest = Promise.withResolvers<void>();
+  metered.upstream.next(replyWhen(rest.promise));
+  const [client] = clients as [Generator];
+  const running = client.generate(EMPTY, { secret: key.secret });
+  await metered.upstream.until(({ calls }) => calls.length > before);
+  for (const other of clients) {
+    const refused = await other.generate(EMPTY, { secret: key.secret }).catch((error: Refused) => error);
+    expect(refused).toMatchObject({
+      reason: "insufficient_balance",
+      metadata: { balance_micros: "24", held_micros: "24", required_micros: "24" },
+      message: expect.stringMatching(/running calls hold .* Try again/),
+    });
+    expect((refused as Refused).message).not.toMatch(/top up/i);
+  }
+  rest.resolve();
+  expect(await running).toMatchObject({ balanceMicros: BigInt(EMPTY_HELD - EMPTY_COST) });
+});
+
+test("who goes away pays too much, or nothing: what was produced until then is charged, once", async () => {
+  for (const client of clients) {
+    const key = await metered.payer(1_000n);
+    const before = metered.upstream.calls.length;
+    metered.upstream.next(silentAfter(2));
+    const left = new AbortController();
+    const stream = client.stream(ASK, { secret: key.secret, signal: left.signal });
+    let text = "";
+    while (text !== "Hello, ") {
+      const { value } = await stream.next();
+      if (value?.event.case === "delta") text += value.event.value.content;
+    }
+    left.abort();
+    await outcomeOf(stream.next());
+    await metered.upstream.until(({ calls }) => calls[before]?.ended === "left");
+    await metered.settled();
+    // The prompt, and the three tokens of "Hello, ".
+    expect(await metered.rows(key)).toMatchObject([{ amount: 9 + 2 * 3, input: 9, output: 3 }]);
+  }
+});
+
+test("an answer does not say what it cost and what is left: each does, as the last event of each stream", async () => {
+  for (const client of clients) {
+    const key = await metered.payer(1_000n);
+    const said = { usage: { costMicros: 19n, cost: "$0.000019" } };
+    expect(await client.generate(ASK, { secret: key.secret })).toMatchObject({
+      ...said,
+      balanceMicros: 981n,
+    });
+    let last: unknown;
+    for await (const { event } of client.stream(ASK, { secret: key.secret })) last = event;
+    expect(last).toMatchObject({ case: "done", value: { ...said, balanceMicros: 962n } });
+    expect(await metered.account(key)).toEqual({ balance: 962, held: 0 });
+  }
+});
+
+test("all wait for one hot row: calls of one account share their statements, the more the more there are", async () => {
+  const calls = 400;
+  const key = await metered.payer(BigInt(calls * EMPTY_HELD));
+  const statements = () => metered.metric('vx_lane_batch_size_count\\{lane="billing"\\}');
+  // A server that has billed nothing yet has no such figure.
+  const warm = await metered.payer(1_000n);
+  for (const client of clients) await client.generate(EMPTY, { secret: warm.secret });
+  const before = await statements();
+  const outcomes = await Promise.all(
+    Array.from({ length: calls }, (_, i) =>
+      outcomeOf((clients[i % clients.length] as Generator).generate(EMPTY, { secret: key.secret })),
+    ),
+  );
+  expect(new Set(outcomes)).toEqual(new Set(["ok"]));
+  // A hold and a settlement each, which one by one would be 800 statements that wait for one row.
+  expect((await statements()) - before).toBeLessThan(calls / 2);
+  expect(await metered.account(key)).toEqual({ balance: calls * (EMPTY_HELD - EMPTY_COST), held: 0 });
+});
+
 test("retries are billed: one idempotency key sent 100 times at once over two servers is one charge", async () => {
   const key = await metered.payer(1_000n);
   const before = metered.upstream.calls.length;

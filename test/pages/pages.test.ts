@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -64,6 +65,10 @@ describe.each(PAGES)("%s", (path, contentType) => {
     const answer = await get(path, {}, "POST");
     expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
   });
+});
+
+test("the document is the one that is committed, byte for byte", async () => {
+  expect((await get("/openapi.json")).body).toEqual(readFileSync("gen/openapi.json"));
 });
 
 test("the bundle of the reference may be kept for ever, as its address has its version", async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { connect } from "node:http2";
+import { connect, constants } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -103,6 +103,12 @@ describe("answers before the body is complete", () => {
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"request_id"`));
   });
 
+  test("a caller over HTTP/2 who goes on sending can read the 401, whole and without a reset", async () => {
+    const { status, text, code } = await sendSlowlyOverHttp2(`${key.secret}x`, 8 * 1024 * 1024);
+    expect({ status, code }).toEqual({ status: 401, code: constants.NGHTTP2_NO_ERROR });
+    expect(JSON.parse(text)).toMatchObject({ error: { code: "invalid_api_key" } });
+  });
+
   test.each(https)("a caller over $name whose body never comes can read the 401", async ({ send }) => {
     const headers = { "content-type": "application/json", "content-length": "1000", ...bearer("x") };
     expect((await send(app.url, { path: "/v1/generate", headers, withoutBody: true })).status).toBe(401);
@@ -157,6 +163,36 @@ function sendSlowly(url: string, request: string, bytes: number): Promise<{ text
     socket.write(request);
     send();
   });
+}
+
+/** Sends piece by piece until the stream ends; what it read, and the code with which the stream was closed. */
+async function sendSlowlyOverHttp2(secret: string, bytes: number) {
+  const session = connect(app.url);
+  const stream = session.request({ ":method": "POST", ":path": "/v1/generate", ...bearer(secret) });
+  let status = 0;
+  let text = "";
+  stream.on("response", (headers) => {
+    status = Number(headers[":status"]);
+  });
+  stream.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+  });
+  const piece = Buffer.alloc(64 * 1024, " ");
+  let left = bytes;
+  const send = () => {
+    while (left > 0 && stream.writable) {
+      left -= piece.length;
+      if (!stream.write(piece)) return;
+    }
+    if (stream.writable) stream.end();
+  };
+  stream.on("drain", () => setImmediate(send));
+  send();
+  await new Promise<void>((resolve, reject) => {
+    stream.on("error", reject);
+    stream.once("close", () => resolve());
+  }).finally(() => session.destroy());
+  return { status, text, code: stream.rstCode };
 }
 
 function expectOverHttp2(secret: string): Promise<string[]> {

@@ -1,13 +1,15 @@
+import { readdirSync } from "node:fs";
 import type { DescFile, DescMessage } from "@bufbuild/protobuf";
 import * as wkt from "@bufbuild/protobuf/wkt";
-import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
-import { file_vx_admin_v1_admin } from "../../gen/vx/admin/v1/admin_pb.js";
-import { file_vx_v1_generate } from "../../gen/vx/v1/generate_pb.js";
-import { file_vx_v1_key } from "../../gen/vx/v1/key_pb.js";
-import { file_vx_v1_ledger } from "../../gen/vx/v1/ledger_pb.js";
-import { file_vx_v1_me } from "../../gen/vx/v1/me_pb.js";
-import { file_vx_v1_model } from "../../gen/vx/v1/model_pb.js";
 import { testFile } from "./descriptors.ts";
+
+const GEN = new URL("../../gen/", import.meta.url);
+const generated = await Promise.all(
+  readdirSync(GEN, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith("_pb.js"))
+    .sort()
+    .map((name) => import(new URL(name, GEN).href) as Promise<object>),
+);
 
 const SCALARS =
   "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes".split(
@@ -45,17 +47,11 @@ export const everything = testFile({
   ],
 });
 
-/** Every message type the product prints or reads, the well-known ones, and those of this test. */
-export const messageTypes: readonly DescMessage[] = [
-  file_google_rpc_error_details,
-  file_vx_admin_v1_admin,
-  file_vx_v1_generate,
-  file_vx_v1_key,
-  file_vx_v1_ledger,
-  file_vx_v1_me,
-  file_vx_v1_model,
-  ...Object.values(wkt as Record<string, unknown>).filter(isFile),
-].flatMap(({ messages }) => messages);
+/** Every message type that any .proto of the repository describes or uses, and the well-known ones. */
+export const messageTypes: readonly DescMessage[] = [...generated, wkt]
+  .flatMap((module) => Object.values(module) as unknown[])
+  .filter(isFile)
+  .flatMap(({ messages }) => messages);
 
 export const testTypes: readonly DescMessage[] = Object.keys({
   Tree: 0,

@@ -2,6 +2,7 @@ import { type DescField, getOption } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
+import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { isUntyped } from "../../src/policy/untyped-values.ts";
 import { developerServices } from "../../src/public-server.ts";
 import { EXAMPLES, errorExample, type OperationExample } from "../../src/rest/openapi/examples.ts";
@@ -9,6 +10,7 @@ import { operationsOf } from "../../src/rest/openapi/operations.ts";
 import type { Schema } from "../../src/rest/openapi/rules.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import type { Detail } from "./answers.ts";
 
 let app: TestApp;
 let key: TestKey;
@@ -103,22 +105,59 @@ function valuesOf({ enum: values, const: only, anyOf, type, ...rest }: Schema): 
   });
 }
 
-describe("errors", () => {
-  test.each([
-    ["invalid_argument", 400, "POST", "/v1/keys", { name: "" }],
-    ["insufficient_scope", 403, "GET", "/v1/keys", undefined],
-    ["not_found", 404, "GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg", undefined],
-    ["missing_api_key", 401, "GET", "/v1/me", undefined],
-  ] as const)("%s looks like its example", async (reason, status, verb, path, body) => {
-    const { accountId } = key;
-    const narrow = await createTestKey(operatorOf(app), { accountId, scopes: ["read"] });
-    const secrets = { insufficient_scope: narrow.secret, missing_api_key: "" } as Record<string, string>;
-    const answer = await send(verb, path, body, secrets[reason] ?? key.secret);
-    expect(answer.status).toBe(status);
-    expect(answer.body).toMatchObject({ error: { code: reason } });
-    expect(differences(errorExample(reason), answer.body)).toEqual([]);
-  });
+/** A call that ends in the error, for each error that a caller alone can bring about. */
+const FAILING: Partial<Record<Reason, () => Promise<Answer>>> = {
+  invalid_argument: () => send("POST", "/v1/keys", { name: "" }),
+  context_length_exceeded: () => generate(key, "word ".repeat(9_000)),
+  missing_api_key: () => send("GET", "/v1/me", undefined, ""),
+  invalid_api_key: () => send("GET", "/v1/me", undefined, `${key.secret}x`),
+  revoked_api_key: async () => {
+    const { id, secret } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    await operatorOf(app).revokeKey({ keyId: id });
+    return await send("GET", "/v1/me", undefined, secret);
+  },
+  expired_api_key: async () => {
+    const { id, secret } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    await app.database.owner`UPDATE vx.keys SET expires_at = now() WHERE id = ${id}`;
+    return await send("GET", "/v1/me", undefined, secret);
+  },
+  insufficient_balance: async () => generate(await createTestKey(operatorOf(app)), "Hello"),
+  insufficient_scope: async () => {
+    const narrow = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
+    return await send("GET", "/v1/keys", undefined, narrow.secret);
+  },
+  not_found: () => send("GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg", undefined),
+  model_not_found: () => send("GET", "/v1/models/none", undefined),
+  key_limit_reached: async () => {
+    await operatorOf(app).putPlan({ name: "one", rpm: 60, maxActiveKeys: 1 });
+    const only = await createTestKey(operatorOf(app), { plan: "one" });
+    return await send("POST", "/v1/keys", { name: "another" }, only.secret);
+  },
+  request_too_large: () => send("POST", "/v1/keys", { name: "x".repeat(70_000) }),
+  unsupported_media_type: () => send("POST", "/v1/keys", {}, key.secret, { "content-type": "text/plain" }),
+  idempotency_key_reused: async () => {
+    await generate(key, "Hello", { "idempotency-key": "order-1" });
+    return await generate(key, "Good morning", { "idempotency-key": "order-1" });
+  },
+  rate_limit_exceeded: async () => {
+    const slow = await createTestKey(operatorOf(app), { accountId: key.accountId, rateLimitRpm: 1 });
+    // Three, as a minute may end between two.
+    for (let i = 0; i < 2; i++) await send("GET", "/v1/models", undefined, slow.secret);
+    return await send("GET", "/v1/models", undefined, slow.secret);
+  },
+};
+
+test.each(Object.entries(FAILING))("%s looks like its example", async (reason, fail) => {
+  const answer = await fail();
+  expect(answer.body).toMatchObject({ error: { code: reason } });
+  expect(answer.status).toBe(ERRORS[reason as Reason].status);
+  expect(differences(errorExample(reason as Reason), answer.body)).toEqual([]);
 });
+
+function generate({ secret }: TestKey, content: string, headers: Record<string, string> = {}) {
+  const body = { model: "vx-sandbox-small", messages: [{ role: "user", content }] };
+  return send("POST", "/v1/generate", body, secret, headers);
+}
 
 function addressOf(template: string, { path = {}, query = {} }: OperationExample): string {
   const values: Record<string, string> = { ...path, ...("key_id" in path ? { key_id: otherKeyId } : {}) };
@@ -128,9 +167,18 @@ function addressOf(template: string, { path = {}, query = {} }: OperationExample
   return search.size === 0 ? filled : `${filled}?${search}`;
 }
 
-async function send(verb: string, path: string, body: unknown, secret = key.secret) {
+type Answer = { status: number; body: unknown };
+
+async function send(
+  verb: string,
+  path: string,
+  body: unknown,
+  secret = key.secret,
+  more: Record<string, string> = {},
+): Promise<Answer> {
   const headers: Record<string, string> = secret === "" ? {} : { authorization: `Bearer ${secret}` };
   if (body !== undefined) headers["content-type"] = "application/json";
+  Object.assign(headers, more);
   const response = await fetch(new URL(path, app.url), {
     method: verb,
     headers,
@@ -148,6 +196,9 @@ function differences(example: unknown, actual: unknown, path = "$"): string[] {
   }
   if (Array.isArray(example) && Array.isArray(actual)) {
     if (example.length > 0 && actual.length === 0) return [`${path}: empty in the answer`];
+    const types = [example, actual].map((list) => list.map((one) => (one as Detail)?.["@type"]).join());
+    if (path.endsWith(".details") && types[0] !== types[1])
+      return [`${path}: ${types[0]} in the example, ${types[1]} in the answer`];
     const length = Math.min(example.length, actual.length);
     return Array.from({ length }, (_, i) => differences(example[i], actual[i], `${path}[${i}]`)).flat();
   }

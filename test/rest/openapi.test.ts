@@ -95,6 +95,13 @@ test("a field of any form says which forms it takes", () => {
   expect(open).toEqual([]);
 });
 
+test("every operation wants a bearer key", () => {
+  expect(document.security).toEqual([{ apiKey: [] }]);
+  const schemes = at(document, "components", "securitySchemes");
+  expect(schemes).toMatchObject({ apiKey: { type: "http", scheme: "bearer" } });
+  expect(operations.filter(({ node }) => "security" in node)).toEqual([]);
+});
+
 test("the two forms of a generation are one operation with two kinds of answer", () => {
   const content = at(document, "paths", "/v1/generate", "post", "responses", "200", "content");
   expect(Object.keys(content)).toEqual(["application/json", "text/event-stream"]);

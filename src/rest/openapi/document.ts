@@ -9,9 +9,9 @@ import { clean, rulesOf, type Schema } from "./rules.ts";
 import { Schemas } from "./schemas.ts";
 import { INTRODUCTION, operationText, summaryOf } from "./texts.ts";
 
-export type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
+type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
 
-export type DocumentOptions = {
+type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
@@ -93,7 +93,7 @@ const IDEMPOTENCY_KEY: Schema = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "Makes the call safe to repeat: for 24 hours the same key and body give the same answer and one charge.",
+    "Makes the call safe to repeat: for 24 hours the same key and body, to the same address, give the same answer and one charge. With another body or address, or streamed instead of whole, it is a 422.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 

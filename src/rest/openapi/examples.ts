@@ -208,6 +208,32 @@ const ERROR_FACTS: Partial<Record<Reason, DomainErrorOptions>> = {
     message: "messages[3].content: must be at most 400000 characters",
     fields: [{ field: "messages[3].content", description: "must be at most 400000 characters" }],
   },
+  context_length_exceeded: {
+    message:
+      'messages: have at least 9004 tokens, but the context window of "vx-sandbox-small" has 8192 for messages and reply',
+    fields: [
+      {
+        field: "messages",
+        description:
+          'have at least 9004 tokens, but the context window of "vx-sandbox-small" has 8192 for messages and reply',
+      },
+    ],
+    metadata: { context_window: "8192", input_tokens: "9004" },
+  },
+  insufficient_balance: {
+    message:
+      "This call can cost up to $0.000029, but the balance is $0.000028. Top up the account, or lower max_tokens.",
+    metadata: { balance_micros: "28", held_micros: "0", required_micros: "29" },
+  },
+  model_not_found: {
+    message: 'There is no model "vx-sandbox-tiny".',
+    fields: [{ field: "model", description: 'there is no model "vx-sandbox-tiny"' }],
+  },
+  key_limit_reached: {
+    message: 'The plan "free" allows 2 active keys. Revoke one that is not used.',
+    metadata: { plan: "free", max_active_keys: "2" },
+  },
+  idempotency_in_progress: { retryAfterSeconds: 1 },
   insufficient_scope: {
     message: 'The API key lacks the scope "keys".',
     metadata: { scope: "keys" },

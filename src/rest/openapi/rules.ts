@@ -10,7 +10,7 @@ import {
 export type Schema = { readonly [keyword: string]: unknown };
 
 /** What the rules of a field say, in the words of JSON Schema. */
-export type Rules = {
+type Rules = {
   readonly keywords: Schema;
   /** For the elements of a list. */
   readonly items: Schema;

@@ -9,7 +9,7 @@ against it before it runs and charged after it ran, and each movement is one row
 
 Amounts are integers in millionths of the currency unit ("micros"), beside the same as text. Every field of an answer is
 there, zero or null where nothing is set. In a request, a field that is null is one that was left out, and unknown fields
-and parameters are refused. The same methods can be called over gRPC, gRPC-Web and Connect.
+and parameters are refused; only \`/v1/chat/completions\` ignores unknown fields, as at OpenAI. The same methods can be called over gRPC, gRPC-Web and Connect.
 
 Checks are made in this order: address, key (401), scope (403), rate (429), body and fields (400), balance (402).`;
 

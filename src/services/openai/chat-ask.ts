@@ -7,7 +7,7 @@ import { DomainError } from "../../domain/errors.ts";
 import type { Ask } from "../../metering/ask.ts";
 import { isEmptyList, isNothing, promptMessageOf, unsupported } from "./chat-content.ts";
 
-export type ChatRequest = CreateChatCompletionRequest | StreamChatCompletionRequest;
+type ChatRequest = CreateChatCompletionRequest | StreamChatCompletionRequest;
 
 const MAX_STOPS = 4;
 const MAX_STOP_CHARACTERS = 200;

@@ -3,6 +3,7 @@ import { hangUpAfter, refuse, replyWhen } from "../../support/fake-upstreams/beh
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
 import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+import { bearer } from "../../support/protocols.ts";
 
 let metered: Metered;
 
@@ -138,6 +139,27 @@ describe("the key itself", () => {
       reason: "invalid_argument",
     });
     expect(await metered.rows(key)).toEqual([]);
+  });
+
+  test("is for one method: whole, as a stream and as a chat the same messages are other payloads", async () => {
+    const { model, messages } = ASK;
+    const send = (path: string, stream: boolean, secret: string, key: string) =>
+      fetch(`${metered.app.url}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": key, ...bearer(secret) },
+        body: JSON.stringify({ model, messages, max_tokens: 10, stream }),
+      });
+    const forms = ["/v1/generate", "/v1/chat/completions"].flatMap((path) =>
+      [false, true].map((stream) => [path, stream] as const),
+    );
+    const { secret } = await metered.payer(10_000n);
+    for (const [i, form] of forms.entries()) {
+      for (const other of [form, ...forms]) {
+        const answer = await send(...other, secret, `key ${i}`);
+        expect([form, other, answer.status]).toEqual([form, other, other === form ? 200 : 422]);
+        await answer.text();
+      }
+    }
   });
 
   test("after 24 hours it is forgotten", async () => {

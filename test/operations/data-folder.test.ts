@@ -1,0 +1,137 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import postgres from "postgres";
+import { expect, test, vi } from "vitest";
+import {
+  childrenOf,
+  getMe,
+  inDataFolder,
+  isAlive,
+  postmasterPid,
+  ready,
+  start,
+  useDataFolder,
+} from "./server-process.ts";
+
+useDataFolder();
+
+test("after kill -9 the next start takes the database over, and nothing is lost", async () => {
+  const first = start();
+  const secret = await first.line(/(vx_live_\w+)/);
+  await first.line(ready);
+  expect(await first.end("SIGKILL")).toBe("SIGKILL");
+
+  const second = start();
+  expect(await getMe(await second.line(ready), secret)).toMatchObject({ status: 200 });
+  const postmaster = postmasterPid();
+  expect(await second.end("SIGTERM")).toBe(0);
+  expect(isAlive(postmaster)).toBe(false);
+});
+
+test("a second server on the same data folder says so and leaves the first one alone", async () => {
+  const first = start();
+  const secret = await first.line(/(vx_live_\w+)/);
+  const url = await first.line(ready);
+  const second = start();
+  expect(await second.exited()).toBe(1);
+  expect(second.stderr().trim().split("\n")).toHaveLength(1);
+  expect(second.stderr()).toContain(`is in use by vx server, process ${first.child.pid}`);
+  expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+});
+
+test("an embedded database that is killed with all its children comes back by itself", async () => {
+  const server = start();
+  const secret = await server.line(/(vx_live_\w+)/);
+  const url = await server.line(ready);
+  killFamily(postmasterPid());
+  // Until it is back, calls are refused with 503, not with anything that says the key is wrong.
+  await vi.waitFor(
+    async () => {
+      const { status } = await getMe(url, secret);
+      expect([200, 503]).toContain(status);
+      expect(status).toBe(200);
+    },
+    { timeout: 15_000, interval: 50 },
+  );
+  await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), { timeout: 5_000 });
+});
+
+test("the embedded database logs no row that the server could not write", async () => {
+  const server = start();
+  await server.line(ready);
+  const role = postgres({ host: inDataFolder("run"), username: "vx_app", database: "postgres" });
+  const broken = role`SELECT vx.create_account(99::smallint, 'acct_1', 'name-of-a-customer', 'free')`;
+  await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
+  await role.end();
+  expect(await server.end("SIGTERM")).toBe(0);
+  const logs = inDataFolder("log");
+  const text = readdirSync(logs).map((name) => readFileSync(join(logs, name), "utf8"));
+  expect(text.join("")).toContain("violates check constraint");
+  expect(text.join("")).not.toContain("Failing row");
+});
+
+test("the embedded database takes as many connections as the settings ask for, also one that was left running", async () => {
+  const first = start();
+  await first.line(ready);
+  await first.end("SIGKILL");
+  const second = start({ VX_DATABASE_CONNECTIONS: "150" });
+  await second.line(ready);
+  const owner = postgres({ host: inDataFolder("run"), username: "postgres", database: "postgres" });
+  const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
+  await owner.end();
+  expect(row?.max).toBeGreaterThan(160);
+});
+
+test("a data folder whose guard lost its connection is guarded again", async () => {
+  const first = start();
+  const secret = await first.line(/(vx_live_\w+)/);
+  const url = await first.line(ready);
+  const owner = postgres({ host: inDataFolder("run"), username: "postgres", database: "postgres" });
+  const guards = () => owner<{ pid: number }[]>`
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
+  const [guard] = await guards();
+  await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
+  await vi.waitFor(
+    async () => {
+      const [again] = await guards();
+      expect(again?.pid).toEqual(expect.any(Number));
+      expect(again?.pid).not.toBe(guard?.pid);
+    },
+    { timeout: 5_000, interval: 50 },
+  );
+  await owner.end();
+  const second = start();
+  expect(await second.exited()).toBe(1);
+  expect(second.stderr()).toContain(`is in use by vx server, process ${first.child.pid}`);
+  expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+});
+
+test("a server whose data folder was taken over goes on, and leaves the database running when it stops", async () => {
+  const server = start();
+  const url = await server.line(ready);
+  const owner = postgres({ host: inDataFolder("run"), username: "postgres", database: "postgres" });
+  const other = await owner.reserve();
+  const [guard] = await owner<{ pid: number }[]>`
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
+  const taken = other`SELECT pg_advisory_lock(7665121)`;
+  await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
+  await taken;
+  await vi.waitFor(() => expect(server.stderr()).toContain("another server has taken over the data folder"), {
+    timeout: 5_000,
+  });
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  expect(await server.end("SIGTERM")).toBe(0);
+  expect(isAlive(postmasterPid())).toBe(true);
+  other.release();
+  await owner.end();
+  // The next server finds it running and stops it in the end.
+  const next = start();
+  await next.line(ready);
+  expect(await next.end("SIGTERM")).toBe(0);
+});
+
+function killFamily(postmaster: number): void {
+  process.kill(postmaster, "SIGSTOP");
+  for (const pid of childrenOf(postmaster)) process.kill(pid, "SIGKILL");
+  process.kill(postmaster, "SIGKILL");
+}

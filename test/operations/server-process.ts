@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import { type ServerProcess, startServerProcess } from "../support/process.ts";
+import { bearer } from "../support/protocols.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+let folder: ReturnType<typeof createTemporaryFolder>;
+let servers: ServerProcess[];
+
+/** Gives each test of the file a data folder, and ends what it started. */
+export function useDataFolder(): void {
+  beforeEach(() => {
+    folder = createTemporaryFolder("process");
+    servers = [];
+  });
+  afterEach(async () => {
+    for (const server of servers) if (server.child.exitCode === null) await server.end("SIGTERM");
+    folder.remove();
+  });
+}
+
+/** A place in the data folder of the test. */
+export function inDataFolder(...names: string[]): string {
+  return join(folder.path, ...names);
+}
+
+export function start(env: Record<string, string> = {}): ServerProcess {
+  const server = startServerProcess({ VX_DATA_DIR: folder.path, ...env });
+  servers.push(server);
+  return server;
+}
+
+export const ready = /^vx ready on (\S+)$/m;
+
+export function postmasterPid(): number {
+  return Number(readFileSync(inDataFolder("postgres", "postmaster.pid"), "utf8").split("\n")[0]);
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // Dead, but nobody has asked for its exit code: what a container without an init leaves of orphans.
+    const stat = `/proc/${pid}/stat`;
+    return !existsSync(stat) || !/\) Z /.test(readFileSync(stat, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+export function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(path) ? readFileSync(path, "utf8").trim().split(" ").filter(Boolean).map(Number) : [];
+}
+
+export async function getMe(
+  url: string,
+  secret: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const answer = await fetch(`${url}/vx.v1.MeService/GetMe`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(secret) },
+    body: "{}",
+  });
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}

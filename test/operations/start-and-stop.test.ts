@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, test } from "vitest";
+import type { ServerProcess } from "../support/process.ts";
+import {
+  getMe,
+  inDataFolder,
+  isAlive,
+  postmasterPid,
+  ready,
+  start,
+  useDataFolder,
+} from "./server-process.ts";
+
+useDataFolder();
+
+test("a first start makes a demo key and an operator token that hold later too, and no signal leaves a process behind", async () => {
+  const first = start();
+  const secret = await first.line(/(vx_live_\w+)/);
+  const url = await first.line(ready);
+  expect(first.stdout().trim().split("\n").at(-1)).toBe(`vx ready on ${url}`);
+  expect(first.stdout()).toContain("curl ");
+  expect(await getMe(url, secret)).toMatchObject({
+    status: 200,
+    body: { keyName: "demo", balance: "$10.00" },
+  });
+  const tokenFile = inDataFolder("admin-token");
+  expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
+  const token = readFileSync(tokenFile, "utf8");
+  expect(token.trim()).toMatch(/^[\w-]{43}$/);
+  await expectCleanEnd(first, "SIGTERM");
+  expect(first.stderr()).not.toContain(secret);
+
+  const second = start();
+  expect(await getMe(await second.line(ready), secret)).toMatchObject({
+    status: 200,
+    body: { balance: "$10.00" },
+  });
+  expect(second.stdout()).not.toContain("vx_live_");
+  expect(readFileSync(tokenFile, "utf8")).toBe(token);
+  await expectCleanEnd(second, "SIGINT");
+});
+
+async function expectCleanEnd(server: ServerProcess, signal: NodeJS.Signals): Promise<void> {
+  const postmaster = postmasterPid();
+  expect(isAlive(postmaster)).toBe(true);
+  expect(await server.end(signal)).toBe(0);
+  expect(isAlive(postmaster)).toBe(false);
+  expect(existsSync(inDataFolder("postgres", "postmaster.pid"))).toBe(false);
+}
+
+test("a wrong setting is a clear line and exit 2", async () => {
+  const server = start({ PORT: "eighty" });
+  expect(await server.exited()).toBe(2);
+  expect(server.stderr()).toMatch(/^vx: wrong setting\nPORT: /);
+});
+
+test.each([
+  {
+    what: "a wrong escape",
+    env: { DATABASE_URL: "postgres://vx:100%ZZ@127.0.0.1/vx" },
+    line: /^DATABASE_URL: has a %/,
+  },
+  {
+    what: "a file that is no certificate",
+    env: { VX_TLS_CERT: "package.json", VX_TLS_KEY: "package.json" },
+    line: /^VX_TLS_CERT: holds no/,
+  },
+  {
+    what: "more connections than can be",
+    env: { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" },
+    line: /^VX_WORKERS, VX_DATABASE_CONNECTIONS/,
+  },
+])("$what is a clear line and exit 2", async ({ env, line }) => {
+  const server = start(env as unknown as Record<string, string>);
+  expect(await server.exited()).toBe(2);
+  const [, problem, ...more] = server.stderr().trim().split("\n");
+  expect(problem).toMatch(line);
+  expect(more).toEqual([]);
+});
+
+test("a port that is taken is a clear line and exit 1, and no database stays behind", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  const server = start({ PORT: String(port) });
+  expect(await server.exited()).toBe(1);
+  expect(server.stderr()).toContain(`port ${port} on 127.0.0.1 is in use`);
+  expect(existsSync(inDataFolder("postgres", "postmaster.pid"))).toBe(false);
+  other.close();
+});
+
+test("a database that cannot be reached is one clear line and exit 1", async () => {
+  const server = start({ DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none" });
+  expect(await server.exited()).toBe(1);
+  expect(server.stderr().trim().split("\n")).toHaveLength(1);
+  expect(server.stderr()).toMatch(/^vx: the database cannot be reached/);
+  expect(server.stderr()).not.toContain("secret");
+});
