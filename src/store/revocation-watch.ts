@@ -1,7 +1,7 @@
 import type { Database } from "./database.ts";
 
-/** Four looks a second: a stream of a revoked key is cut well within one. */
-const LOOK_MS = 250;
+/** Ten looks a second: a stream of a revoked key is cut well within one, on a busy machine too. */
+const LOOK_MS = 100;
 /** A revocation is seen when it commits, which is after the time it bears. */
 const MARGIN_SECONDS = 30;
 
