@@ -1,7 +1,6 @@
-import type { Http2Session } from "node:http2";
 import type { HttpRequest } from "./http.ts";
 
-/** So many requests of one session are begun in one turn of the event loop; those of others come between the rest. */
+/** So many requests are begun in one turn of the event loop; each connection with more of them gets its share. */
 const REQUESTS_PER_TURN = 64;
 
 /**
@@ -9,45 +8,46 @@ const REQUESTS_PER_TURN = 64;
  * and nothing is worth any work that was taken back before its turn came.
  */
 export class FairTurns {
-  readonly #sessions = new WeakMap<Http2Session, { begun: number; readonly waiting: (() => void)[] }>();
+  /** Connections with requests that wait, in the order in which they are asked next. */
+  readonly #waiting = new Map<object, (() => void)[]>();
+  #begun = 0;
+  #next: NodeJS.Immediate | undefined;
 
   take(request: HttpRequest, begin: () => void): void {
-    if (!("stream" in request)) {
-      begin();
+    const connection = connectionOf(request);
+    if (!connection) return;
+    const waiting = this.#waiting.get(connection);
+    if (!waiting && this.#begun < REQUESTS_PER_TURN) {
+      this.#begin(begin);
       return;
     }
-    const { stream } = request;
-    const { session } = stream;
-    if (stream.closed || !session) return;
-    const turn = this.#turnOf(session);
-    if (turn.begun < REQUESTS_PER_TURN) {
-      turn.begun++;
-      begin();
-      return;
-    }
-    turn.waiting.push(() => {
-      if (stream.closed) return;
-      turn.begun++;
-      begin();
-    });
+    const later = () => {
+      if (connectionOf(request)) this.#begin(begin);
+    };
+    if (waiting) waiting.push(later);
+    else this.#waiting.set(connection, [later]);
   }
 
-  #turnOf(session: Http2Session) {
-    const known = this.#sessions.get(session);
-    if (known) return known;
-    const turn = { begun: 0, waiting: [] as (() => void)[] };
-    this.#sessions.set(session, turn);
-    const next = () => {
-      turn.begun = 0;
-      while (turn.begun < REQUESTS_PER_TURN) {
-        const begin = turn.waiting.shift();
-        if (!begin) break;
-        begin();
-      }
-      if (turn.begun > 0) setImmediate(next);
-      else this.#sessions.delete(session);
-    };
-    setImmediate(next);
-    return turn;
+  #begin(begin: () => void): void {
+    this.#begun++;
+    this.#next ??= setImmediate(this.#beginWaiting);
+    begin();
   }
+
+  #beginWaiting = (): void => {
+    this.#next = undefined;
+    this.#begun = 0;
+    for (const [connection, waiting] of this.#waiting) {
+      if (this.#begun >= REQUESTS_PER_TURN) break;
+      this.#waiting.delete(connection);
+      waiting.shift()?.();
+      if (waiting.length > 0) this.#waiting.set(connection, waiting);
+    }
+  };
+}
+
+/** Undefined where the request was taken back. */
+function connectionOf(request: HttpRequest): object | undefined {
+  if (!("stream" in request)) return request.socket.destroyed ? undefined : request.socket;
+  return request.stream.closed ? undefined : request.stream.session;
 }
