@@ -1,6 +1,7 @@
+import type { Http2ServerRequest, Http2Session } from "node:http2";
 import type { HttpRequest } from "./http.ts";
 
-/** So many requests are begun in one turn of the event loop; each connection with more of them gets its share. */
+/** So many requests are begun in one turn of the event loop; each session with more of them gets its share. */
 const REQUESTS_PER_TURN = 64;
 
 /**
@@ -8,24 +9,28 @@ const REQUESTS_PER_TURN = 64;
  * and nothing is worth any work that was taken back before its turn came.
  */
 export class FairTurns {
-  /** Connections with requests that wait, in the order in which they are asked next. */
-  readonly #waiting = new Map<object, (() => void)[]>();
+  /** Sessions with requests that wait, in the order in which they are asked next. */
+  readonly #waiting = new Map<Http2Session, (() => void)[]>();
   #begun = 0;
   #next: NodeJS.Immediate | undefined;
 
   take(request: HttpRequest, begin: () => void): void {
-    const connection = connectionOf(request);
-    if (!connection) return;
-    const waiting = this.#waiting.get(connection);
+    if (!("stream" in request)) {
+      begin();
+      return;
+    }
+    const session = sessionOf(request);
+    if (!session) return;
+    const waiting = this.#waiting.get(session);
     if (!waiting && this.#begun < REQUESTS_PER_TURN) {
       this.#begin(begin);
       return;
     }
     const later = () => {
-      if (connectionOf(request)) this.#begin(begin);
+      if (sessionOf(request)) this.#begin(begin);
     };
     if (waiting) waiting.push(later);
-    else this.#waiting.set(connection, [later]);
+    else this.#waiting.set(session, [later]);
   }
 
   #begin(begin: () => void): void {
@@ -37,17 +42,16 @@ export class FairTurns {
   #beginWaiting = (): void => {
     this.#next = undefined;
     this.#begun = 0;
-    for (const [connection, waiting] of this.#waiting) {
+    for (const [session, waiting] of this.#waiting) {
       if (this.#begun >= REQUESTS_PER_TURN) break;
-      this.#waiting.delete(connection);
+      this.#waiting.delete(session);
       waiting.shift()?.();
-      if (waiting.length > 0) this.#waiting.set(connection, waiting);
+      if (waiting.length > 0) this.#waiting.set(session, waiting);
     }
   };
 }
 
 /** Undefined where the request was taken back. */
-function connectionOf(request: HttpRequest): object | undefined {
-  if (!("stream" in request)) return request.socket.destroyed ? undefined : request.socket;
-  return request.stream.closed ? undefined : request.stream.session;
+function sessionOf({ stream }: Http2ServerRequest): Http2Session | undefined {
+  return stream.closed ? undefined : stream.session;
 }

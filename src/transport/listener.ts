@@ -230,6 +230,19 @@ export class Listener {
     this.#handle(request, response);
   };
 
+  /** One packet of 64 KiB can hold 2,000 requests; a connection with so many is cut, and what it brought is dropped. */
+  #mayPipeline({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    const reader = this.#readers.get(socket);
+    if (!reader || socket.destroyed) return false;
+    this.#reading.spend(reader);
+    if (++reader.unanswered > this.#limits.http1Pipelined) {
+      socket.destroy();
+      return false;
+    }
+    response.once("close", () => reader.unanswered--);
+    return true;
+  }
+
   #createHttp1(): Http1Server {
     const server = createHttp1Server(
       {
@@ -242,9 +255,7 @@ export class Listener {
         keepAliveTimeout: this.#limits.keepAliveMs,
       },
       (request: IncomingMessage, response: ServerResponse) => {
-        const reader = this.#readers.get(request.socket);
-        if (reader) this.#reading.spend(reader);
-        this.#handle(request, response);
+        if (this.#mayPipeline(request, response)) this.#handle(request, response);
       },
     );
     server.on("checkContinue", this.#handleExpecting);

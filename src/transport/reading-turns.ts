@@ -15,6 +15,8 @@ export type Reader = {
   turn: number;
   spent: number;
   isHeld: boolean;
+  /** Requests of HTTP/1.1 that are not answered yet. */
+  unanswered: number;
 };
 
 /** A connection that still writes is looked at again so much later. */
@@ -42,7 +44,7 @@ export class ReadingTurns {
   }
 
   add(socket: Socket, isHttp1: boolean): Reader {
-    const reader = { socket, isHttp1, turn: -1, spent: 0, isHeld: false };
+    const reader = { socket, isHttp1, turn: -1, spent: 0, isHeld: false, unanswered: 0 };
     this.#readers.add(reader);
     // With a session end all its streams; as soon as it is known, for the rest follows by itself.
     const pieces = isHttp1 ? 1 : this.#perTurn / SESSION_ENDS_PER_TURN;
