@@ -179,7 +179,7 @@ export class Listener {
     const { stream } = message as { readonly stream: ServerHttp2Stream };
     const { session } = stream;
     const reader = session && this.#readers.get(session);
-    if (!reader || this.#reading.spend(reader) <= this.#limits.http2StreamsPerTurn) return;
+    if (!reader || this.#reading.open(reader, stream) <= this.#limits.http2StreamsPerTurn) return;
     stream.on("error", () => undefined);
     session.destroy(new Error("too many streams in one packet"), constants.NGHTTP2_ENHANCE_YOUR_CALM);
   };

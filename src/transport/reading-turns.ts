@@ -1,3 +1,4 @@
+import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 
 /** What Node's own net and http modules call to stop and go on; a socket that HTTP/2 has taken can be held in no other way. */
@@ -11,9 +12,9 @@ type Handle = {
 export type Reader = {
   readonly socket: Socket;
   readonly isHttp1: boolean;
-  /** The turn in which it last asked for work, and how much. */
+  /** The turn in which it last asked for work, and the streams it has opened in that. */
   turn: number;
-  spent: number;
+  opened: number;
   isHeld: boolean;
   /** Requests of HTTP/1.1 that are not answered yet. */
   unanswered: number;
@@ -22,6 +23,7 @@ export type Reader = {
 /** A connection that still writes is looked at again so much later. */
 const RETRY_MS = 10;
 const SESSION_ENDS_PER_TURN = 4;
+const HTTP1_ENDS_PER_TURN = 32;
 
 /**
  * However many connections bring work at the same moment, a turn of the event loop takes on a bounded part of it. Work
@@ -44,10 +46,10 @@ export class ReadingTurns {
   }
 
   add(socket: Socket, isHttp1: boolean): Reader {
-    const reader = { socket, isHttp1, turn: -1, spent: 0, isHeld: false, unanswered: 0 };
+    const reader = { socket, isHttp1, turn: -1, opened: 0, isHeld: false, unanswered: 0 };
     this.#readers.add(reader);
-    // With a session end all its streams; as soon as it is known, for the rest follows by itself.
-    const pieces = isHttp1 ? 1 : this.#perTurn / SESSION_ENDS_PER_TURN;
+    // With a connection end its calls; it counts as soon as it is known, for the rest follows by itself.
+    const pieces = this.#perTurn / (isHttp1 ? HTTP1_ENDS_PER_TURN : SESSION_ENDS_PER_TURN);
     let hasEnded = false;
     const end = () => {
       if (!hasEnded) this.spend(reader, pieces);
@@ -71,19 +73,24 @@ export class ReadingTurns {
     }
   }
 
-  /** Counts work of a connection; how much it has asked for in this turn. */
-  spend(reader: Reader, pieces = 1): number {
+  /** Counts a stream; how many the connection has opened in this turn. */
+  open(reader: Reader, stream: ServerHttp2Stream): number {
+    this.spend(reader);
+    stream.once("close", () => this.spend(reader));
+    return ++reader.opened;
+  }
+
+  /** Counts work of a connection. */
+  spend(reader: Reader, pieces = 1): void {
     this.#next ??= setImmediate(this.#begin);
     if (reader.turn !== this.#turn) {
       reader.turn = this.#turn;
-      reader.spent = 0;
+      reader.opened = 0;
       if (this.#readers.delete(reader)) this.#readers.add(reader);
     }
     const before = this.#spent;
     this.#spent += pieces;
     if (before < this.#perTurn && this.#spent >= this.#perTurn) this.#hold();
-    reader.spent += pieces;
-    return reader.spent;
   }
 
   #hold(): void {
