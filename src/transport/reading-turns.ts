@@ -22,8 +22,8 @@ export type Reader = {
 
 /** A connection that still writes is looked at again so much later. */
 const RETRY_MS = 10;
-const SESSION_ENDS_PER_TURN = 4;
-const HTTP1_ENDS_PER_TURN = 32;
+const SESSION_ENDS_PER_TURN = 2;
+const HTTP1_ENDS_PER_TURN = 16;
 
 /**
  * However many connections bring work at the same moment, a turn of the event loop takes on a bounded part of it. Work

@@ -21,7 +21,7 @@ const FLOOD_BYTES = 64 * 1_048_576;
 const SLOW_CONNECTIONS = 500;
 const STALLED_CONNECTIONS = 20;
 const STALLED_REQUESTS = 500;
-const STREAMS_AT_ONCE = 120;
+const STREAMS_AT_ONCE = 250;
 const PIPELINE = Buffer.from("GET /v1/me HTTP/1.1\r\nhost:v\r\n\r\n".repeat(2_000));
 
 const floods: readonly Attack[] = Object.entries(FLOODS).map(([name, next]) => ({
