@@ -22,6 +22,7 @@ export type Config = {
   readonly seedDemo: boolean;
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
+  readonly maxConnectionsPerAddress: number;
   readonly admissionPipelines: number;
   readonly billingPipelines: number;
   readonly databaseConnections: number;
@@ -65,6 +66,7 @@ const schema = z.object({
   VX_SEED_DEMO: flag.optional(),
   VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
   VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
+  VX_MAX_CONNECTIONS_PER_ADDRESS: count(0, 1_000_000).default(2_000),
   VX_ADMISSION_PIPELINES: count(1, 64).default(2),
   VX_BILLING_PIPELINES: count(1, 64).default(1),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
@@ -105,6 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
+    maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
     admissionPipelines: values.VX_ADMISSION_PIPELINES,
     billingPipelines: values.VX_BILLING_PIPELINES,
     databaseConnections: values.VX_DATABASE_CONNECTIONS,

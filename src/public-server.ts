@@ -152,6 +152,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     port: config.port,
     tls: config.tls,
     handler,
+    limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
     ...badRequestAnswers(deps.ids.request),
   });
   metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);

@@ -16,11 +16,20 @@ type AssetOptions = {
   readonly fill?: (text: string) => string;
 };
 
-type Packed = { readonly gzipped: Buffer; readonly bytes: number; readonly etag: string };
+type Packed = {
+  readonly gzipped: Buffer;
+  /** Undefined where it is so large that it is unpacked for whoever wants it. */
+  readonly plain: Buffer | undefined;
+  readonly bytes: number;
+  readonly etag: string;
+};
+
+/** Every page but the bundle of the reference. To unpack one costs more than everything else about it. */
+const MOST_KEPT_BYTES = 1_048_576;
 
 const gzipAsync = promisify(gzip);
 
-/** A file as a page. Nothing is read before somebody asks; then only its compressed form is kept. */
+/** A file as a page. Nothing is read before somebody asks; of a large one only the compressed form is kept. */
 export function asset(options: AssetOptions): Page {
   let packed: Promise<Packed> | undefined;
   const load = () => {
@@ -31,7 +40,7 @@ export function asset(options: AssetOptions): Page {
     return packed;
   };
   return async (request, anyResponse) => {
-    const { gzipped, bytes, etag } = await load();
+    const { gzipped, plain, bytes, etag } = await load();
     // The two kinds of response declare writeHead in ways that TypeScript cannot call through their union.
     const response = anyResponse as ServerResponse;
     const headers = { ...fixedHeaders(options), etag };
@@ -47,7 +56,7 @@ export function asset(options: AssetOptions): Page {
       ...(compressed ? { "content-encoding": "gzip" } : {}),
     });
     if (request.method === "HEAD") response.end();
-    else if (compressed) response.end(gzipped);
+    else if (compressed || plain) response.end(compressed ? gzipped : plain);
     else await unpack(gzipped, response);
   };
 }
@@ -57,7 +66,9 @@ async function pack({ file, fill }: AssetOptions): Promise<Packed> {
   const content = fill ? Buffer.from(fill(raw.toString("utf8"))) : raw;
   // Weak: the compressed form and the other one share it.
   const etag = `W/"${hash("sha256", content, "base64url").slice(0, 22)}"`;
-  return { gzipped: await gzipAsync(content, { level: 9 }), bytes: content.length, etag };
+  const gzipped = await gzipAsync(content, { level: 9 });
+  const plain = content.length <= MOST_KEPT_BYTES ? content : undefined;
+  return { gzipped, plain, bytes: content.length, etag };
 }
 
 async function unpack(gzipped: Buffer, response: ServerResponse): Promise<void> {

@@ -1,7 +1,7 @@
-import type { Http2Session } from "node:http2";
+import type { Http2ServerRequest, Http2Session } from "node:http2";
 import type { HttpRequest } from "./http.ts";
 
-/** So many requests of one session are begun in one turn of the event loop; those of others come between the rest. */
+/** So many requests are begun in one turn of the event loop; each session with more of them gets its share. */
 const REQUESTS_PER_TURN = 64;
 
 /**
@@ -9,45 +9,49 @@ const REQUESTS_PER_TURN = 64;
  * and nothing is worth any work that was taken back before its turn came.
  */
 export class FairTurns {
-  readonly #sessions = new WeakMap<Http2Session, { begun: number; readonly waiting: (() => void)[] }>();
+  /** Sessions with requests that wait, in the order in which they are asked next. */
+  readonly #waiting = new Map<Http2Session, (() => void)[]>();
+  #begun = 0;
+  #next: NodeJS.Immediate | undefined;
 
   take(request: HttpRequest, begin: () => void): void {
     if (!("stream" in request)) {
       begin();
       return;
     }
-    const { stream } = request;
-    const { session } = stream;
-    if (stream.closed || !session) return;
-    const turn = this.#turnOf(session);
-    if (turn.begun < REQUESTS_PER_TURN) {
-      turn.begun++;
-      begin();
+    const session = sessionOf(request);
+    if (!session) return;
+    const waiting = this.#waiting.get(session);
+    if (!waiting && this.#begun < REQUESTS_PER_TURN) {
+      this.#begin(begin);
       return;
     }
-    turn.waiting.push(() => {
-      if (stream.closed) return;
-      turn.begun++;
-      begin();
-    });
+    const later = () => {
+      if (sessionOf(request)) this.#begin(begin);
+    };
+    if (waiting) waiting.push(later);
+    else this.#waiting.set(session, [later]);
   }
 
-  #turnOf(session: Http2Session) {
-    const known = this.#sessions.get(session);
-    if (known) return known;
-    const turn = { begun: 0, waiting: [] as (() => void)[] };
-    this.#sessions.set(session, turn);
-    const next = () => {
-      turn.begun = 0;
-      while (turn.begun < REQUESTS_PER_TURN) {
-        const begin = turn.waiting.shift();
-        if (!begin) break;
-        begin();
-      }
-      if (turn.begun > 0) setImmediate(next);
-      else this.#sessions.delete(session);
-    };
-    setImmediate(next);
-    return turn;
+  #begin(begin: () => void): void {
+    this.#begun++;
+    this.#next ??= setImmediate(this.#beginWaiting);
+    begin();
   }
+
+  #beginWaiting = (): void => {
+    this.#next = undefined;
+    this.#begun = 0;
+    for (const [session, waiting] of this.#waiting) {
+      if (this.#begun >= REQUESTS_PER_TURN) break;
+      this.#waiting.delete(session);
+      waiting.shift()?.();
+      if (waiting.length > 0) this.#waiting.set(session, waiting);
+    }
+  };
+}
+
+/** Undefined where the request was taken back. */
+function sessionOf({ stream }: Http2ServerRequest): Http2Session | undefined {
+  return stream.closed ? undefined : stream.session;
 }

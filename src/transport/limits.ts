@@ -1,6 +1,10 @@
 /** What a connection may cost before it has shown a key. Units last in the name. */
 export const defaultLimits = {
   connections: 10_000,
+  /** 0: no limit. */
+  connectionsPerAddress: 2_000,
+  /** Requests, streams and ends of connections that one turn of the event loop takes on, about; see ReadingTurns. */
+  workPerTurn: 64,
   /** From connecting to the first bytes that tell HTTP/1.1 from HTTP/2. */
   prefaceMs: 10_000,
   tlsHandshakeMs: 10_000,
@@ -17,8 +21,14 @@ export const defaultLimits = {
   /** A caller over HTTP/2 who neither sends the rest of a request nor reads the answer; and a session without calls. */
   http2StreamIdleMs: 120_000,
   http2SessionIdleMs: 600_000,
+  /** From connecting over HTTP/2 to the first call. */
+  http2FirstCallMs: 60_000,
+  /** Requests sent over one connection of HTTP/1.1 without waiting for an answer. */
+  http1Pipelined: 64,
   /** All of them may be asked for, or taken back, in one packet: what a connection can make of one turn. */
   http2ConcurrentStreams: 256,
+  /** More of them in one packet can only be ones that it also takes back. */
+  http2StreamsPerTurn: 320,
   http2ResetBurst: 256,
   http2ResetsPerSecond: 33,
   http2SessionMemoryMb: 64,

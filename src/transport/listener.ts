@@ -1,10 +1,17 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
   createServer as createHttp1Server,
   type Server as Http1Server,
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import {
+  constants,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import {
   type AddressInfo,
   createServer as createNetServer,
@@ -12,11 +19,13 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import { AddressCount } from "./address-count.ts";
 import { FairTurns } from "./fair-turns.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
-import { endIdleSockets, endIdleStreams } from "./idle.ts";
+import { endIdleSession, endIdleSockets, endIdleStreams } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
-import { sniff } from "./sniff.ts";
+import { type Reader, ReadingTurns } from "./reading-turns.ts";
+import { type HttpVersion, sniff } from "./sniff.ts";
 
 type ListenerOptions = {
   readonly host: string;
@@ -30,6 +39,8 @@ type ListenerOptions = {
   readonly onLargeHeaders: (response: HttpResponse) => void;
 };
 
+const STREAM_CREATED = "http2.server.stream.created";
+
 /** One port for HTTP/1.1 and HTTP/2, in clear text by sniffing the first bytes, over TLS by ALPN. */
 export class Listener {
   readonly #options: ListenerOptions;
@@ -38,6 +49,9 @@ export class Listener {
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
   readonly #turns = new FairTurns();
+  readonly #reading: ReadingTurns;
+  readonly #addresses: AddressCount;
+  readonly #readers = new WeakMap<object, Reader>();
   readonly #sockets = new Set<Socket>();
   /** The latest answer on each connection of HTTP/1.1. */
   readonly #latest = new WeakMap<Socket, HttpResponse>();
@@ -49,6 +63,8 @@ export class Listener {
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#limits = options.limits ?? defaultLimits;
+    this.#reading = new ReadingTurns(this.#limits.workPerTurn);
+    this.#addresses = new AddressCount(this.#limits.connectionsPerAddress);
     this.#http1 = this.#createHttp1();
     this.#http2 = this.#createHttp2();
     const accept = (socket: Socket) => this.#accept(socket);
@@ -86,6 +102,7 @@ export class Listener {
       });
     });
     this.#server.on("error", () => undefined);
+    subscribe(STREAM_CREATED, this.#countStream);
     return this.#server.address() as AddressInfo;
   }
 
@@ -106,6 +123,7 @@ export class Listener {
     await this.#endConnections();
     await closed;
     this.#http1.close();
+    unsubscribe(STREAM_CREATED, this.#countStream);
   }
 
   /** Answers that are done get a moment to leave; a connection that does not empty is cut. */
@@ -126,17 +144,60 @@ export class Listener {
 
   #accept(socket: Socket): void {
     if (!this.#options.tls) this.#track(socket);
+    if (socket.destroyed) return;
     sniff(socket, this.#limits.prefaceMs, (version) => {
-      (version === "http2" ? this.#http2 : this.#http1).emit("connection", socket);
+      this.#reading.arrive(() => {
+        if (!socket.destroyed) this.#begin(socket, version);
+      });
     });
   }
 
+  #begin(socket: Socket, version: HttpVersion): void {
+    const reader = this.#reading.add(socket, version === "http1");
+    this.#readers.set(socket, reader);
+    if (version === "http1") {
+      this.#http1.emit("connection", socket);
+      return;
+    }
+    const known = (session: ServerHttp2Session) => this.#beginSession(session, socket, reader);
+    this.#http2.once("session", known);
+    this.#http2.emit("connection", socket);
+    this.#http2.off("session", known);
+  }
+
+  #beginSession(session: ServerHttp2Session, socket: Socket, reader: Reader): void {
+    this.#readers.set(session, reader);
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
+    session.on("error", () => undefined);
+    endIdleSession(session, socket, this.#limits);
+    session.setLocalWindowSize(4_194_304);
+  }
+
+  /** As soon as there is a stream: its event comes only after all that one packet holds have been made. */
+  #countStream = (message: unknown): void => {
+    const { stream } = message as { readonly stream: ServerHttp2Stream };
+    const { session } = stream;
+    const reader = session && this.#readers.get(session);
+    if (!reader || this.#reading.open(reader, stream) <= this.#limits.http2StreamsPerTurn) return;
+    stream.on("error", () => undefined);
+    session.destroy(new Error("too many streams in one packet"), constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  };
+
   #track(socket: Socket): void {
+    if (!this.#addresses.enter(socket)) {
+      socket.destroy();
+      return;
+    }
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
   #handle = (request: HttpRequest, response: HttpResponse): void => {
+    this.#turns.take(request, () => this.#serve(request, response));
+  };
+
+  #serve(request: HttpRequest, response: HttpResponse): void {
     this.#running++;
     response.once("close", () => {
       this.#running--;
@@ -156,7 +217,7 @@ export class Listener {
       return;
     }
     this.#options.handler(request, response);
-  };
+  }
 
   /** The caller waits to be asked for the body: it is when somebody begins to read it, not when the call is refused. */
   #handleExpecting = (request: HttpRequest, response: HttpResponse): void => {
@@ -169,6 +230,19 @@ export class Listener {
     this.#handle(request, response);
   };
 
+  /** One packet of 64 KiB can hold 2,000 requests; a connection with so many is cut, and what it brought is dropped. */
+  #mayPipeline({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    const reader = this.#readers.get(socket);
+    if (!reader || socket.destroyed) return false;
+    this.#reading.spend(reader);
+    if (++reader.unanswered > this.#limits.http1Pipelined) {
+      socket.destroy();
+      return false;
+    }
+    response.once("close", () => reader.unanswered--);
+    return true;
+  }
+
   #createHttp1(): Http1Server {
     const server = createHttp1Server(
       {
@@ -180,7 +254,9 @@ export class Listener {
         connectionsCheckingInterval: this.#limits.timeoutCheckMs,
         keepAliveTimeout: this.#limits.keepAliveMs,
       },
-      (request: IncomingMessage, response: ServerResponse) => this.#handle(request, response),
+      (request: IncomingMessage, response: ServerResponse) => {
+        if (this.#mayPipeline(request, response)) this.#handle(request, response);
+      },
     );
     server.on("checkContinue", this.#handleExpecting);
     // Other expectations are nothing this server has to meet (RFC 9110, 10.1.1).
@@ -214,18 +290,9 @@ export class Listener {
       maxSessionMemory: this.#limits.http2SessionMemoryMb,
       maxHeaderListPairs: this.#limits.headerCount,
     });
-    server.on("session", (session) => {
-      this.#sessions.add(session);
-      session.once("close", () => this.#sessions.delete(session));
-      session.on("error", () => undefined);
-      session.setTimeout(this.#limits.http2SessionIdleMs, () => session.close());
-      session.setLocalWindowSize(4_194_304);
-    });
     server.on("sessionError", () => undefined);
     endIdleStreams(server, this.#limits.http2StreamIdleMs);
-    server.on("request", (request, response) => {
-      this.#turns.take(request, () => this.#handle(request, response));
-    });
+    server.on("request", this.#handle);
     server.on("checkContinue", this.#handleExpecting);
     server.on("checkExpectation", this.#handle);
     return server;

@@ -11,8 +11,6 @@ type HttpVersion = "http1" | "http2";
 export function sniff(socket: Socket, timeoutMs: number, found: (version: HttpVersion) => void): void {
   let seen: Buffer = Buffer.alloc(0);
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
-  // Until a protocol has taken the connection, its errors are nobody's.
-  const ignore = () => undefined;
   const done = () => {
     clearTimeout(timer);
     socket.off("readable", read);
@@ -26,11 +24,11 @@ export function sniff(socket: Socket, timeoutMs: number, found: (version: HttpVe
     const matches = seen.subarray(0, compared).equals(PREFACE.subarray(0, compared));
     if (seen.length === 0 || (matches && compared < PREFACE.length)) return;
     done();
-    socket.off("error", ignore);
     socket.unshift(seen);
     found(matches ? "http2" : "http1");
   };
-  socket.on("error", ignore);
+  // Until a protocol has taken the connection, its errors are nobody's; afterwards that has its own ear for them.
+  socket.on("error", () => undefined);
   socket.on("close", done);
   socket.on("readable", read);
 }

@@ -37,11 +37,16 @@ export const FLOODS: Readonly<Record<string, (round: number) => Buffer>> = {
 };
 
 /** Sends what it is given, without reading a byte, until the server has enough; resolves to the bytes it took. */
-export async function flood(url: string, next: (round: number) => Buffer, maxBytes: number): Promise<number> {
+export async function flood(
+  url: string,
+  next: (round: number) => Buffer,
+  maxBytes: number,
+  first = Buffer.concat([PREFACE, SETTINGS]),
+): Promise<number> {
   const socket: Socket = connect(Number(new URL(url).port), "127.0.0.1");
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   socket.on("error", () => undefined);
-  socket.write(Buffer.concat([PREFACE, SETTINGS]));
+  if (first.length > 0) socket.write(first);
   let sent = 0;
   for (let round = 0; !socket.destroyed && sent < maxBytes; round++) {
     const bytes = next(round);

@@ -8,6 +8,7 @@ import { isMainThread } from "node:worker_threads";
 import { plantInCode } from "./planted/plant.ts";
 
 const PROBE_MS = 1_000;
+const LOOK_MS = 10;
 const COLLECTS = process.env.TORTURE_COLLECTS === "1";
 const COLLECT_EVERY = 10;
 
@@ -38,16 +39,40 @@ function followClock(): void {
   });
 }
 
+/**
+ * What a pause was made of: where the processors are taken by others, most of one is waiting for them. Until Node 23
+ * nobody tells the time of one thread; it is that of the process there.
+ */
+function watchWork(): () => number {
+  const usage = () => {
+    const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage();
+    return (user + system) / 1_000;
+  };
+  let last = usage();
+  let most = 0;
+  setInterval(() => {
+    const now = usage();
+    most = Math.max(most, now - last);
+    last = now;
+  }, LOOK_MS).unref();
+  return () => {
+    const seen = most;
+    most = 0;
+    return seen;
+  };
+}
+
 /** One line per second: memory, the longest pause of the event loop, what is open; now and then after a collection. */
 function probe(file: string): void {
-  const delay = monitorEventLoopDelay({ resolution: 10 });
+  const delay = monitorEventLoopDelay({ resolution: LOOK_MS });
   delay.enable();
+  const work = watchWork();
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   let looks = 0;
   setInterval(() => {
     // The histogram measures the distance of two looks: what goes beyond the 10 ms between them was a pause.
-    const pauseMs = Math.max(0, delay.max / 1e6 - 10);
+    const pauseMs = Math.max(0, delay.max / 1e6 - LOOK_MS);
     const { rss, heapUsed, external } = process.memoryUsage();
     // What is not garbage tells sooner than anything else whether something grows.
     const isCollected = COLLECTS && looks++ % COLLECT_EVERY === 0;
@@ -56,6 +81,9 @@ function probe(file: string): void {
     const handles = process.getActiveResourcesInfo().length;
     delay.reset();
     const at = performance.timeOrigin + performance.now();
-    appendFileSync(file, `${JSON.stringify({ at, rss, heapUsed, heapKept, external, handles, pauseMs })}\n`);
+    appendFileSync(
+      file,
+      `${JSON.stringify({ at, rss, heapUsed, heapKept, external, handles, pauseMs, workMs: work() })}\n`,
+    );
   }, PROBE_MS).unref();
 }

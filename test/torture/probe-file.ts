@@ -9,6 +9,8 @@ export type ProbeLine = {
   readonly external: number;
   readonly handles: number;
   readonly pauseMs: number;
+  /** The most time of a processor that the main thread took from one look, 10 ms after the last, to the next. */
+  readonly workMs: number;
 };
 
 export function readProbe(text: string): ProbeLine[] {

@@ -8,6 +8,7 @@ import {
   frame,
   PREFACE,
   REQUEST,
+  SETTINGS,
 } from "../../support/http2-flood.ts";
 
 export type Target = { readonly url: string; readonly secret: string; readonly untilAt: number };
@@ -20,6 +21,8 @@ const FLOOD_BYTES = 64 * 1_048_576;
 const SLOW_CONNECTIONS = 500;
 const STALLED_CONNECTIONS = 20;
 const STALLED_REQUESTS = 500;
+const STREAMS_AT_ONCE = 250;
+const PIPELINE = Buffer.from("GET /v1/me HTTP/1.1\r\nhost:v\r\n\r\n".repeat(2_000));
 
 const floods: readonly Attack[] = Object.entries(FLOODS).map(([name, next]) => ({
   name: `HTTP/2: endless ${name}`,
@@ -42,6 +45,35 @@ const zeroWindow: Attack = {
     await wait(untilAt - performance.now());
     close(sockets);
   },
+};
+
+/** Every session asks for all it may at the same moment, again and again; the answers are read. */
+const atOnce: Attack = {
+  name: "HTTP/2: all streams of all sessions at once",
+  run: async ({ url, untilAt }) => {
+    const sockets = await open(url, STALLED_CONNECTIONS);
+    for (const socket of sockets) {
+      socket.resume();
+      socket.write(Buffer.concat([PREFACE, SETTINGS]));
+    }
+    for (let from = 0; performance.now() < untilAt; from += STREAMS_AT_ONCE) {
+      await wait(300);
+      const requests = Array.from({ length: STREAMS_AT_ONCE }, (_, i) =>
+        frame(1, END_HEADERS | END_STREAM, (from + i) * 2 + 1, REQUEST),
+      );
+      for (const socket of sockets) if (!socket.destroyed) socket.write(Buffer.concat(requests));
+    }
+    close(sockets);
+  },
+};
+
+/** As many requests as fit into what is sent, none of the answers awaited. */
+const pipelined: Attack = {
+  name: "HTTP/1.1: endless requests without waiting",
+  run: (target) =>
+    repeat(target, async () => {
+      await flood(target.url, () => PIPELINE, FLOOD_BYTES, Buffer.alloc(0));
+    }),
 };
 
 /** Headers, or a body, a byte at a time. */
@@ -88,7 +120,15 @@ const largeBodies: Attack = {
   },
 };
 
-export const ATTACKS: readonly Attack[] = [...floods, zeroWindow, slowHeaders, slowBodies, largeBodies];
+export const ATTACKS: readonly Attack[] = [
+  ...floods,
+  zeroWindow,
+  atOnce,
+  pipelined,
+  slowHeaders,
+  slowBodies,
+  largeBodies,
+];
 
 async function repeat({ untilAt }: Target, once: () => Promise<void>): Promise<void> {
   const attacker = async () => {

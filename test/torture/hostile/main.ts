@@ -1,6 +1,8 @@
 // What strangers can do to a server that others use meanwhile: npm run torture:hostile [-- --seconds N --only name]. A server in a
 // process of its own is attacked; its memory and the pauses of its event loop are measured in it, and what an honest
-// caller waits for GET /v1/me beside it. Exits with 1 where a bound is broken.
+// caller waits for GET /v1/me beside it. The attackers take both processors of a small machine: what is judged of a pause
+// is the work in it, the time of a processor that the server's main thread took; the rest is waiting for one. Exits with 1
+// where a bound is broken.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -12,7 +14,7 @@ import { ATTACKS, type Attack } from "./attacks.ts";
 import { Witness } from "./witness.ts";
 
 const MAX_RSS_MIB = 1_024;
-const MAX_PAUSE_MS = 250;
+const MAX_WORK_MS = 50;
 const REST_MS = 2_500;
 
 const CALM: Attack = { name: "none", run: ({ untilAt }) => wait(untilAt - performance.now()) };
@@ -23,14 +25,16 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 printSettings(1);
 console.log(
-  "| attack | longest pause | memory before / most / after | others: calls | failed | p50 / p99 / max ms |",
+  "| attack | longest work | longest pause | memory before / most / after | others: calls | failed | p50 / p99 / max ms |",
 );
-console.log("|---|--:|--:|--:|--:|--:|");
+console.log("|---|--:|--:|--:|--:|--:|--:|");
 const isFine = await withArena({ servers: 1 }, async (arena) => {
   const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
   await createPlans(operator);
   const { keys } = await createTenants(operator, 1_000n);
   const secret = keys.get("rich0")?.secret ?? "";
+  // What the start itself took is in the line that is written next.
+  await wait(REST_MS);
   const results = [];
   const chosen = ATTACKS.filter(({ name }) => values.only === undefined || name.includes(values.only));
   for (const attack of [CALM, ...chosen]) results.push(await attackWith(attack, arena, secret));
@@ -49,12 +53,13 @@ async function attackWith({ name, run }: Attack, arena: Arena, secret: string): 
   await wait(REST_MS);
   const probes = readProbe(server.probeText()).filter(({ at }) => at >= performance.timeOrigin + from);
   const pauseMs = Math.max(...probes.map((probe) => probe.pauseMs));
+  const workMs = Math.max(...probes.map((probe) => probe.workMs));
   const most = Math.max(...probes.map(({ rss }) => rss));
   const mib = (bytes: number) => Math.round(bytes / 1_048_576);
   const memory = [before, most, probes.at(-1)?.rss ?? 0].map(mib).join(" / ");
-  const isFine = server.isRunning && failed === 0 && pauseMs <= MAX_PAUSE_MS && mib(most) <= MAX_RSS_MIB;
+  const isFine = server.isRunning && failed === 0 && workMs <= MAX_WORK_MS && mib(most) <= MAX_RSS_MIB;
   console.log(
-    `| ${name} | ${pauseMs.toFixed(0)} ms | ${memory} MiB | ${calls} | ${failed} | ${p50Ms.toFixed(1)} / ${p99Ms.toFixed(1)} / ${maxMs.toFixed(1)} |${isFine ? "" : " MISSED"}`,
+    `| ${name} | ${workMs.toFixed(0)} ms | ${pauseMs.toFixed(0)} ms | ${memory} MiB | ${calls} | ${failed} | ${p50Ms.toFixed(1)} / ${p99Ms.toFixed(1)} / ${maxMs.toFixed(1)} |${isFine ? "" : " MISSED"}`,
   );
   return isFine;
 }

@@ -1,0 +1,150 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+
+/** What Node's own net and http modules call to stop and go on; a socket that HTTP/2 has taken can be held in no other way. */
+type Handle = {
+  readonly writeQueueSize: number;
+  readonly reading?: boolean;
+  readStart(): void;
+  readStop(): void;
+};
+
+export type Reader = {
+  readonly socket: Socket;
+  readonly isHttp1: boolean;
+  /** The turn in which it last asked for work, and the streams it has opened in that. */
+  turn: number;
+  opened: number;
+  isHeld: boolean;
+  /** Requests of HTTP/1.1 that are not answered yet. */
+  unanswered: number;
+};
+
+/** A connection that still writes is looked at again so much later. */
+const RETRY_MS = 10;
+const SESSION_ENDS_PER_TURN = 2;
+const HTTP1_ENDS_PER_TURN = 16;
+
+/**
+ * However many connections bring work at the same moment, a turn of the event loop takes on a bounded part of it. Work
+ * is a request, a stream or the end of a connection. When a turn has had enough, no connection is read any more; in the
+ * next one those go on that asked for nothing, then the others, those that asked the longest ago first.
+ */
+export class ReadingTurns {
+  readonly #perTurn: number;
+  /** Those that asked for work the longest ago come first. */
+  readonly #readers = new Set<Reader>();
+  #turn = 0;
+  #spent = 0;
+  #isHolding = false;
+  readonly #arrivals: (() => void)[] = [];
+  #next: NodeJS.Immediate | undefined;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(perTurn: number) {
+    this.#perTurn = perTurn;
+  }
+
+  add(socket: Socket, isHttp1: boolean): Reader {
+    const reader = { socket, isHttp1, turn: -1, opened: 0, isHeld: false, unanswered: 0 };
+    this.#readers.add(reader);
+    // With a connection end its calls; it counts as soon as it is known, for the rest follows by itself.
+    const pieces = this.#perTurn / (isHttp1 ? HTTP1_ENDS_PER_TURN : SESSION_ENDS_PER_TURN);
+    let hasEnded = false;
+    const end = () => {
+      if (!hasEnded) this.spend(reader, pieces);
+      hasEnded = true;
+    };
+    socket.once("error", end);
+    socket.once("end", end);
+    socket.once("close", () => {
+      end();
+      this.#readers.delete(reader);
+    });
+    return reader;
+  }
+
+  /** What a new connection brings with it is taken at once, or when a turn has room for it. */
+  arrive(start: () => void): void {
+    if (this.#spent < this.#perTurn && this.#arrivals.length === 0) start();
+    else {
+      this.#arrivals.push(start);
+      this.#next ??= setImmediate(this.#begin);
+    }
+  }
+
+  /** Counts a stream; how many the connection has opened in this turn. */
+  open(reader: Reader, stream: ServerHttp2Stream): number {
+    this.spend(reader);
+    stream.once("close", () => this.spend(reader));
+    return ++reader.opened;
+  }
+
+  /** Counts work of a connection. */
+  spend(reader: Reader, pieces = 1): void {
+    this.#next ??= setImmediate(this.#begin);
+    if (reader.turn !== this.#turn) {
+      reader.turn = this.#turn;
+      reader.opened = 0;
+      if (this.#readers.delete(reader)) this.#readers.add(reader);
+    }
+    const before = this.#spent;
+    this.#spent += pieces;
+    if (before < this.#perTurn && this.#spent >= this.#perTurn) this.#hold();
+  }
+
+  #hold(): void {
+    this.#isHolding = true;
+    for (const reader of this.#readers) {
+      if (reader.isHeld) continue;
+      handleOf(reader)?.readStop();
+      reader.isHeld = true;
+    }
+  }
+
+  #begin = (): void => {
+    this.#next = undefined;
+    const ended = this.#turn++;
+    this.#spent = 0;
+    // One a turn: what it brings is known only after this.
+    this.#arrivals.shift()?.();
+    if (this.#arrivals.length > 0) this.#next ??= setImmediate(this.#begin);
+    if (this.#isHolding) this.#release(ended);
+  };
+
+  #release(ended: number): void {
+    let rests = 0;
+    let writes = 0;
+    for (const reader of this.#readers) {
+      if (!reader.isHeld) continue;
+      if (reader.turn === ended) rests++;
+      else if (goOn(reader)) reader.isHeld = false;
+      else writes++;
+    }
+    this.#isHolding = rests + writes > 0;
+    if (rests > 0) this.#next ??= setImmediate(this.#begin);
+    else if (writes > 0) this.#retry ??= setTimeout(this.#again, RETRY_MS).unref();
+  }
+
+  #again = (): void => {
+    this.#retry = undefined;
+    this.#next ??= setImmediate(this.#begin);
+  };
+}
+
+function handleOf({ socket }: Reader): Handle | undefined {
+  return (socket as unknown as { readonly _handle?: Handle | null })._handle ?? undefined;
+}
+
+/** False where it must wait: HTTP/2 itself reads nothing while it writes, and would be made to keep what it reads. */
+function goOn(reader: Reader): boolean {
+  const handle = handleOf(reader);
+  if (!handle) return true;
+  if (reader.isHttp1) {
+    if (handle.reading !== false) handle.readStart();
+    return true;
+  }
+  if (handle.writeQueueSize > 0) return false;
+  handle.readStart();
+  return true;
+}
