@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-type HttpVersion = "http1" | "http2";
+export type HttpVersion = "http1" | "http2";
 
 /**
  * Reads just enough of a new connection to tell HTTP/2 with prior knowledge from HTTP/1.1, and puts it back. A
