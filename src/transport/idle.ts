@@ -31,7 +31,7 @@ export function endIdleSession(
   // Not the session's own time out: a ping now and then would put it off.
   const first = setTimeout(() => session.destroy(), http2FirstCallMs).unref();
   session.once("stream", () => clearTimeout(first));
-  session.once("close", () => clearTimeout(first));
+  socket.once("close", () => clearTimeout(first));
   session.setTimeout(http2SessionIdleMs, () => {
     session.close();
     // Once its calls are done it would wait for the caller to close the connection, too.

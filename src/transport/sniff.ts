@@ -4,6 +4,9 @@ const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 export type HttpVersion = "http1" | "http2";
 
+/** Stays on the connection: it must keep nothing of what was read alive. */
+const ignore = () => undefined;
+
 /**
  * Reads just enough of a new connection to tell HTTP/2 with prior knowledge from HTTP/1.1, and puts it back. A
  * connection that stays silent is ended.
@@ -28,7 +31,7 @@ export function sniff(socket: Socket, timeoutMs: number, found: (version: HttpVe
     found(matches ? "http2" : "http1");
   };
   // Until a protocol has taken the connection, its errors are nobody's; afterwards that has its own ear for them.
-  socket.on("error", () => undefined);
+  socket.on("error", ignore);
   socket.on("close", done);
   socket.on("readable", read);
 }
