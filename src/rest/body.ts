@@ -17,7 +17,6 @@ export type BodySource = {
   readonly stream?: { readonly endAfterHeaders: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "close" | "error", listener: () => void): unknown;
-  resume(): unknown;
   pause(): unknown;
 };
 
@@ -78,17 +77,20 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
     gathered.clear();
     reject(error);
   };
+  const stop = (error: unknown) => {
+    giveUp(error);
+    // Over HTTP/1.1 the rest is read and thrown away: who is cut off while sending never sees the answer.
+    if (source.stream) source.pause();
+  };
   const timer = setTimeout(() => {
-    giveUp(new DomainError("deadline_exceeded", { message: "The request took too long to arrive." }));
-    source.pause();
+    stop(new DomainError("deadline_exceeded", { message: "The request took too long to arrive." }));
   }, limits.bodyMs);
   source.on("data", (chunk) => {
     if (!isWanted) return;
     try {
       hold.add(chunk.length);
     } catch (error) {
-      giveUp(error);
-      source.pause();
+      stop(error);
       return;
     }
     if (gathered.size + chunk.length > maxBytes) giveUp(tooLarge(maxBytes));

@@ -1,12 +1,8 @@
 import { constants } from "node:http2";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 
-/** Reads nothing more of a body that nobody wants: the connection, or the stream, ends with the answer. */
+/** A stream of HTTP/2 ends with its answer, whatever of its body was not wanted. */
 export function stopBody(request: HttpRequest, response: HttpResponse): void {
-  if (request.complete || !request.isPaused()) return;
-  if ("stream" in request) {
-    response.once("finish", () => request.stream.close(constants.NGHTTP2_NO_ERROR));
-  } else if (!response.headersSent) {
-    response.setHeader("connection", "close");
-  }
+  if (!("stream" in request) || request.complete || !request.isPaused()) return;
+  response.once("finish", () => request.stream.close(constants.NGHTTP2_NO_ERROR));
 }

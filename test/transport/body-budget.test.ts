@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BodyBudget } from "../../src/rest/body-budget.ts";
 import { testFile } from "../rest/descriptors.ts";
@@ -168,3 +169,29 @@ test("gRPC says the same in its trailers", async () => {
   expect(text).toMatch(/"grpc-status":"14"/);
   first.cancel();
 });
+
+test.each(["/v1/measure", "/test.v1.TestService/Measure"])(
+  "who sends all of a body that is refused before it looks for an answer finds it: %s",
+  async (path) => {
+    const first = slowHttp1("/v1/measure", "application/json");
+    first.write(head + half);
+    await untilHeld((bytes) => bytes > half.length);
+    const { hostname, port } = new URL(server.url);
+    const caller = connectTcp(Number(port), hostname).pause();
+    const body = `${head}${"x".repeat(LIMIT)}`;
+    const rest = Buffer.alloc(16_000_000, "x");
+    caller.write(
+      `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-type: application/json\r\ncontent-length: ${body.length + rest.length}\r\n\r\n${body}`,
+    );
+    await new Promise<void>((resolve, reject) => {
+      caller.once("error", reject);
+      caller.write(rest, () => resolve());
+    });
+    const answered = once(caller, "data") as Promise<[Buffer]>;
+    caller.resume();
+    const [answer] = await answered;
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 503 /);
+    caller.destroy();
+    first.cancel();
+  },
+);
