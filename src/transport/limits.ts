@@ -16,6 +16,8 @@ export const defaultLimits = {
   timeoutCheckMs: 1_000,
   /** An idle HTTP/1.1 connection; longer than the 60 s after which common load balancers let go. */
   keepAliveMs: 75_000,
+  /** A caller over HTTP/1.1 who goes on sending after the last answer of the connection. */
+  lingerMs: 30_000,
   /** A caller over HTTP/1.1 who does not read the answer. */
   http1ReadIdleMs: 120_000,
   /** A caller over HTTP/2 who neither sends the rest of a request nor reads the answer; and a session without calls. */

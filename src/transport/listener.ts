@@ -16,7 +16,7 @@ import {
   type AddressInfo,
   createServer as createNetServer,
   type Server as NetServer,
-  type Socket,
+  Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { AddressCount } from "./address-count.ts";
@@ -24,6 +24,7 @@ import { FairTurns } from "./fair-turns.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
 import { endIdleSession, endIdleSockets, endIdleStreams } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
+import { lingeringClose } from "./lingering-close.ts";
 import { type Reader, ReadingTurns } from "./reading-turns.ts";
 import { type HttpVersion, sniff } from "./sniff.ts";
 
@@ -156,6 +157,7 @@ export class Listener {
     const reader = this.#reading.add(socket, version === "http1");
     this.#readers.set(socket, reader);
     if (version === "http1") {
+      socket.destroySoon = () => this.#endAfterAnswer(socket);
       this.#http1.emit("connection", socket);
       return;
     }
@@ -172,6 +174,13 @@ export class Listener {
     session.on("error", () => undefined);
     endIdleSession(session, socket, this.#limits);
     session.setLocalWindowSize(4_194_304);
+  }
+
+  /** Called by Node where an answer is the last of its connection: its request may still be arriving. */
+  #endAfterAnswer(socket: Socket): void {
+    const request = this.#latest.get(socket)?.req;
+    if (request?.complete === false) lingeringClose(socket, this.#limits.lingerMs);
+    else Socket.prototype.destroySoon.call(socket);
   }
 
   /** As soon as there is a stream: its event comes only after all that one packet holds have been made. */
@@ -233,7 +242,7 @@ export class Listener {
   /** One packet of 64 KiB can hold 2,000 requests; a connection with so many is cut, and what it brought is dropped. */
   #mayPipeline({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const reader = this.#readers.get(socket);
-    if (!reader || socket.destroyed) return false;
+    if (!reader || socket.destroyed || socket.writableEnded) return false;
     this.#reading.spend(reader);
     if (++reader.unanswered > this.#limits.http1Pipelined) {
       socket.destroy();

@@ -170,9 +170,14 @@ test("gRPC says the same in its trailers", async () => {
   first.cancel();
 });
 
-test.each(["/v1/measure", "/test.v1.TestService/Measure"])(
-  "who sends all of a body that is refused before it looks for an answer finds it: %s",
-  async (path) => {
+test.each([
+  ["/v1/measure", "keep-alive"],
+  ["/v1/measure", "close"],
+  ["/test.v1.TestService/Measure", "keep-alive"],
+  ["/test.v1.TestService/Measure", "close"],
+])(
+  "who sends all of a body that is refused before it looks for an answer finds it: %s, connection: %s",
+  async (path, connection) => {
     const first = slowHttp1("/v1/measure", "application/json");
     first.write(head + half);
     await untilHeld((bytes) => bytes > half.length);
@@ -181,7 +186,7 @@ test.each(["/v1/measure", "/test.v1.TestService/Measure"])(
     const body = `${head}${"x".repeat(LIMIT)}`;
     const rest = Buffer.alloc(16_000_000, "x");
     caller.write(
-      `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-type: application/json\r\ncontent-length: ${body.length + rest.length}\r\n\r\n${body}`,
+      `POST ${path} HTTP/1.1\r\nhost: vx\r\nconnection: ${connection}\r\ncontent-type: application/json\r\ncontent-length: ${body.length + rest.length}\r\n\r\n${body}`,
     );
     await new Promise<void>((resolve, reject) => {
       caller.once("error", reject);
