@@ -4,7 +4,7 @@ export const defaultLimits = {
   /** 0: no limit. */
   connectionsPerAddress: 2_000,
   /** Requests, streams and ends of connections that one turn of the event loop takes on, about; see ReadingTurns. */
-  workPerTurn: 64,
+  workPerTurn: 128,
   /** From connecting to the first bytes that tell HTTP/1.1 from HTTP/2. */
   prefaceMs: 10_000,
   tlsHandshakeMs: 10_000,

@@ -147,7 +147,7 @@ export class Listener {
     if (!this.#options.tls) this.#track(socket);
     if (socket.destroyed) return;
     sniff(socket, this.#limits.prefaceMs, (version) => {
-      this.#reading.arrive(() => {
+      this.#reading.arrive(version === "http1", () => {
         if (!socket.destroyed) this.#begin(socket, version);
       });
     });

@@ -12,23 +12,29 @@ type Handle = {
 export type Reader = {
   readonly socket: Socket;
   readonly isHttp1: boolean;
-  /** The turn in which it last asked for work, and the streams it has opened in that. */
+  /** The turn in which it last asked for work; how much that was, and how many streams it opened. */
   turn: number;
+  pieces: number;
   opened: number;
   isHeld: boolean;
   /** Requests of HTTP/1.1 that are not answered yet. */
   unanswered: number;
+  /** Streams of HTTP/2 that are open. */
+  streams: number;
 };
 
+/** What every connection may ask of every turn counts little: many callers with a request each are no flood. */
+const FEW_PIECES = 4;
+const FEW_WEIGH = 1 / 8;
 /** A connection that still writes is looked at again so much later. */
 const RETRY_MS = 10;
-const SESSION_ENDS_PER_TURN = 2;
-const HTTP1_ENDS_PER_TURN = 16;
+/** New connections may bring much with their first bytes: so many are taken on in a turn. */
+const ARRIVALS_PER_TURN = { http1: 16, http2: 4 } as const;
 
 /**
- * However many connections bring work at the same moment, a turn of the event loop takes on a bounded part of it. Work
- * is a request, a stream or the end of a connection. When a turn has had enough, no connection is read any more; in the
- * next one those go on that asked for nothing, then the others, those that asked the longest ago first.
+ * However much connections bring at the same moment, a turn of the event loop takes on a bounded part of it. Work is a
+ * request, a stream, the end of one or of a connection. When a turn has had enough, no connection is read any more; in
+ * the next one those go on that asked for nothing, then the others, those that asked the longest ago first.
  */
 export class ReadingTurns {
   readonly #perTurn: number;
@@ -37,6 +43,7 @@ export class ReadingTurns {
   #turn = 0;
   #spent = 0;
   #isHolding = false;
+  #arrived = 0;
   readonly #arrivals: (() => void)[] = [];
   #next: NodeJS.Immediate | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -46,37 +53,42 @@ export class ReadingTurns {
   }
 
   add(socket: Socket, isHttp1: boolean): Reader {
-    const reader = { socket, isHttp1, turn: -1, opened: 0, isHeld: false, unanswered: 0 };
-    this.#readers.add(reader);
-    // With a connection end its calls; it counts as soon as it is known, for the rest follows by itself.
-    const pieces = this.#perTurn / (isHttp1 ? HTTP1_ENDS_PER_TURN : SESSION_ENDS_PER_TURN);
-    let hasEnded = false;
-    const end = () => {
-      if (!hasEnded) this.spend(reader, pieces);
-      hasEnded = true;
+    const reader = {
+      ...{ socket, isHttp1, turn: -1, pieces: 0, opened: 0 },
+      ...{ isHeld: false, unanswered: 0, streams: 0 },
     };
-    socket.once("error", end);
-    socket.once("end", end);
-    socket.once("close", () => {
-      end();
-      this.#readers.delete(reader);
-    });
+    this.#readers.add(reader);
+    // With a connection end its calls; they count as soon as that is known, for the rest follows by itself.
+    const end = () => {
+      this.spend(reader, 1 + reader.streams);
+      reader.streams = 0;
+      for (const event of ["error", "end", "close"]) socket.off(event, end);
+    };
+    for (const event of ["error", "end", "close"]) socket.once(event, end);
+    socket.once("close", () => this.#readers.delete(reader));
     return reader;
   }
 
   /** What a new connection brings with it is taken at once, or when a turn has room for it. */
-  arrive(start: () => void): void {
-    if (this.#spent < this.#perTurn && this.#arrivals.length === 0) start();
-    else {
-      this.#arrivals.push(start);
-      this.#next ??= setImmediate(this.#begin);
-    }
+  arrive(isHttp1: boolean, start: () => void): void {
+    const begin = () => {
+      this.#arrived += 1 / ARRIVALS_PER_TURN[isHttp1 ? "http1" : "http2"];
+      start();
+    };
+    this.#next ??= setImmediate(this.#begin);
+    if (this.#hasRoom && this.#arrivals.length === 0) begin();
+    else this.#arrivals.push(begin);
   }
 
   /** Counts a stream; how many the connection has opened in this turn. */
   open(reader: Reader, stream: ServerHttp2Stream): number {
     this.spend(reader);
-    stream.once("close", () => this.spend(reader));
+    reader.streams++;
+    stream.once("close", () => {
+      if (reader.streams === 0) return;
+      reader.streams--;
+      this.spend(reader);
+    });
     return ++reader.opened;
   }
 
@@ -85,12 +97,19 @@ export class ReadingTurns {
     this.#next ??= setImmediate(this.#begin);
     if (reader.turn !== this.#turn) {
       reader.turn = this.#turn;
+      reader.pieces = 0;
       reader.opened = 0;
       if (this.#readers.delete(reader)) this.#readers.add(reader);
     }
+    const few = Math.max(Math.min(FEW_PIECES - reader.pieces, pieces), 0);
+    reader.pieces += pieces;
     const before = this.#spent;
-    this.#spent += pieces;
+    this.#spent += few * FEW_WEIGH + (pieces - few);
     if (before < this.#perTurn && this.#spent >= this.#perTurn) this.#hold();
+  }
+
+  get #hasRoom(): boolean {
+    return this.#arrived < 1 && this.#spent < this.#perTurn;
   }
 
   #hold(): void {
@@ -106,8 +125,8 @@ export class ReadingTurns {
     this.#next = undefined;
     const ended = this.#turn++;
     this.#spent = 0;
-    // One a turn: what it brings is known only after this.
-    this.#arrivals.shift()?.();
+    this.#arrived = 0;
+    while (this.#arrivals.length > 0 && this.#hasRoom) this.#arrivals.shift()?.();
     if (this.#arrivals.length > 0) this.#next ??= setImmediate(this.#begin);
     if (this.#isHolding) this.#release(ended);
   };
@@ -131,7 +150,6 @@ export class ReadingTurns {
     this.#next ??= setImmediate(this.#begin);
   };
 }
-
 function handleOf({ socket }: Reader): Handle | undefined {
   return (socket as unknown as { readonly _handle?: Handle | null })._handle ?? undefined;
 }

@@ -5,7 +5,7 @@ import { badRequestAnswers } from "../../src/transport/bad-request.ts";
 import { send } from "../../src/transport/http.ts";
 import { defaultLimits, type Limits } from "../../src/transport/limits.ts";
 import { Listener } from "../../src/transport/listener.ts";
-import { ReadingTurns } from "../../src/transport/reading-turns.ts";
+import { type Reader, ReadingTurns } from "../../src/transport/reading-turns.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
@@ -132,25 +132,40 @@ test("requests sent without waiting for answers are served up to a limit, then t
 });
 
 test("a turn that has had enough reads no other connection, and every one in the end", async () => {
+  // A few pieces weigh little, the fifth as much as all of them together and again.
+  const { readsPerTurn, wasHeld } = await readInTurns({ perTurn: 2, pieces: 5 });
+  expect(Math.max(...readsPerTurn)).toBe(2);
+  expect(wasHeld).toBe(true);
+});
+
+test("many connections that ask for little are never held", async () => {
+  expect((await readInTurns({ perTurn: 8, pieces: 1 })).wasHeld).toBe(false);
+});
+
+/** Three times, 40 callers ask for so many pieces of work at the same moment. */
+async function readInTurns({ perTurn, pieces }: { perTurn: number; pieces: number }) {
   await open();
-  const turns = new ReadingTurns(2);
+  const turns = new ReadingTurns(perTurn);
+  const readers: Reader[] = [];
   const readsPerTurn: number[] = [];
+  let wasHeld = false;
   let reads = 0;
   let turn = 0;
   const server = createServer((socket) => {
     const reader = turns.add(socket, true);
+    readers.push(reader);
     socket.on("error", () => undefined);
     socket.on("data", () => {
       reads++;
       readsPerTurn[turn] = (readsPerTurn[turn] ?? 0) + 1;
-      turns.spend(reader);
+      turns.spend(reader, pieces);
+      wasHeld ||= readers.some(({ isHeld }) => isHeld);
     });
   });
-  const count = setImmediate(function next() {
+  let counter = setImmediate(function next() {
     turn++;
     counter = setImmediate(next);
   });
-  let counter = count;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
   const callers = Array.from({ length: 40 }, () => connectTcp(port, "127.0.0.1"));
@@ -163,5 +178,5 @@ test("a turn that has had enough reads no other connection, and every one in the
   clearImmediate(counter);
   for (const caller of callers) caller.destroy();
   server.close();
-  expect(Math.max(...readsPerTurn.filter((count) => count > 0))).toBeLessThanOrEqual(2);
-});
+  return { readsPerTurn: readsPerTurn.filter((count) => count > 0), wasHeld };
+}
