@@ -28,10 +28,10 @@ export const defaultLimits = {
   /** Requests sent over one connection of HTTP/1.1 without waiting for an answer. */
   http1Pipelined: 64,
   /** All of them may be asked for, or taken back, in one packet: what a connection can make of one turn. */
-  http2ConcurrentStreams: 256,
+  http2ConcurrentStreams: 128,
   /** More of them in one packet can only be ones that it also takes back. */
-  http2StreamsPerTurn: 320,
-  http2ResetBurst: 256,
+  http2StreamsPerTurn: 160,
+  http2ResetBurst: 128,
   http2ResetsPerSecond: 33,
   http2SessionMemoryMb: 64,
   openCalls: 1_024,

@@ -27,6 +27,7 @@ import { defaultLimits, type Limits } from "./limits.ts";
 import { lingeringClose } from "./lingering-close.ts";
 import { type Reader, ReadingTurns } from "./reading-turns.ts";
 import { type HttpVersion, sniff } from "./sniff.ts";
+import { withoutStacks } from "./without-stacks.ts";
 
 type ListenerOptions = {
   readonly host: string;
@@ -146,8 +147,8 @@ export class Listener {
   #accept(socket: Socket): void {
     if (!this.#options.tls) this.#track(socket);
     if (socket.destroyed) return;
-    sniff(socket, this.#limits.prefaceMs, (version) => {
-      this.#reading.arrive(version === "http1", () => {
+    sniff(socket, this.#limits.prefaceMs, (version, bytes) => {
+      this.#reading.arrive(version, bytes, () => {
         if (!socket.destroyed) this.#begin(socket, version);
       });
     });
@@ -158,7 +159,7 @@ export class Listener {
     this.#readers.set(socket, reader);
     if (version === "http1") {
       socket.destroySoon = () => this.#endAfterAnswer(socket);
-      this.#http1.emit("connection", socket);
+      withoutStacks(socket, () => this.#http1.emit("connection", socket));
       return;
     }
     const known = (session: ServerHttp2Session) => this.#beginSession(session, socket, reader);
@@ -245,7 +246,7 @@ export class Listener {
     if (!reader || socket.destroyed || socket.writableEnded) return false;
     this.#reading.spend(reader);
     if (++reader.unanswered > this.#limits.http1Pipelined) {
-      socket.destroy();
+      socket.pause().destroy();
       return false;
     }
     response.once("close", () => reader.unanswered--);

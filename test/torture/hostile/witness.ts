@@ -10,21 +10,17 @@ export class Witness {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #latencies: number[] = [];
   readonly #running = new Set<Promise<void>>();
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #failed = 0;
 
   constructor(url: string, secret: string) {
     this.#url = url;
     this.#secret = secret;
-    let plannedAt = performance.now();
-    this.#timer = setInterval(() => {
-      // A timer that comes late makes up for the calls it missed: they are measured from when they were due.
-      for (; plannedAt <= performance.now(); plannedAt += EVERY_MS) this.#send(plannedAt);
-    }, EVERY_MS);
+    this.#sendFrom(performance.now() + EVERY_MS);
   }
 
   async stop() {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     await Promise.all(this.#running);
     this.#agent.destroy();
     const sorted = this.#latencies.sort((a, b) => a - b);
@@ -36,6 +32,18 @@ export class Witness {
       p99Ms: at(0.99),
       maxMs: at(1),
     };
+  }
+
+  /** A timer that comes late makes up for the calls it missed: they are measured from when they were due. */
+  #sendFrom(plannedAt: number): void {
+    this.#timer = setTimeout(
+      () => {
+        let next = plannedAt;
+        for (; next <= performance.now(); next += EVERY_MS) this.#send(next);
+        this.#sendFrom(next);
+      },
+      Math.max(plannedAt - performance.now(), 0),
+    );
   }
 
   #send(plannedAt: number): void {
