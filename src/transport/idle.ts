@@ -14,7 +14,26 @@ export function endIdleStreams(server: Http2Server, idleMs: number): void {
       if (isSending || isUnread) stream.close(constants.NGHTTP2_CANCEL);
       else stream.setTimeout(idleMs);
     });
+    stream.once("close", () => clearTimeout(timeoutOf(stream)));
   });
+}
+
+const Timeout = clearedTimeout().constructor as new () => NodeJS.Timeout;
+
+function clearedTimeout(): NodeJS.Timeout {
+  const timeout = setTimeout(() => undefined, 0);
+  clearTimeout(timeout);
+  return timeout;
+}
+
+/**
+ * The timer behind setTimeout() of a stream. Node forgets to clear it where a stream ends with its session, and it would
+ * keep all that the stream knows until it runs out.
+ */
+function timeoutOf(stream: ServerHttp2Stream): NodeJS.Timeout | undefined {
+  const fields = stream as unknown as Record<symbol, unknown>;
+  const symbol = Object.getOwnPropertySymbols(fields).find((name) => fields[name] instanceof Timeout);
+  return symbol && (fields[symbol] as NodeJS.Timeout);
 }
 
 export type SessionLimits = {
@@ -22,23 +41,44 @@ export type SessionLimits = {
   readonly http2SessionIdleMs: number;
 };
 
-/** Ends a session that never makes a call, or none for long. */
+/**
+ * Ends a session that never makes a call, or none for long. A timer of its own: a ping now and then would put off that
+ * of the session, and Node keeps a session that has ended until that runs out.
+ */
 export function endIdleSession(
   session: ServerHttp2Session,
   socket: Socket,
   { http2FirstCallMs, http2SessionIdleMs }: SessionLimits,
 ): void {
-  // Not the session's own time out: a ping now and then would put it off.
-  const first = setTimeout(() => session.destroy(), http2FirstCallMs).unref();
-  session.once("stream", () => clearTimeout(first));
-  socket.once("close", () => clearTimeout(first));
-  session.setTimeout(http2SessionIdleMs, () => {
+  let mostIdleMs = Math.min(http2FirstCallMs, http2SessionIdleMs);
+  let idleFrom = performance.now();
+  let running = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (ms: number, then: () => void) => {
+    timer = setTimeout(then, ms).unref();
+  };
+  const look = () => {
+    const leftMs = running > 0 ? mostIdleMs : idleFrom + mostIdleMs - performance.now();
+    if (leftMs > 0) wait(leftMs, look);
+    else end();
+  };
+  const end = () => {
     session.close();
     // Once its calls are done it would wait for the caller to close the connection, too.
-    socket.setTimeout(http2FirstCallMs, () => {
+    wait(http2FirstCallMs, () => {
       if (session.destroyed) socket.destroy();
     });
+  };
+  wait(mostIdleMs, look);
+  session.on("stream", (stream) => {
+    mostIdleMs = http2SessionIdleMs;
+    running++;
+    stream.once("close", () => {
+      running--;
+      idleFrom = performance.now();
+    });
   });
+  socket.once("close", () => clearTimeout(timer));
 }
 
 /** The same for answers over HTTP/1.1; how long a request may take has limits of its own there. */
