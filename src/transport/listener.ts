@@ -1,17 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import {
-  createServer as createHttp1Server,
-  type Server as Http1Server,
-  type IncomingMessage,
-  type ServerResponse,
-} from "node:http";
-import {
-  constants,
-  createServer as createHttp2Server,
-  type Http2Server,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { Server as Http1Server, IncomingMessage, ServerResponse } from "node:http";
+import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import {
   type AddressInfo,
   createServer as createNetServer,
@@ -22,7 +11,9 @@ import { createServer as createTlsServer, type Server as TlsServer } from "node:
 import { AddressCount } from "./address-count.ts";
 import { FairTurns } from "./fair-turns.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
-import { endIdleSession, endIdleSockets, endIdleStreams } from "./idle.ts";
+import { createHttp1, type OnBadRequest } from "./http1.ts";
+import { createHttp2 } from "./http2.ts";
+import { endIdleSession, endIdleSockets } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { lingeringClose } from "./lingering-close.ts";
 import { type Reader, ReadingTurns } from "./reading-turns.ts";
@@ -36,7 +27,7 @@ type ListenerOptions = {
   readonly handler: HttpHandler;
   readonly limits?: Limits;
   /** Answers what never becomes a request: status and body, as text ready for the wire. */
-  readonly onBadRequest: (status: 400 | 408 | 431) => string;
+  readonly onBadRequest: OnBadRequest;
   /** The same for a request of HTTP/2 whose headers are too large. */
   readonly onLargeHeaders: (response: HttpResponse) => void;
 };
@@ -67,8 +58,13 @@ export class Listener {
     this.#limits = options.limits ?? defaultLimits;
     this.#reading = new ReadingTurns(this.#limits.workPerTurn);
     this.#addresses = new AddressCount(this.#limits.connectionsPerAddress);
-    this.#http1 = this.#createHttp1();
-    this.#http2 = this.#createHttp2();
+    this.#http1 = createHttp1(this.#limits, {
+      handle: this.#handle,
+      mayServe: (request, response) => this.#mayPipeline(request, response),
+      onBadRequest: options.onBadRequest,
+    });
+    endIdleSockets(this.#http1, this.#limits.http1ReadIdleMs, this.#latest);
+    this.#http2 = createHttp2(this.#limits, this.#handle);
     const accept = (socket: Socket) => this.#accept(socket);
     if (options.tls) {
       const tls = {
@@ -229,17 +225,6 @@ export class Listener {
     this.#options.handler(request, response);
   }
 
-  /** The caller waits to be asked for the body: it is when somebody begins to read it, not when the call is refused. */
-  #handleExpecting = (request: HttpRequest, response: HttpResponse): void => {
-    const read = request.read;
-    request.read = (size) => {
-      request.read = read;
-      if (!response.headersSent) response.writeContinue();
-      return read.call(request, size);
-    };
-    this.#handle(request, response);
-  };
-
   /** One packet of 64 KiB can hold 2,000 requests; a connection with so many is cut, and what it brought is dropped. */
   #mayPipeline({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const reader = this.#readers.get(socket);
@@ -251,60 +236,5 @@ export class Listener {
     }
     response.once("close", () => reader.unanswered--);
     return true;
-  }
-
-  #createHttp1(): Http1Server {
-    const server = createHttp1Server(
-      {
-        maxHeaderSize: this.#limits.headerBytes,
-        // The handler refuses what has none, in the envelope; Node itself would say nothing.
-        requireHostHeader: false,
-        headersTimeout: this.#limits.headersMs,
-        requestTimeout: this.#limits.requestMs,
-        connectionsCheckingInterval: this.#limits.timeoutCheckMs,
-        keepAliveTimeout: this.#limits.keepAliveMs,
-      },
-      (request: IncomingMessage, response: ServerResponse) => {
-        if (this.#mayPipeline(request, response)) this.#handle(request, response);
-      },
-    );
-    server.on("checkContinue", this.#handleExpecting);
-    // Other expectations are nothing this server has to meet (RFC 9110, 10.1.1).
-    server.on("checkExpectation", this.#handle);
-    server.maxHeadersCount = this.#limits.headerCount;
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      if (!socket.writable || (socket as Socket).bytesWritten > 0) {
-        socket.destroy();
-        return;
-      }
-      const status =
-        error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
-      socket.end(this.#options.onBadRequest(status));
-    });
-    endIdleSockets(server, this.#limits.http1ReadIdleMs, this.#latest);
-    // Node starts looking at the two timeouts when a server listens; this one is handed its connections.
-    server.emit("listening");
-    return server;
-  }
-
-  #createHttp2(): Http2Server {
-    const server = createHttp2Server({
-      settings: {
-        maxConcurrentStreams: this.#limits.http2ConcurrentStreams,
-        maxHeaderListSize: this.#limits.headerBytes,
-        initialWindowSize: 1_048_576,
-        enablePush: false,
-      },
-      streamResetBurst: this.#limits.http2ResetBurst,
-      streamResetRate: this.#limits.http2ResetsPerSecond,
-      maxSessionMemory: this.#limits.http2SessionMemoryMb,
-      maxHeaderListPairs: this.#limits.headerCount,
-    });
-    server.on("sessionError", () => undefined);
-    endIdleStreams(server, this.#limits.http2StreamIdleMs);
-    server.on("request", this.#handle);
-    server.on("checkContinue", this.#handleExpecting);
-    server.on("checkExpectation", this.#handle);
-    return server;
   }
 }
