@@ -1,10 +1,11 @@
 export type BreakerState = "closed" | "half_open" | "open";
 
 export type BreakerOptions = {
-  /** So many failures, with no success between them, and nobody asks any more. */
+  /** So many calls that fail, with no reply between them, and nobody asks any more. */
   readonly failuresMax: number;
-  /** Then one call tries again. */
+  /** Then one call tries again, and after each that fails the wait is twice as long, up to the longest. */
   readonly openMs: number;
+  readonly longestOpenMs: number;
 };
 
 /** Keeps calls away from an upstream that is down, so that they need not find out one by one. */
@@ -13,6 +14,8 @@ export class Breaker {
   readonly #now: () => number;
   readonly #random: () => number;
   #failures = 0;
+  /** How often it has opened since all was well. */
+  #openings = 0;
   /** Until when nobody asks; undefined while all may. */
   #openUntilMs: number | undefined;
   #probing = false;
@@ -36,12 +39,20 @@ export class Breaker {
     return "probe";
   }
 
-  /** The reply has begun. Others may ask again, but a failure now closes the door at once. */
-  begin(): void {
-    if (this.#openUntilMs === undefined) return;
+  /**
+   * A reply has begun: the upstream is there. Returns the failures that this forgives, which count again if the reply
+   * breaks off. After a probe others may ask again, but a failure now closes the door at once.
+   */
+  begin(): number {
+    const forgiven = this.#failures;
+    if (this.#openUntilMs === undefined) {
+      this.#failures = 0;
+      return forgiven;
+    }
     this.#openUntilMs = undefined;
     this.#probing = false;
     this.#failures = this.#options.failuresMax - 1;
+    return this.#failures;
   }
 
   /** It answered, be it with a refusal. */
@@ -49,16 +60,19 @@ export class Breaker {
     this.#openUntilMs = undefined;
     this.#probing = false;
     this.#failures = 0;
+    this.#openings = 0;
   }
 
-  fail(isProbe: boolean): void {
+  fail(isProbe: boolean, forgiven = 0): void {
     // What began before the door was shut has nothing new to tell.
     if (this.#openUntilMs !== undefined && !isProbe) return;
     this.#probing = false;
-    this.#failures++;
+    this.#failures = Math.max(this.#failures, forgiven) + 1;
     if (this.#failures < this.#options.failuresMax) return;
+    const { openMs, longestOpenMs } = this.#options;
+    const waitMs = Math.min(openMs * 2 ** this.#openings++, longestOpenMs);
     // Spread out, so that several servers do not all come back at once.
-    this.#openUntilMs = this.#now() + this.#options.openMs * (0.5 + this.#random());
+    this.#openUntilMs = this.#now() + waitMs * (0.5 + this.#random());
   }
 
   /** The caller left before the upstream showed how it is: another call may find out. */

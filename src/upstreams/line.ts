@@ -31,12 +31,12 @@ export class Line {
     this.onTry = tools.onTry;
   }
 
-  /** Gets a slot and the leave to ask, or says which of them cannot be had. */
-  async start(signal: AbortSignal): Promise<Try | "busy" | "down"> {
+  /** Gets a slot and the leave to ask, or says which of them cannot be had. How many tries of this call came before. */
+  async start(signal: AbortSignal, triesBefore: number): Promise<Try | "busy" | "down"> {
     const entered = this.slots.acquire(signal);
     if (!(entered === true || (await entered))) return this.#refuse("busy");
     const pass = this.breaker.enter();
-    if (pass !== "shut") return new Try(this, pass === "probe");
+    if (pass !== "shut") return new Try(this, pass === "probe", triesBefore > 0);
     this.slots.release();
     return this.#refuse("down");
   }
@@ -51,16 +51,19 @@ export class Line {
 export class Try {
   readonly #line: Line;
   readonly #isProbe: boolean;
+  readonly #isRetry: boolean;
+  #forgiven = 0;
   #ended = false;
 
-  constructor(line: Line, isProbe: boolean) {
+  constructor(line: Line, isProbe: boolean, isRetry: boolean) {
     this.#line = line;
     this.#isProbe = isProbe;
+    this.#isRetry = isRetry;
   }
 
   /** There is something of the reply. */
   begin(): void {
-    this.#line.breaker.begin();
+    this.#forgiven = this.#line.breaker.begin();
   }
 
   succeed(): void {
@@ -69,8 +72,9 @@ export class Try {
 
   fail(failure: UpstreamFailure): void {
     if (!this.#end(failure.kind, failure)) return;
-    if (failure.isSick) this.#line.breaker.fail(this.#isProbe);
-    else this.#line.breaker.succeed();
+    if (!failure.isSick) this.#line.breaker.succeed();
+    // Perhaps it is the prompt: a call that fails again and again says no more than one that failed.
+    else if (!this.#isRetry || this.#isProbe) this.#line.breaker.fail(this.#isProbe, this.#forgiven);
   }
 
   /** Nothing, if it has ended; otherwise the caller has gone. */

@@ -21,7 +21,7 @@ export const RUNNER_LIMITS: RunnerLimits = {
   slots: { running: 1_024, waiting: 1_024, waitMs: 10_000 },
   // Nobody is asked: as many as there can be generations in a process.
   sandboxSlots: { running: 8_192, waiting: 0, waitMs: 0 },
-  breaker: { failuresMax: 5, openMs: 10_000 },
+  breaker: { failuresMax: 5, openMs: 1_000, longestOpenMs: 10_000 },
   backOff: { triesMax: 3, firstMs: 100, longestMs: 2_000, retryAfterMsMax: 3_000 },
 };
 
@@ -138,7 +138,7 @@ export class Runner {
     let cause: unknown;
     for (const line of lines) {
       for (let tries = 1; ; tries++) {
-        const attempt = await line.start(signal);
+        const attempt = await line.start(signal, tries - 1);
         if (attempt === "busy") break;
         if (attempt === "down") {
           cause ??= new UpstreamFailure("unreachable", `${line.upstream.name} failed too often to be asked`);

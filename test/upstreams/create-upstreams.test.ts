@@ -66,7 +66,7 @@ test("what runs is seen while it runs, and an upstream that is down", async () =
   leaving.abort(new Error("gone"));
   await call;
   fake.always(refuse(500));
-  for (let i = 0; i < 2; i++) await read(runner.run(model, PROMPT, NEVER));
+  await Promise.all(Array.from({ length: 5 }, () => read(runner.run(model, PROMPT, NEVER))));
   expect(await metrics.registry.metrics()).toMatch(/^vx_upstream_open\{.*\} 1$/m);
 });
 

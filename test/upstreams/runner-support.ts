@@ -67,7 +67,7 @@ export function createTestRunner(limits: Partial<RunnerLimits> = {}): TestRunner
       return Promise.resolve();
     },
   };
-  return new TestRunner({ breaker: { failuresMax: 1_000, openMs: 1 }, ...limits }, hands);
+  return new TestRunner({ breaker: { failuresMax: 1_000, openMs: 1, longestOpenMs: 1 }, ...limits }, hands);
 }
 
 export function modelOf(...upstreams: Model["upstreams"]): Model {
