@@ -6,7 +6,7 @@ const STEP = 100;
 const MAX_PER_SECOND = 2_000;
 const STEP_SECONDS = 5;
 /** From its planned time: beyond this, calls pile up. */
-const MAX_P99_MS = 500;
+const MAX_P99_MS = 250;
 
 /** The most calls per second of the usual mix that are answered without piling up, generator and upstream included. */
 export async function topRate(arena: Arena, seed: number): Promise<number> {
