@@ -82,12 +82,21 @@ function seriesOf(probes: readonly (readonly ProbeLine[])[], gauges: readonly Ga
     { name: "resident memory", unit: "MiB", values: sum(({ rss }) => rss / MIB) },
     { name: "heap", unit: "MiB", values: sum(({ heapUsed }) => heapUsed / MIB) },
     { name: "heap after a collection", unit: "MiB", values: keptOf(probes) },
-    { name: "open handles", unit: "", values: sum(({ handles }) => handles) },
+    // Each running call has some: what stays shows when few run.
+    { name: "open handles at rest", unit: "", values: leastOf(sum(({ handles }) => handles)) },
     { name: "longest pause", unit: "ms", values: most(({ pauseMs }) => pauseMs) },
     { name: "admission queue", unit: "calls", values: gauges.map(({ admissionQueue }) => admissionQueue) },
     { name: "billing queue", unit: "calls", values: gauges.map(({ billingQueue }) => billingQueue) },
     { name: "running generations", unit: "", values: gauges.map(({ running }) => running) },
   ];
+}
+
+/** The least within the length of each chunk. */
+function leastOf(values: readonly number[]): number[] {
+  const chunks = Math.floor(values.length / CHUNK_SECONDS);
+  return Array.from({ length: chunks }, (_, i) =>
+    Math.min(...values.slice(i * CHUNK_SECONDS, (i + 1) * CHUNK_SECONDS)),
+  );
 }
 
 /** The servers collect at moments of their own: one value for each time that all of them have. */
