@@ -29,7 +29,8 @@ const FEW_PIECES = 4;
 const FEW_WEIGH = 1 / 8;
 /** A connection that still writes is looked at again so much later. */
 const RETRY_MS = 10;
-/** A call that is cut off is told so, logged and counted. */
+/** Of a connection alone, and of each call on it: one that is cut off is told so, logged and counted. */
+const END_PIECES = 5;
 const CUT_CALL_PIECES = 8;
 /** So many new connections are taken on in a turn, and so many of the bytes that they have brought. */
 const ARRIVALS = { http1: { perTurn: 16, bytes: 16_384 }, http2: { perTurn: 8, bytes: 4_096 } } as const;
@@ -63,7 +64,7 @@ export class ReadingTurns {
     this.#readers.add(reader);
     // With a connection end its calls; they count as soon as that is known, for the rest follows by itself.
     const end = () => {
-      this.spend(reader, 1 + reader.streams + reader.unanswered * CUT_CALL_PIECES);
+      this.spend(reader, END_PIECES + reader.streams + reader.unanswered * CUT_CALL_PIECES);
       reader.streams = 0;
       for (const event of ["error", "end", "close"]) socket.off(event, end);
     };
