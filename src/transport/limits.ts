@@ -26,7 +26,7 @@ export const defaultLimits = {
   /** From connecting over HTTP/2 to the first call. */
   http2FirstCallMs: 60_000,
   /** Requests sent over one connection of HTTP/1.1 without waiting for an answer. */
-  http1Pipelined: 64,
+  http1Pipelined: 32,
   /** All of them may be asked for, or taken back, in one packet: what a connection can make of one turn. */
   http2ConcurrentStreams: 128,
   /** More of them in one packet can only be ones that it also takes back. */

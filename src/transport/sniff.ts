@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** What is handed on at once: a connection that is cut for what one piece holds reads no further ones. */
-const PIECE_BYTES = 8_192;
+const PIECE_BYTES = 4_096;
 
 export type HttpVersion = "http1" | "http2";
 
