@@ -46,13 +46,17 @@ export async function lockMoney({ app: { database } }: Metered, { accountId }: T
   });
   await locked.promise;
   return {
-    /** Until somebody waits for it. */
+    /** Until a hold or a settlement waits for it; servers that sweep the lane may wait beside it. */
     wanted: () =>
-      vi.waitFor(async () => {
-        const waiting = await database.owner`
-          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        expect(waiting).toHaveLength(1);
-      }),
+      vi.waitFor(
+        async () => {
+          const waiting = await database.owner`
+            SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+              AND query LIKE '%vx.bill(%'`;
+          expect(waiting.length).toBeGreaterThan(0);
+        },
+        { timeout: 10_000 },
+      ),
     free: async () => {
       free.resolve();
       await done;
