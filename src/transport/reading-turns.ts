@@ -57,9 +57,15 @@ export class ReadingTurns {
   }
 
   add(socket: Socket, isHttp1: boolean): Reader {
-    const reader = {
-      ...{ socket, isHttp1, turn: -1, pieces: 0, opened: 0 },
-      ...{ isHeld: false, unanswered: 0, streams: 0 },
+    const reader: Reader = {
+      socket,
+      isHttp1,
+      turn: -1,
+      pieces: 0,
+      opened: 0,
+      isHeld: false,
+      unanswered: 0,
+      streams: 0,
     };
     this.#readers.add(reader);
     // With a connection end its calls; they count as soon as that is known, for the rest follows by itself.

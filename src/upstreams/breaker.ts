@@ -44,8 +44,8 @@ export class Breaker {
    * breaks off. After a probe others may ask again, but a failure now closes the door at once.
    */
   begin(): number {
-    const forgiven = this.#failures;
     if (this.#openUntilMs === undefined) {
+      const forgiven = this.#failures;
       this.#failures = 0;
       return forgiven;
     }
