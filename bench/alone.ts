@@ -1,7 +1,9 @@
 // What metering adds to the call of a lone caller: the same server beside one whose holds and settlements cost nothing.
+
+import { START } from "../test/support/start-script.ts";
 import { generateBody, openHttpLoad, postRequest } from "./http-load.ts";
 import { createPayers } from "./payers.ts";
-import { START, startServer } from "./server.ts";
+import { startServer } from "./server.ts";
 import { type BenchDatabase, type Figure, hammer, median } from "./support.ts";
 
 const ACCOUNTS = 1_000;

@@ -1,8 +1,8 @@
 // Memory of a server that does nothing, and of the store after very many admissions.
 import { Admitter } from "../src/store/admit.ts";
 import { Database } from "../src/store/database.ts";
+import { START } from "../test/support/start-script.ts";
 import { serverEnv } from "./grpc-me.ts";
-import { START } from "./server.ts";
 import { type BenchDatabase, createKeys, type Figure, residentMib, startProgram } from "./support.ts";
 
 const CALLERS = 512;

@@ -1,8 +1,9 @@
 // GET /v1/me with admission in PostgreSQL for every call, beside a bare node:http server and the same RPC over Connect,
 // ours and that of a plain connect-node server without keys.
+
+import { START } from "../test/support/start-script.ts";
 import { serverEnv } from "./grpc-me.ts";
 import { connectGetMeRequest, getMeRequest, openHttpLoad } from "./http-load.ts";
-import { START } from "./server.ts";
 import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";
 
 const CONNECTIONS = 64;

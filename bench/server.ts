@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { START } from "../test/support/start-script.ts";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 import { type BenchDatabase, type Program, startProgram } from "./support.ts";
 
@@ -16,14 +16,11 @@ export type Server = {
 
 const TOKEN = "operator-token-of-the-bench";
 
-/** What `npm start` says to Node. */
-export const START = startOptions();
-
 /** The server as it is installed, on the bench's database. */
 export async function startServer(
   database: Pick<BenchDatabase, "url">,
   env: Record<string, string> = {},
-  program: string[] = START,
+  program: readonly string[] = START,
 ): Promise<Server> {
   const folder = createTemporaryFolder("bench-server");
   const adminPort = await freePort();
@@ -64,9 +61,4 @@ export async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await once(server.close(), "close");
   return port;
-}
-
-function startOptions(): string[] {
-  const { scripts } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-  return scripts.start.split(" ").slice(1);
 }

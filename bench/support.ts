@@ -62,7 +62,7 @@ export type Program = {
 };
 
 /** Starts a program of ours. */
-export function startProgram(script: string[], env: Record<string, string>): Program {
+export function startProgram(script: readonly string[], env: Record<string, string>): Program {
   const child = spawn(process.execPath, script, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],

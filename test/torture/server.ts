@@ -3,9 +3,8 @@ import { once } from "node:events";
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { START } from "../support/start-script.ts";
 
-const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 const PRELOAD = new URL("./preload.ts", import.meta.url).href;
 const START_MS = 30_000;
 
@@ -79,7 +78,7 @@ export class RunServer {
 
   async #tryToStart(): Promise<boolean> {
     const { env, logFile, probeFile } = this.#settings;
-    const child = spawn(process.execPath, ["--import", PRELOAD, SERVER, "serve"], {
+    const child = spawn(process.execPath, ["--import", PRELOAD, ...START], {
       env: {
         ...process.env,
         ...env,
