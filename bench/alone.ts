@@ -1,5 +1,4 @@
 // What metering adds to the call of a lone caller: the same server beside one whose holds and settlements cost nothing.
-
 import { START } from "../test/support/start-script.ts";
 import { generateBody, openHttpLoad, postRequest } from "./http-load.ts";
 import { createPayers } from "./payers.ts";

@@ -1,5 +1,4 @@
 // GetMe over gRPC: key look-up and admission in PostgreSQL for every call, beside a server that does none of it.
-
 import { START } from "../test/support/start-script.ts";
 import { openGrpcLoad } from "./grpc-load.ts";
 import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";

@@ -75,6 +75,11 @@ export class Breaker {
     this.#openUntilMs = this.#now() + waitMs * (0.5 + this.#random());
   }
 
+  /** The reply broke off, of a call that has been counted: what it forgave is not forgiven. */
+  takeBack(forgiven: number): void {
+    this.#failures = Math.max(this.#failures, forgiven);
+  }
+
   /** The caller left before the upstream showed how it is: another call may find out. */
   leave(isProbe: boolean): void {
     if (isProbe) this.#probing = false;

@@ -74,7 +74,8 @@ export class Try {
     if (!this.#end(failure.kind, failure)) return;
     if (!failure.isSick) this.#line.breaker.succeed();
     // Perhaps it is the prompt: a call that fails again and again says no more than one that failed.
-    else if (!this.#isRetry || this.#isProbe) this.#line.breaker.fail(this.#isProbe, this.#forgiven);
+    else if (this.#isRetry && !this.#isProbe) this.#line.breaker.takeBack(this.#forgiven);
+    else this.#line.breaker.fail(this.#isProbe, this.#forgiven);
   }
 
   /** Nothing, if it has ended; otherwise the caller has gone. */

@@ -111,6 +111,15 @@ test("replies that break off count, though each began well", async () => {
   expect(state()).toBe("open");
 });
 
+test("a reply that only a second try began, and that breaks off, takes back no failure", async () => {
+  await runner.use([model]);
+  for (let i = 0; i < FAILURES; i++) {
+    fake.next(refuse(500), hangUpAfter(1));
+    await run();
+  }
+  expect(state()).toBe("open");
+});
+
 test("refusals do not: the upstream is there", async () => {
   await runner.use([model]);
   fake.always(refuse(429));
