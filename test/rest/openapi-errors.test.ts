@@ -1,0 +1,215 @@
+import { randomBytes } from "node:crypto";
+import { request } from "node:http";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { drawKey } from "../../src/domain/api-key.ts";
+import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import { developerServices } from "../../src/public-server.ts";
+import { BodyBudget } from "../../src/rest/body-budget.ts";
+import { documentedReasons } from "../../src/rest/openapi/errors.ts";
+import { errorExample } from "../../src/rest/openapi/examples.ts";
+import { operationsOf } from "../../src/rest/openapi/operations.ts";
+import { bodyBudget } from "../../src/transport/limits.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { withinOneMinute } from "../support/minute.ts";
+import { testFile } from "./descriptors.ts";
+import { differences } from "./differences.ts";
+import { mount } from "./mount.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  // One connection, so that one statement that waits makes the next one wait for it.
+  app = await startTestApp({ env: { VX_DATABASE_CONNECTIONS: "1" } });
+  const operator = operatorOf(app);
+  key = await createTestKey(operator);
+  const credit = { amountMicros: 10_000_000n, reason: "invoice 1001", idempotencyKey: "1001" };
+  await operator.creditAccount({ accountId: key.accountId, ...credit });
+});
+afterAll(() => app.stop());
+
+type Answer = { status: number; body: unknown };
+
+/** A call that ends in the error, for each that the document shows. */
+const FAILING: Partial<Record<Reason, () => Promise<Answer>>> = {
+  invalid_argument: () => send("POST", "/v1/keys", { name: "" }),
+  context_length_exceeded: () => generate(key, "word ".repeat(9_000)),
+  missing_api_key: () => send("GET", "/v1/me", undefined, ""),
+  invalid_api_key: () => send("GET", "/v1/me", undefined, `${key.secret}x`),
+  revoked_api_key: async () => {
+    const { id, secret } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    await operatorOf(app).revokeKey({ keyId: id });
+    return await send("GET", "/v1/me", undefined, secret);
+  },
+  expired_api_key: async () => {
+    const { id, secret } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    await app.database.owner`UPDATE vx.keys SET expires_at = now() WHERE id = ${id}`;
+    return await send("GET", "/v1/me", undefined, secret);
+  },
+  insufficient_balance: async () => generate(await createTestKey(operatorOf(app)), "Hello"),
+  insufficient_scope: async () => {
+    const narrow = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
+    return await send("GET", "/v1/keys", undefined, narrow.secret);
+  },
+  not_found: () => send("GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg"),
+  model_not_found: () => send("GET", "/v1/models/none"),
+  key_limit_reached: async () => {
+    await operatorOf(app).putPlan({ name: "one", rpm: 60, maxActiveKeys: 1 });
+    const only = await createTestKey(operatorOf(app), { plan: "one" });
+    return await send("POST", "/v1/keys", { name: "another" }, only.secret);
+  },
+  idempotency_in_progress: async () => {
+    const ask = () => generate(key, "[[tokens=1 delay_ms=2000]]", { "idempotency-key": "order-2" });
+    const first = ask();
+    await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1));
+    const second = await ask();
+    expect((await first).status).toBe(200);
+    return second;
+  },
+  request_too_large: () => send("POST", "/v1/keys", { name: "x".repeat(70_000) }),
+  unsupported_media_type: () => send("POST", "/v1/keys", {}, key.secret, { "content-type": "text/plain" }),
+  idempotency_key_reused: async () => {
+    await generate(key, "Hello", { "idempotency-key": "order-1" });
+    return await generate(key, "Good morning", { "idempotency-key": "order-1" });
+  },
+  rate_limit_exceeded: async () => {
+    const slow = await createTestKey(operatorOf(app), { accountId: key.accountId, rateLimitRpm: 1 });
+    return await withinOneMinute(async () => {
+      await send("GET", "/v1/models", undefined, slow.secret);
+      return await send("GET", "/v1/models", undefined, slow.secret);
+    });
+  },
+  too_many_failed_authentications: () =>
+    withinOneMinute(async () => {
+      const strict = await startTestApp({
+        database: app.database,
+        env: { VX_AUTH_FAILURES_PER_MINUTE: "1" },
+      });
+      try {
+        const unknown = () =>
+          send("GET", "/v1/me", undefined, drawKey(3, randomBytes).secret, {}, strict.url);
+        expect((await unknown()).status).toBe(401);
+        return await unknown();
+      } finally {
+        await strict.stop();
+      }
+    }),
+  internal: async () => {
+    const { owner } = app.database;
+    await owner`ALTER TABLE vx.plans RENAME TO lost`;
+    try {
+      return await send("GET", "/v1/me");
+    } finally {
+      await owner`ALTER TABLE vx.lost RENAME TO plans`;
+    }
+  },
+  upstream_error: () => generate(key, "[[fail_after=0]]"),
+  overloaded: () =>
+    withLockedLedger(async () => {
+      const before = send("GET", "/v1/ledger");
+      await waitingCall();
+      const answer = await send("GET", "/v1/ledger");
+      await endWaiting();
+      await before;
+      return answer;
+    }),
+  unavailable: () =>
+    withLockedLedger(async () => {
+      const answer = send("GET", "/v1/ledger");
+      await endWaiting();
+      return await answer;
+    }),
+  deadline_exceeded: slowBody,
+};
+
+test("each error that the document shows is brought about below", () => {
+  expect(Object.keys(FAILING).sort()).toEqual(documentedReasons(operationsOf(developerServices)).sort());
+});
+
+test.each(Object.entries(FAILING))("%s looks like its example", async (reason, fail) => {
+  const answer = await fail();
+  expect(answer.body).toMatchObject({ error: { code: reason } });
+  expect(answer.status).toBe(ERRORS[reason as Reason].status);
+  expect(differences(errorExample(reason as Reason), answer.body)).toEqual([]);
+});
+
+async function withLockedLedger(during: () => Promise<Answer>): Promise<Answer> {
+  return (await app.database.owner.begin(async (sql) => {
+    await sql`LOCK TABLE vx.ledger`;
+    return await during();
+  })) as Answer;
+}
+
+/** The connection of the call that waits for the ledger, once there is one. */
+function waitingCall(): Promise<number> {
+  return vi.waitFor(async () => {
+    const [waiting] = await app.database.owner<{ pid: number }[]>`
+      SELECT pid FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%vx.list_entries(%'`;
+    if (!waiting) throw new Error("no call waits for the ledger");
+    return waiting.pid;
+  });
+}
+
+/** Ends that connection, as an operator of the database may. */
+async function endWaiting(): Promise<void> {
+  await app.database.owner`SELECT pg_terminate_backend(${await waitingCall()})`;
+}
+
+/** A body that is announced and does not come, where none may take longer than a moment. */
+async function slowBody(): Promise<Answer> {
+  const file = testFile(
+    { Text: ["string text"] },
+    {
+      Take: {
+        input: "Text",
+        output: "Text",
+        http: { pattern: { case: "post", value: "/v1/take" }, body: "*" },
+      },
+    },
+  );
+  const server = await mount(file, {
+    budget: new BodyBudget({ ...bodyBudget, bodyMs: 50 }),
+    methods: { take: async (message: unknown) => message },
+  });
+  try {
+    return await new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json", "content-length": 10 };
+      const call = request(new URL("/v1/take", server.url), { method: "POST", headers, agent: false });
+      call.on("error", reject);
+      call.on("response", async (response) => {
+        const text = (await response.toArray()).join("");
+        call.destroy();
+        resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) });
+      });
+      call.write("{");
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+function generate({ secret }: TestKey, content: string, headers: Record<string, string> = {}) {
+  const body = { model: "vx-sandbox-small", messages: [{ role: "user", content }] };
+  return send("POST", "/v1/generate", body, secret, headers);
+}
+
+async function send(
+  verb: string,
+  path: string,
+  body?: unknown,
+  secret = key.secret,
+  more: Record<string, string> = {},
+  url = app.url,
+): Promise<Answer> {
+  const headers: Record<string, string> = secret === "" ? {} : { authorization: `Bearer ${secret}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  Object.assign(headers, more);
+  const response = await fetch(new URL(path, url), {
+    method: verb,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as unknown };
+}
