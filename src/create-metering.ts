@@ -67,7 +67,7 @@ export function createMetering(options: MeteringOptions): Metering {
   const watch = new RevocationWatch(databases.single, {
     now: () => performance.now(),
     isNeeded: () => running.count > 0,
-    onRevoked: (keyId) => running.cutStreams(keyId),
+    onRevoked: (keyIds) => running.cutStreams(keyIds),
   });
   metrics.gauge(
     "vx_billing_queue_depth",

@@ -109,7 +109,7 @@ export class Meter {
     const { signal } = call;
     const { running } = this.#parts;
     const generation = new Generation(order, this.#parts);
-    running.add(generation);
+    const place = running.enter(generation);
     const onAbort = () => {
       const why = stopOf(call);
       if (why !== "gone") generation.stop(why);
@@ -119,7 +119,7 @@ export class Meter {
     generation.onSettled(() => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      running.remove(generation);
+      running.leave(place);
       running.release(order.key.accountId);
     });
     signal.addEventListener("abort", onAbort, { once: true });

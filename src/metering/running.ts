@@ -1,11 +1,12 @@
 import { DomainError } from "../domain/errors.ts";
+import { Places } from "../domain/places.ts";
 import { Shares } from "../domain/shares.ts";
 import type { Generation } from "./generation.ts";
 
-/** The generations of this server that run or settle, by the key that pays. */
+/** The generations of this server that run or settle. */
 export class RunningGenerations {
   readonly #max: number;
-  readonly #byKey = new Map<string, Set<Generation>>();
+  readonly #generations = new Places<Generation>();
   readonly #waiting = new Set<() => void>();
   /** By account: none may keep all the others out. */
   readonly #places = new Shares();
@@ -32,26 +33,23 @@ export class RunningGenerations {
     this.#waiting.clear();
   }
 
-  add(generation: Generation): void {
-    const { keyId } = generation.order.key;
-    const running = this.#byKey.get(keyId);
-    if (running) running.add(generation);
-    else this.#byKey.set(keyId, new Set([generation]));
+  /** Returns its place, which it leaves when it is settled. */
+  enter(generation: Generation): number {
+    const place = this.#generations.add(generation);
     // Its money was still being held when everything was stopped.
     if (this.#closed) generation.stop("unavailable");
+    return place;
   }
 
-  remove(generation: Generation): void {
-    const { keyId } = generation.order.key;
-    const running = this.#byKey.get(keyId);
-    running?.delete(generation);
-    if (running?.size === 0) this.#byKey.delete(keyId);
+  leave(place: number): void {
+    this.#generations.remove(place);
   }
 
-  /** Cuts the streams of a key that was revoked; a call without pieces ends by itself. */
-  cutStreams(keyId: string): void {
-    for (const generation of [...(this.#byKey.get(keyId) ?? [])]) {
-      if (generation.order.streamed) generation.stop("revoked_api_key");
+  /** Cuts the streams of keys that were revoked; a call without pieces ends by itself. */
+  cutStreams(keyIds: ReadonlySet<string>): void {
+    for (const generation of this.#generations) {
+      const { streamed, key } = generation.order;
+      if (streamed && keyIds.has(key.keyId)) generation.stop("revoked_api_key");
     }
   }
 
@@ -64,9 +62,7 @@ export class RunningGenerations {
   /** Stops what still runs, whether or not anybody waits for it, and takes nothing new. */
   close(): void {
     this.#closed = true;
-    for (const generations of [...this.#byKey.values()]) {
-      for (const generation of [...generations]) generation.stop("unavailable");
-    }
+    for (const generation of this.#generations) generation.stop("unavailable");
   }
 
   /** Resolves when all generations have ended and are settled. */

@@ -10,7 +10,7 @@ type RevocationWatchOptions = {
   readonly now: () => number;
   /** Whether there is anything to cut; nobody asks the database otherwise. */
   readonly isNeeded: () => boolean;
-  readonly onRevoked: (keyId: string) => void;
+  readonly onRevoked: (keyIds: ReadonlySet<string>) => void;
 };
 
 /**
@@ -52,9 +52,8 @@ export class RevocationWatch {
     if (isNeeded()) {
       const seconds = Math.ceil((startedAt - this.#lookedAt) / 1_000) + MARGIN_SECONDS;
       type Row = { recently_revoked_keys: string };
-      for (const row of await this.#database.call<Row>("recently_revoked_keys", seconds)) {
-        onRevoked(row.recently_revoked_keys);
-      }
+      const rows = await this.#database.call<Row>("recently_revoked_keys", seconds);
+      if (rows.length > 0) onRevoked(new Set(rows.map((row) => row.recently_revoked_keys)));
     }
     this.#lookedAt = startedAt;
   }

@@ -74,7 +74,7 @@ export function restServer(options: RestOptions): ServeRest {
     const maxBytes = (endpoint && maxBodyBytes.get(endpoint.method)) ?? SMALL_BODY_BYTES;
     const call = new RestCall(name, policy, maxBytes, request, response, requestId);
     let code: Code | 0 = 0;
-    running.add(call);
+    const place = running.enter(call);
     try {
       await options.gate(call);
       if (match.route) await run(match.route, match.segments, call, request, response, options);
@@ -83,7 +83,7 @@ export function restServer(options: RestOptions): ServeRest {
       stopBody(request, response);
       code = refuse(error, call);
     } finally {
-      running.delete(call);
+      running.leave(place);
     }
     options.observe(call, code, startedAt);
   };

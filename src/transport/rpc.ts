@@ -157,7 +157,7 @@ export async function serveRpc(
   response: HttpResponse,
 ): Promise<Code | 0> {
   const aborted = new AbortController();
-  route.running.add(aborted);
+  const place = route.running.enter(aborted);
   response.once("close", () => {
     // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
     if (!response.writableEnded) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
@@ -180,7 +180,7 @@ export async function serveRpc(
     const answer = await route.handler(universal);
     return await writeUniversalResponse(answer, response, call);
   } finally {
-    route.running.delete(aborted);
+    route.running.leave(place);
   }
 }
 

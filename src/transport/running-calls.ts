@@ -1,4 +1,5 @@
 import type { DomainError } from "../domain/errors.ts";
+import { Places } from "../domain/places.ts";
 
 /** A call that can be ended before its time: an AbortController is one. */
 type Abortable = { abort(reason: DomainError): void };
@@ -8,7 +9,7 @@ type Abortable = { abort(reason: DomainError): void };
  * a time that grows with their square to let go of them.
  */
 export class RunningCalls {
-  readonly #calls = new Set<Abortable>();
+  readonly #calls = new Places<Abortable>();
   readonly #signal: AbortSignal;
 
   constructor(signal: AbortSignal) {
@@ -18,12 +19,14 @@ export class RunningCalls {
     });
   }
 
-  add(call: Abortable): void {
-    this.#calls.add(call);
+  /** Returns its place, which it leaves when it ends. */
+  enter(call: Abortable): number {
+    const place = this.#calls.add(call);
     if (this.#signal.aborted) call.abort(this.#signal.reason);
+    return place;
   }
 
-  delete(call: Abortable): void {
-    this.#calls.delete(call);
+  leave(place: number): void {
+    this.#calls.remove(place);
   }
 }
