@@ -7,6 +7,10 @@ export class Places<Item> {
   readonly #items: (Item | undefined)[] = [];
   readonly #free: number[] = [];
 
+  get size(): number {
+    return this.#items.length - this.#free.length;
+  }
+
   /** The place it has from now on. */
   add(item: Item): number {
     const place = this.#free.pop() ?? this.#items.length;

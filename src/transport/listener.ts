@@ -8,6 +8,7 @@ import {
   Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import { Places } from "../domain/places.ts";
 import { AddressCount } from "./address-count.ts";
 import { FairTurns } from "./fair-turns.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
@@ -45,10 +46,10 @@ export class Listener {
   readonly #reading: ReadingTurns;
   readonly #addresses: AddressCount;
   readonly #readers = new WeakMap<object, Reader>();
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Places<Socket>();
   /** The latest answer on each connection of HTTP/1.1. */
   readonly #latest = new WeakMap<Socket, HttpResponse>();
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sessions = new Places<ServerHttp2Session>();
   #running = 0;
   #draining = false;
   #idle: () => void = () => undefined;
@@ -166,8 +167,8 @@ export class Listener {
 
   #beginSession(session: ServerHttp2Session, socket: Socket, reader: Reader): void {
     this.#readers.set(session, reader);
-    this.#sessions.add(session);
-    session.once("close", () => this.#sessions.delete(session));
+    const place = this.#sessions.add(session);
+    session.once("close", () => this.#sessions.remove(place));
     session.on("error", () => undefined);
     endIdleSession(session, socket, this.#limits);
     session.setLocalWindowSize(4_194_304);
@@ -195,8 +196,8 @@ export class Listener {
       socket.destroy();
       return;
     }
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
+    const place = this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.remove(place));
   }
 
   #handle = (request: HttpRequest, response: HttpResponse): void => {

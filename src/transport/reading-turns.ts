@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import { Places } from "../domain/places.ts";
 import type { HttpVersion } from "./sniff.ts";
 
 /** What Node's own net and http modules call to stop and go on; a socket that HTTP/2 has taken can be held in no other way. */
@@ -42,8 +43,7 @@ const ARRIVALS = { http1: { perTurn: 16, bytes: 16_384 }, http2: { perTurn: 8, b
  */
 export class ReadingTurns {
   readonly #perTurn: number;
-  /** Those that asked for work the longest ago come first. */
-  readonly #readers = new Set<Reader>();
+  readonly #readers = new Places<Reader>();
   #turn = 0;
   #spent = 0;
   #isHolding = false;
@@ -67,7 +67,7 @@ export class ReadingTurns {
       unanswered: 0,
       streams: 0,
     };
-    this.#readers.add(reader);
+    const place = this.#readers.add(reader);
     // With a connection end its calls; they count as soon as that is known, for the rest follows by itself.
     const end = () => {
       this.spend(reader, END_PIECES + reader.streams + reader.unanswered * CUT_CALL_PIECES);
@@ -75,7 +75,7 @@ export class ReadingTurns {
       for (const event of ["error", "end", "close"]) socket.off(event, end);
     };
     for (const event of ["error", "end", "close"]) socket.once(event, end);
-    socket.once("close", () => this.#readers.delete(reader));
+    socket.once("close", () => this.#readers.remove(place));
     return reader;
   }
 
@@ -110,7 +110,6 @@ export class ReadingTurns {
       reader.turn = this.#turn;
       reader.pieces = 0;
       reader.opened = 0;
-      if (this.#readers.delete(reader)) this.#readers.add(reader);
     }
     const few = Math.max(Math.min(FEW_PIECES - reader.pieces, pieces), 0);
     reader.pieces += pieces;
@@ -145,8 +144,8 @@ export class ReadingTurns {
   #release(ended: number): void {
     let rests = 0;
     let writes = 0;
-    for (const reader of this.#readers) {
-      if (!reader.isHeld) continue;
+    const held = [...this.#readers].filter(({ isHeld }) => isHeld);
+    for (const reader of held.sort((one, other) => one.turn - other.turn)) {
       if (reader.turn === ended) rests++;
       else if (goOn(reader)) reader.isHeld = false;
       else writes++;
