@@ -52,10 +52,13 @@ export async function parseJson<Result>(
   budget: BodyBudget,
   read: (text: string) => Steps<Result>,
 ): Promise<Result> {
-  const steps = (function* () {
-    return yield* read(yield* toText(bytes));
-  })();
+  const steps = parseText(bytes, read);
   return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
+}
+
+// A function that yields costs what it knows until the next large collection, so it is not made for each call.
+function* parseText<Result>(bytes: Buffer, read: (text: string) => Steps<Result>): Steps<Result> {
+  return yield* read(yield* toText(bytes));
 }
 
 /** The whole text as one message. */
