@@ -10,7 +10,7 @@ export function plantInCode(name: string): void {
     load: (url, context, next) => {
       const loaded = next(url, context);
       if (!url.endsWith(`/${patch.file}`)) return loaded;
-      return { ...loaded, source: replaceOnce(String(loaded.source), patch, patch.file) };
+      return { ...loaded, source: withBug(String(loaded.source), patch, patch.file) };
     },
   });
 }
@@ -32,11 +32,12 @@ export async function replaceInFunction(
     SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p
     WHERE p.pronamespace = 'vx'::regnamespace AND p.proname = ${name}`;
   const text = row?.text ?? "";
-  await owner.unsafe(replaceOnce(text, patch, `vx.${name}`));
+  await owner.unsafe(withBug(text, patch, `vx.${name}`));
   return text;
 }
 
-function replaceOnce(
+/** Fails where the text is not as the bug needs it. */
+export function withBug(
   text: string,
   { find, put }: { readonly find: string; readonly put: string },
   place: string,

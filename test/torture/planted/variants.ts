@@ -33,7 +33,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "streams of a revoked key go on",
     under: "none",
-    code: { file: "src/metering/running.ts", find: "if (generation.order.streamed)", put: "if (false)" },
+    code: { file: "src/metering/running.ts", find: "if (streamed && ", put: "if (false && " },
   },
   {
     name: "a window begins anew when the clock steps back",
@@ -96,7 +96,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/metering/generation.ts",
-      find: "if (this.#pieces.length === 0) return false;",
+      find: "if (this.#text.isEmpty) return false;",
       put: "return true;",
     },
   },

@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { plantInDatabase, withBug } from "./planted/plant.ts";
+import { VARIANTS } from "./planted/variants.ts";
+
+// Each bug is found by `npm run torture:planted`, which takes a quarter of an hour; that each can be put in is seen here.
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test.each(VARIANTS.filter(({ code }) => code))("the code has a place for the bug: $name", ({ code }) => {
+  if (!code) return;
+  const text = readFileSync(new URL(`../../${code.file}`, import.meta.url), "utf8");
+  expect(withBug(text, code, code.file)).not.toBe(text);
+});
+
+test("the database has a place for each of the others", async () => {
+  for (const { name } of VARIANTS) await plantInDatabase(database.owner, name);
+  expect(VARIANTS.filter(({ sql }) => sql).length).toBeGreaterThan(0);
+});
