@@ -56,7 +56,7 @@ export async function parseJson<Result>(
   return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
 }
 
-// A function that yields costs what it knows until the next large collection, so it is not made for each call.
+/** Not made for each call: a function that yields is kept, with all it knows, until the next large collection. */
 function* parseText<Result>(bytes: Buffer, read: (text: string) => Steps<Result>): Steps<Result> {
   return yield* read(yield* toText(bytes));
 }

@@ -15,6 +15,7 @@ import { withinOneMinute } from "../support/minute.ts";
 import { testFile } from "./descriptors.ts";
 import { differences } from "./differences.ts";
 import { mount } from "./mount.ts";
+import { type JsonAnswer, sendJson } from "./send-json.ts";
 
 let app: TestApp;
 let key: TestKey;
@@ -29,10 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-type Answer = { status: number; body: unknown };
-
 /** A call that ends in the error, for each that the document shows. */
-const FAILING: Partial<Record<Reason, () => Promise<Answer>>> = {
+const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   invalid_argument: () => send("POST", "/v1/keys", { name: "" }),
   context_length_exceeded: () => generate(key, "word ".repeat(9_000)),
   missing_api_key: () => send("GET", "/v1/me", undefined, ""),
@@ -134,11 +133,11 @@ test.each(Object.entries(FAILING))("%s looks like its example", async (reason, f
   expect(differences(errorExample(reason as Reason), answer.body)).toEqual([]);
 });
 
-async function withLockedLedger(during: () => Promise<Answer>): Promise<Answer> {
+async function withLockedLedger(during: () => Promise<JsonAnswer>): Promise<JsonAnswer> {
   return (await app.database.owner.begin(async (sql) => {
     await sql`LOCK TABLE vx.ledger`;
     return await during();
-  })) as Answer;
+  })) as JsonAnswer;
 }
 
 /** The connection of the call that waits for the ledger, once there is one. */
@@ -158,7 +157,7 @@ async function endWaiting(): Promise<void> {
 }
 
 /** A body that is announced and does not come, where none may take longer than a moment. */
-async function slowBody(): Promise<Answer> {
+async function slowBody(): Promise<JsonAnswer> {
   const file = testFile(
     { Text: ["string text"] },
     {
@@ -195,21 +194,13 @@ function generate({ secret }: TestKey, content: string, headers: Record<string, 
   return send("POST", "/v1/generate", body, secret, headers);
 }
 
-async function send(
+function send(
   verb: string,
   path: string,
   body?: unknown,
   secret = key.secret,
-  more: Record<string, string> = {},
+  headers: Record<string, string> = {},
   url = app.url,
-): Promise<Answer> {
-  const headers: Record<string, string> = secret === "" ? {} : { authorization: `Bearer ${secret}` };
-  if (body !== undefined) headers["content-type"] = "application/json";
-  Object.assign(headers, more);
-  const response = await fetch(new URL(path, url), {
-    method: verb,
-    headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as unknown };
+): Promise<JsonAnswer> {
+  return sendJson(url, { verb, path, body, secret, headers });
 }

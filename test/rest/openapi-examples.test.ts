@@ -10,6 +10,7 @@ import type { Schema } from "../../src/rest/openapi/rules.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { differences } from "./differences.ts";
+import { type JsonAnswer, sendJson } from "./send-json.ts";
 
 let app: TestApp;
 let key: TestKey;
@@ -112,13 +113,6 @@ function addressOf(template: string, { path = {}, query = {} }: OperationExample
   return search.size === 0 ? filled : `${filled}?${search}`;
 }
 
-async function send(verb: string, path: string, body: unknown): Promise<{ status: number; body: unknown }> {
-  const headers: Record<string, string> = { authorization: `Bearer ${key.secret}` };
-  if (body !== undefined) headers["content-type"] = "application/json";
-  const response = await fetch(new URL(path, app.url), {
-    method: verb,
-    headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as unknown };
+function send(verb: string, path: string, body: unknown): Promise<JsonAnswer> {
+  return sendJson(app.url, { verb, path, body, secret: key.secret });
 }

@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { plantInDatabase, withBug } from "./planted/plant.ts";
 import { VARIANTS } from "./planted/variants.ts";
 
-// Each bug is found by `npm run torture:planted`, which takes a quarter of an hour; that each can be put in is seen here.
+// Each bug is found by `npm run torture:planted`, which takes minutes; that each can be put in is seen here.
 
 let database: TestDatabase;
 
