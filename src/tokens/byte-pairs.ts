@@ -1,0 +1,62 @@
+/** The most that one UTF-16 unit takes; the pairs of surrogates take four together. */
+const BYTES_PER_UNIT_MAX = 3;
+
+/** Higher than any. */
+const NO_RANK = 0x7fffffff;
+
+/**
+ * Byte pair encoding: a word is split into its bytes, and the two neighbours whose union has the lowest rank become
+ * one until no union has a rank. Bytes are strings of units below 256, so that a map finds them.
+ */
+export class BytePairs {
+  readonly #ranks: ReadonlyMap<string, number>;
+  readonly #words: RegExp;
+  /** Where each part of the word begins, and the rank of its union with the next one. */
+  readonly #starts: Uint16Array;
+  readonly #unions: Int32Array;
+
+  /** No text counted is longer than `unitsMax`; what `words` matches is merged by itself. */
+  constructor(ranks: ReadonlyMap<string, number>, words: RegExp, unitsMax: number) {
+    this.#ranks = ranks;
+    this.#words = words;
+    this.#starts = new Uint16Array(unitsMax * BYTES_PER_UNIT_MAX + 1);
+    this.#unions = new Int32Array(unitsMax * BYTES_PER_UNIT_MAX + 1);
+  }
+
+  count(text: string): number {
+    let tokens = 0;
+    for (const word of text.match(this.#words) ?? []) {
+      const bytes = bytesOf(word);
+      tokens += this.#ranks.has(bytes) ? 1 : this.#merge(bytes);
+    }
+    return tokens;
+  }
+
+  /** How many parts are left. */
+  #merge(bytes: string): number {
+    const starts = this.#starts;
+    const unions = this.#unions;
+    let parts = bytes.length;
+    for (let i = 0; i <= parts; i++) starts[i] = i;
+    const union = (i: number) =>
+      i + 1 < parts ? (this.#ranks.get(bytes.slice(starts[i], starts[i + 2])) ?? NO_RANK) : NO_RANK;
+    for (let i = 0; i < parts; i++) unions[i] = union(i);
+    for (;;) {
+      let lowest = 0;
+      for (let i = 1; i < parts; i++) if ((unions[i] as number) < (unions[lowest] as number)) lowest = i;
+      if (unions[lowest] === NO_RANK) return parts;
+      starts.copyWithin(lowest + 1, lowest + 2, parts + 1);
+      unions.copyWithin(lowest + 1, lowest + 2, parts);
+      parts--;
+      unions[lowest] = union(lowest);
+      if (lowest > 0) unions[lowest - 1] = union(lowest - 1);
+    }
+  }
+}
+
+function bytesOf(word: string): string {
+  for (let i = 0; i < word.length; i++) {
+    if (word.charCodeAt(i) > 0x7f) return Buffer.from(word).toString("latin1");
+  }
+  return word;
+}
