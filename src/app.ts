@@ -5,10 +5,7 @@ import type { DatabaseLogin } from "./databases.ts";
 import type { Log } from "./log.ts";
 import { Catalog } from "./models/catalog.ts";
 import { readModels } from "./models/read-models.ts";
-import { createOperatorServer } from "./operator-server.ts";
-import { createParts } from "./parts.ts";
 import { prepareDatabase } from "./prepare-database.ts";
-import { createPublicServer } from "./public-server.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
 import { StartError } from "./start-error.ts";
 import { forgetServers } from "./store/presence.ts";
@@ -35,12 +32,15 @@ export type Running = {
 export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  const prepared = await prepareDatabase(config, log, say);
+  let loading: Promise<typeof import("./servers.ts")> | undefined;
+  const load = () => (loading ??= import("./servers.ts"));
+  const prepared = await prepareDatabase({ config, log, say, meanwhile: load });
   const closers: (() => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
   const stop = () => closeAll(closers.splice(0).reverse());
   try {
+    const { createParts, createPublicServer, createOperatorServer } = await load();
     const parts = createParts({ config, log, catalog, login: prepared, keeper: prepared });
     closers.push(() => parts.close());
     closers.push(async () => {
@@ -78,6 +78,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
 
 /** Starts the public listener alone, on a database that is prepared: what a worker does. */
 export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
+  const { createParts, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
   const parts = createParts({ config, log, catalog, login, keeper: undefined });
   const listeners: Listener[] = [];

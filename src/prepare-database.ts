@@ -23,19 +23,26 @@ type PreparedDatabase = {
 
 const APP_ROLE = "vx_app";
 
-export async function prepareDatabase(
-  config: Config,
-  log: Log,
-  say: (line: string) => void,
-): Promise<PreparedDatabase> {
+type PrepareOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  /** One line for the person at the terminal. */
+  readonly say: (line: string) => void;
+  /** Called, once or more often, when there is nothing to do but wait for the database. */
+  readonly meanwhile: () => void;
+};
+
+export async function prepareDatabase(options: PrepareOptions): Promise<PreparedDatabase> {
+  const { config, log, say, meanwhile } = options;
   if (config.databaseUrl !== undefined) {
     const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
+    meanwhile();
     await migrate(address);
     const nothing = async () => undefined;
     return { address, role: APP_ROLE, exclusive: false, revive: nothing, tend: nothing, stop: nothing };
   }
   const maxConnections = embeddedConnections(config);
-  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say });
+  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say, meanwhile });
   const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
   try {
     await takeGuard(guard, config.dataDir);

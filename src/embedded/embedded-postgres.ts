@@ -32,18 +32,20 @@ type EmbeddedOptions = {
   readonly maxConnections?: number;
   /** One line for the person at the terminal. */
   readonly say: (line: string) => void;
+  /** Called each time when the database was launched and has to be waited for. */
+  readonly meanwhile?: () => void;
 };
 
 const USUAL_CONNECTIONS = 100;
 
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, maxConnections = USUAL_CONNECTIONS, say } = options;
+  const { dataDir, maxConnections = USUAL_CONNECTIONS, say, meanwhile } = options;
   return actionable(async () => {
     const place = await choosePlacement(dataDir, say);
     await checkOwner(place);
     const binaries = await prepareBinaries(place, say);
     await ensureCluster(place, binaries, say);
-    const launch = () => bringUp(place, binaries, maxConnections, say);
+    const launch = () => bringUp(place, binaries, { maxConnections, say, meanwhile });
     const { adopted } = await launch();
     return supervise(place, adopted, launch);
   });

@@ -22,13 +22,21 @@ const againMs = 50;
  */
 const keepsMemory = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "1048576" };
 
+type LaunchOptions = {
+  readonly maxConnections: number;
+  /** One line for the person at the terminal. */
+  readonly say: (line: string) => void;
+  /** Called when a postmaster was launched and has to be waited for. */
+  readonly meanwhile: (() => void) | undefined;
+};
+
 /** Ends when a postmaster of this cluster takes connections: one that was there already, or a new one. */
 export async function bringUp(
   place: Placement,
   binaries: Binaries,
-  maxConnections: number,
-  say: (line: string) => void,
+  options: LaunchOptions,
 ): Promise<{ adopted: boolean }> {
+  const { say } = options;
   const wait = patience(
     startMs,
     () => say("waiting for the database, which is recovering from a crash or being stopped …"),
@@ -37,8 +45,7 @@ export async function bringUp(
   for (;;) {
     const running = await findPostmaster(place);
     if (running === undefined) {
-      if ((await launchPostmaster(place, binaries, maxConnections, wait)) === "ready")
-        return { adopted: false };
+      if ((await launchPostmaster(place, binaries, options, wait)) === "ready") return { adopted: false };
       await wait.pause(againMs);
     } else if (running.status === "ready") {
       const answer = running.socketDir === place.socketDir ? await askSocket(place.socketDir) : "refuses";
@@ -59,7 +66,7 @@ function tookTooLong({ clusterDir, logDir }: Placement): string {
 async function launchPostmaster(
   place: Placement,
   binaries: Binaries,
-  maxConnections: number,
+  { maxConnections, meanwhile }: LaunchOptions,
   wait: Patience,
 ): Promise<"ready" | "again"> {
   await makeServerFolder(place.logDir, place.user);
@@ -72,6 +79,7 @@ async function launchPostmaster(
   const log = await openStartLog(place.logDir, place.user);
   try {
     const child = spawnPostmaster(place, binaries, log.file.fd);
+    meanwhile?.();
     for (;;) {
       if (child.ended !== undefined) break;
       const running = await findPostmaster(place);
