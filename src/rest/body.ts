@@ -41,13 +41,12 @@ export async function readJsonBytes(source: BodySource, limits: BodyLimits): Pro
   return await decompress(bytes, source.headers["content-encoding"], limits);
 }
 
-/** The text of a JSON body. */
-export function* toText(bytes: Buffer): Steps<string> {
+/** The bytes of the text, without a byte order mark. */
+export function* toUtf8(bytes: Buffer): Steps<Buffer> {
   if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");
   yield;
-  const text = bytes.toString("utf8");
-  yield;
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return hasMark ? bytes.subarray(3) : bytes;
 }
 
 /** Whether there is a body: the headers tell, but HTTP/2 has bodies that no header announces. */

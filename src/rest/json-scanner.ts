@@ -17,12 +17,24 @@ const PIECE_UNITS = 65_536;
 /** How far to read until others may run. */
 const STEP_UNITS = 131_072;
 
+/** What is decoded at once, in bytes. */
+const WINDOW_BYTES = 1_048_576;
+
+/** How much is decoded beyond the place that is read: the longest space, and the longest string that is read at once. */
+const AHEAD_UNITS = 2 * PIECE_UNITS + 64;
+
+/** The longest value that is returned as it is written. */
+const MAX_RAW_UNITS = 262_144;
+
 /** What one character takes at most: two escapes of six. */
 const UNITS_PER_CHARACTER = 12;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
+
+/** Whether a byte of UTF-8 goes on with a character. */
+const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
 
 // Bounded, so that nobody pays for digits or spaces without end.
 const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y;
@@ -31,24 +43,34 @@ const WHITESPACE = /[ \t\n\r]{0,65536}/y;
 /**
  * Reads JSON piece by piece, as the reader of a message asks for it. Unlike JSON.parse it keeps the digits of
  * numbers, sees duplicate names, is strict about surrogates, and can rest in between; what a string says is left to
- * the engine.
+ * the engine. The text is never there as a whole: what is decoded is a window of it, which moves on.
  */
 export class JsonScanner {
-  readonly #text: string;
+  readonly #bytes: Buffer;
+  /** How many of the bytes the window and all before it have. */
+  #windowEnd = 0;
+  #text = "";
+  /** How much text stood before the window. */
+  #before = 0;
+  /** Where in the window to read on. */
   #at = 0;
+  /** Where the value begins that is returned as it is written; as all that follow, counted in the whole text. */
+  #rawFrom: number | undefined;
   #restedAt = 0;
   #depth = 0;
   #values = 0;
   #untyped = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  /** Of valid UTF-8. */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.#moveOn();
   }
 
   /** Whether so much was read since the last time that others should run now. */
   isDue(): boolean {
-    if (this.#at - this.#restedAt < STEP_UNITS) return false;
-    this.#restedAt = this.#at;
+    if (this.#place - this.#restedAt < STEP_UNITS) return false;
+    this.#restedAt = this.#place;
     return true;
   }
 
@@ -135,12 +157,15 @@ export class JsonScanner {
     this.#at += word.length;
   }
 
-  /** Steps over a value as strictly as if it were read, and returns it as it is written; undefined if it is longer. */
-  *raw(maxUnits: number): Steps<string | undefined> {
+  /** Steps over a value as strictly as if it were read, and returns it as it is written; undefined if it is too long. */
+  *raw(): Steps<string | undefined> {
     this.#skipSpace();
-    const start = this.#at;
+    const start = this.#place;
+    this.#rawFrom = start;
     yield* this.skip();
-    return this.#at - start > maxUnits ? undefined : this.#text.slice(start, this.#at);
+    this.#rawFrom = undefined;
+    if (this.#place - start > MAX_RAW_UNITS) return undefined;
+    return this.#text.slice(start - this.#before, this.#at);
   }
 
   *skip(): Steps<void> {
@@ -169,25 +194,28 @@ export class JsonScanner {
   #quick(maxUnits: number): string | undefined {
     const start = this.#enterString();
     let end = this.#text.indexOf('"', start);
-    if (end < 0) throw this.#fail("a string has no end");
+    if (end < 0) {
+      if (this.#windowEnd < this.#bytes.length) return undefined;
+      throw this.#fail("a string has no end");
+    }
     // Nearly always that is it; where it is not, there may be many more, so each unit is looked at once.
     if (this.#text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, maxUnits);
     if (end >= this.#text.length) throw this.#fail("a string has no end");
     if (end - start > maxUnits || this.#text.charCodeAt(end) !== QUOTE) return undefined;
     this.#at = end + 1;
-    const value = this.#decode(start, end);
+    const value = this.#unescaped(start, end);
     if (!value.isWellFormed()) throw this.#halfPair();
     return value;
   }
 
   /** Undefined, and not read to its end, if it has more units than that. */
   *#joined(maxUnits: number): Steps<string | undefined> {
-    const start = this.#at;
+    const start = this.#place;
     const pieces: string[] = [];
     if (maxUnits <= PIECE_UNITS) return undefined;
     for (const piece of this.#pieces()) {
       // With its quotes.
-      if (this.#at - start > maxUnits + 2) return undefined;
+      if (this.#place - start > maxUnits + 2) return undefined;
       pieces.push(piece);
       if (this.isDue()) yield;
     }
@@ -196,17 +224,17 @@ export class JsonScanner {
 
   /** A long string, decoded piece by piece; no piece ends in the middle of a character. */
   *#pieces(): Generator<string, void> {
-    let at = this.#enterString();
+    this.#at = this.#enterString();
     let half = "";
     for (let isEnd = false; !isEnd; ) {
-      const end = this.#walk(at, PIECE_UNITS);
+      this.#lookAhead();
+      const end = this.#walk(this.#at, PIECE_UNITS);
       if (end >= this.#text.length) throw this.#fail("a string has no end");
       isEnd = this.#text.charCodeAt(end) === QUOTE;
-      let piece = half + this.#decode(at, end);
+      let piece = half + this.#unescaped(this.#at, end);
       half = !isEnd && /[\ud800-\udbff]$/.test(piece.slice(-1)) ? piece.slice(-1) : "";
       if (half !== "") piece = piece.slice(0, -1);
       if (!piece.isWellFormed()) throw this.#halfPair();
-      at = end;
       this.#at = isEnd ? end + 1 : end;
       yield piece;
     }
@@ -233,7 +261,7 @@ export class JsonScanner {
     return at;
   }
 
-  #decode(start: number, end: number): string {
+  #unescaped(start: number, end: number): string {
     try {
       return JSON.parse(`"${this.#text.slice(start, end)}"`) as string;
     } catch {
@@ -267,13 +295,36 @@ export class JsonScanner {
   }
 
   #skipSpace(): void {
+    this.#lookAhead();
     const code = this.#text.charCodeAt(this.#at);
     if (code > 32) return;
     WHITESPACE.lastIndex = this.#at;
     this.#at += WHITESPACE.exec(this.#text)?.[0].length ?? 0;
   }
 
+  get #place(): number {
+    return this.#before + this.#at;
+  }
+
+  /** Whatever is read at once can be read in the window. */
+  #lookAhead(): void {
+    while (this.#windowEnd < this.#bytes.length && this.#text.length - this.#at < AHEAD_UNITS) this.#moveOn();
+  }
+
+  /** Forgets what was read, and decodes more. */
+  #moveOn(): void {
+    const bytes = this.#bytes;
+    let end = Math.min(this.#windowEnd + WINDOW_BYTES, bytes.length);
+    while (isContinuation(bytes[end])) end--;
+    const kept = this.#rawFrom ?? this.#place;
+    const from = this.#place - kept > MAX_RAW_UNITS ? this.#at : kept - this.#before;
+    this.#text = this.#text.slice(from) + bytes.toString("utf8", this.#windowEnd, end);
+    this.#windowEnd = end;
+    this.#before += from;
+    this.#at -= from;
+  }
+
   #fail(what: string): RestProblem {
-    return invalid("", `the body is not valid JSON: ${what}, at character ${this.#at}`);
+    return invalid("", `the body is not valid JSON: ${what}, at character ${this.#place}`);
   }
 }

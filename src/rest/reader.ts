@@ -31,9 +31,6 @@ type Fields = Record<string, unknown>;
 /** A number, or the name of an enum value, that is written as a string. */
 const MAX_SHORT_CHARACTERS = 1_000;
 
-/** What is parsed at once, because only the library knows its form. */
-const MAX_RAW_UNITS = 262_144;
-
 /** What a reader does with a name the message does not have. */
 export type UnknownFields = "refuse" | "ignore";
 
@@ -219,8 +216,9 @@ function* readShort(scanner: JsonScanner, path: string, what: string): Steps<str
   return text;
 }
 
+/** What is parsed at once, because only the library knows its form. */
 function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
-  const raw = yield* scanner.raw(MAX_RAW_UNITS);
+  const raw = yield* scanner.raw();
   if (raw === undefined) throw invalid(path, "is too large");
   return raw;
 }

@@ -1,5 +1,5 @@
 import { create, type DescField, type Message } from "@bufbuild/protobuf";
-import { type BodySource, hasBody, readJsonBytes, toText } from "./body.ts";
+import { type BodySource, hasBody, readJsonBytes, toUtf8 } from "./body.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { bindPath, bindQuery } from "./parameters.ts";
@@ -39,7 +39,7 @@ export async function readRequest(
   const hold = budget.hold(sender);
   try {
     const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
-    const { endpoint, message } = await parseJson(bytes, budget, (text) => readBody(route, first, text));
+    const { endpoint, message } = await parseJson(bytes, budget, (utf8) => readBody(route, first, utf8));
     return bind(endpoint, message, segments, query);
   } finally {
     hold.release();
@@ -50,20 +50,20 @@ export async function readRequest(
 export async function parseJson<Result>(
   bytes: Buffer,
   budget: BodyBudget,
-  read: (text: string) => Steps<Result>,
+  read: (utf8: Buffer) => Steps<Result>,
 ): Promise<Result> {
   const steps = parseText(bytes, read);
   return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
 }
 
 /** Not made for each call: a function that yields is kept, with all it knows, until the next large collection. */
-function* parseText<Result>(bytes: Buffer, read: (text: string) => Steps<Result>): Steps<Result> {
-  return yield* read(yield* toText(bytes));
+function* parseText<Result>(bytes: Buffer, read: (utf8: Buffer) => Steps<Result>): Steps<Result> {
+  return yield* read(yield* toUtf8(bytes));
 }
 
 /** The whole text as one message. */
-export function* readMessage(read: Reader, text: string): Steps<Message> {
-  const scanner = new JsonScanner(text);
+export function* readMessage(read: Reader, utf8: Buffer): Steps<Message> {
+  const scanner = new JsonScanner(utf8);
   const message = yield* read(scanner, "");
   scanner.end();
   return message;
@@ -75,25 +75,25 @@ function bind(endpoint: Endpoint, message: Message, segments: readonly string[],
   return { endpoint, message };
 }
 
-function* readBody(route: RestRoute, first: Endpoint, text: string): Steps<RestRequest> {
+function* readBody(route: RestRoute, first: Endpoint, utf8: Buffer): Steps<RestRequest> {
   const { selected } = route;
-  const endpoint = selected && (yield* isTrue(text, selected.by)) ? selected.endpoint : first;
+  const endpoint = selected && (yield* isTrue(utf8, selected.by)) ? selected.endpoint : first;
   const { input } = endpoint.method;
   // An empty body is an empty object.
-  if (text === "") return { endpoint, message: create(input) };
+  if (utf8.length === 0) return { endpoint, message: create(input) };
   const { readBodyField } = endpoint;
-  if (!readBodyField) return { endpoint, message: yield* readMessage(endpoint.readBody, text) };
+  if (!readBodyField) return { endpoint, message: yield* readMessage(endpoint.readBody, utf8) };
   const whole = create(input);
-  const scanner = new JsonScanner(text);
+  const scanner = new JsonScanner(utf8);
   yield* readBodyField(scanner, whole);
   scanner.end();
   return { endpoint, message: whole };
 }
 
 /** Whether the body has true in the field; looks at the names of the outermost object only. */
-function* isTrue(text: string, field: DescField): Steps<boolean> {
-  if (!text.includes("true")) return false;
-  const scanner = new JsonScanner(text);
+function* isTrue(utf8: Buffer, field: DescField): Steps<boolean> {
+  if (!utf8.includes("true")) return false;
+  const scanner = new JsonScanner(utf8);
   if (scanner.peek() !== "object") return false;
   let found = false;
   for (const name of scanner.members()) {

@@ -72,7 +72,7 @@ export class RpcBody implements Decoded {
       const sent = await readBytes(this.#request, limits);
       const bytes = isEnveloped ? await this.#open(sent, limits) : await this.#decompressed(sent, limits);
       if (bytes === undefined) return undefined;
-      if (isJson) return await parseJson(bytes, budget, (text) => readMessage(readJson, text));
+      if (isJson) return await parseJson(bytes, budget, (utf8) => readMessage(readJson, utf8));
       if (bytes.length < LARGE_BYTES) return finish(readBinary(method.input, bytes));
       return await budget.inTurn(() => finishInTurns(readBinary(method.input, bytes)));
     } finally {

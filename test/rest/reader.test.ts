@@ -14,7 +14,7 @@ import { everything, messageTypes, testTypes } from "./messages.ts";
 const readers = new Readers("refuse");
 
 function read(desc: DescMessage, text: string, unknown = readers): Message {
-  const scanner = new JsonScanner(text);
+  const scanner = new JsonScanner(Buffer.from(text));
   const message = finish(unknown.of(desc)(scanner, ""));
   scanner.end();
   return message;

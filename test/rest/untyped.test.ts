@@ -6,7 +6,7 @@ import {
   CreateChatCompletionRequestSchema as Chat,
   type CreateChatCompletionRequest,
 } from "../../gen/vx/openai/v1/chat_pb.js";
-import { toText } from "../../src/rest/body.ts";
+import { toUtf8 } from "../../src/rest/body.ts";
 import { Readers } from "../../src/rest/reader.ts";
 import { readMessage } from "../../src/rest/request.ts";
 import { finish, type Steps } from "../../src/rest/steps.ts";
@@ -19,7 +19,7 @@ const forms = [
   {
     name: "JSON",
     *read(tools: JsonValue): Steps<Message> {
-      return yield* readMessage(reader, yield* toText(Buffer.from(JSON.stringify({ tools }))));
+      return yield* readMessage(reader, yield* toUtf8(Buffer.from(JSON.stringify({ tools }))));
     },
   },
   {
@@ -99,5 +99,7 @@ describe.each(forms)("a value of any form, from $name,", ({ read }) => {
 test("the values of all fields are counted together", () => {
   const many = Array(2_500).fill(1);
   const text = JSON.stringify({ tools: many, functions: many });
-  expect(() => finish(readMessage(reader, text))).toThrow(expect.objectContaining({ field: "functions" }));
+  expect(() => finish(readMessage(reader, Buffer.from(text)))).toThrow(
+    expect.objectContaining({ field: "functions" }),
+  );
 });

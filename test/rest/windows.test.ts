@@ -1,0 +1,36 @@
+import { equals } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
+import { Readers } from "../../src/rest/reader.ts";
+import { readMessage } from "../../src/rest/request.ts";
+import { finish } from "../../src/rest/steps.ts";
+import { everything } from "./messages.ts";
+
+const MIB = 1_048_576;
+const read = new Readers("ignore").of(CreateKeyRequestSchema);
+
+test("a large body says the same wherever the border of what is decoded at once falls", () => {
+  const rest =
+    ' ,  "name" : "Größe\\n😀語\\ud83d\\ude00" , "scopes":["me:read", "generate"],\n"requests_per_minute": 12345 , "expires_at":"2027-01-02T03:04:05.678Z", "n": [1.5e3,-0,null,true] }';
+  const bytes = Buffer.from(rest);
+  const expected = finish(readMessage(read, Buffer.from(`{"later":"" ${rest}`)));
+  const start = '{"later":"';
+  for (let after = 0; after <= bytes.length; after++) {
+    const filling = "x".repeat(MIB - start.length - 1 - after);
+    const body = Buffer.concat([Buffer.from(`${start}${filling}"`), bytes]);
+    expect(equals(CreateKeyRequestSchema, finish(readMessage(read, body)) as never, expected as never)).toBe(
+      true,
+    );
+  }
+});
+
+test("what only the library reads is handed to it whole, however the windows fall", () => {
+  const readPlain = new Readers("refuse").of(everything.message("Plain"));
+  const struct = { a: "word é ".repeat(34_000), b: [1, 2] };
+  for (let units = 0; units < 10; units++) {
+    const filling = "x".repeat(MIB - 250_000 + units * 25_000);
+    const text = JSON.stringify({ plain_string: filling, plain_struct: struct, plain_int32: 7 });
+    const message = finish(readMessage(readPlain, Buffer.from(text)));
+    expect(message).toMatchObject({ plainStruct: struct, plainInt32: 7 });
+  }
+});
