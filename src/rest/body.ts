@@ -1,11 +1,9 @@
-import { isUtf8 } from "node:buffer";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
 import type { BodyHold } from "./body-budget.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
-import type { Steps } from "./steps.ts";
 
 /** The body as it comes from the wire, whichever HTTP it is. */
 export type BodySource = {
@@ -39,14 +37,6 @@ export async function readJsonBytes(source: BodySource, limits: BodyLimits): Pro
   if (bytes.length === 0) return bytes;
   checkContentType(source.headers["content-type"]);
   return await decompress(bytes, source.headers["content-encoding"], limits);
-}
-
-/** The bytes of the text, without a byte order mark. */
-export function* toUtf8(bytes: Buffer): Steps<Buffer> {
-  if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");
-  yield;
-  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  return hasMark ? bytes.subarray(3) : bytes;
 }
 
 /** Whether there is a body: the headers tell, but HTTP/2 has bodies that no header announces. */

@@ -1,5 +1,8 @@
-/** Room for what comes without a length; doubled when it is full. */
-const FIRST_BYTES = 65_536;
+/** Room at first; doubled when it is full. */
+const FIRST_BYTES = 8_192;
+
+/** A length that was announced is believed so far beyond what has come: anybody can announce 32 MiB and send a byte. */
+const BELIEVED = 32;
 
 /** Chunks put together as they come, in one buffer: a peer may send them byte by byte. */
 export class GatheredBytes {
@@ -41,7 +44,8 @@ export class GatheredBytes {
   }
 
   #grow(needed: number): void {
-    const larger = Buffer.allocUnsafe(Math.max(needed, this.#expected, FIRST_BYTES, 2 * this.#size));
+    const believed = Math.min(this.#expected, BELIEVED * this.#size);
+    const larger = Buffer.allocUnsafe(Math.max(needed, believed, FIRST_BYTES, 2 * this.#size));
     this.bytes().copy(larger);
     this.#buffer = larger;
     this.#only = undefined;

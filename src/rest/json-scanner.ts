@@ -1,6 +1,7 @@
 import { MAX_UNTYPED_VALUES } from "../policy/untyped-values.ts";
 import { invalid, type RestProblem } from "./problem.ts";
 import type { Steps } from "./steps.ts";
+import { TextWindow } from "./text-window.ts";
 
 /** Deeper than any message of an honest caller, and far from what the stack can take. */
 const MAX_DEPTH = 64;
@@ -17,9 +18,6 @@ const PIECE_UNITS = 65_536;
 /** How far to read until others may run. */
 const STEP_UNITS = 131_072;
 
-/** What is decoded at once, in bytes. */
-const WINDOW_BYTES = 1_048_576;
-
 /** How much is decoded beyond the place that is read: the longest space, and the longest string that is read at once. */
 const AHEAD_UNITS = 2 * PIECE_UNITS + 64;
 
@@ -33,9 +31,6 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 
-/** Whether a byte of UTF-8 goes on with a character. */
-const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
-
 // Bounded, so that nobody pays for digits or spaces without end.
 const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y;
 const WHITESPACE = /[ \t\n\r]{0,65536}/y;
@@ -43,34 +38,22 @@ const WHITESPACE = /[ \t\n\r]{0,65536}/y;
 /**
  * Reads JSON piece by piece, as the reader of a message asks for it. Unlike JSON.parse it keeps the digits of
  * numbers, sees duplicate names, is strict about surrogates, and can rest in between; what a string says is left to
- * the engine. The text is never there as a whole: what is decoded is a window of it, which moves on.
+ * the engine.
  */
-export class JsonScanner {
-  readonly #bytes: Buffer;
-  /** How many of the bytes the window and all before it have. */
-  #windowEnd = 0;
-  #text = "";
-  /** How much text stood before the window. */
-  #before = 0;
-  /** Where in the window to read on. */
-  #at = 0;
-  /** Where the value begins that is returned as it is written; as all that follow, counted in the whole text. */
-  #rawFrom: number | undefined;
+export class JsonScanner extends TextWindow {
   #restedAt = 0;
   #depth = 0;
   #values = 0;
   #untyped = 0;
 
-  /** Of valid UTF-8. */
   constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-    this.#moveOn();
+    super(bytes, AHEAD_UNITS, MAX_RAW_UNITS);
   }
 
   /** Whether so much was read since the last time that others should run now. */
   isDue(): boolean {
-    if (this.#place - this.#restedAt < STEP_UNITS) return false;
-    this.#restedAt = this.#place;
+    if (this.place - this.#restedAt < STEP_UNITS) return false;
+    this.#restedAt = this.place;
     return true;
   }
 
@@ -82,7 +65,7 @@ export class JsonScanner {
   /** The kind of the next value, by its first character. */
   peek(): "object" | "array" | "string" | "number" | "true" | "false" | "null" {
     this.#skipSpace();
-    switch (this.#text[this.#at]) {
+    switch (this.text[this.at]) {
       case "{":
         return "object";
       case "[":
@@ -144,28 +127,28 @@ export class JsonScanner {
   /** The digits as they are written. */
   number(): string {
     this.#skipSpace();
-    NUMBER.lastIndex = this.#at;
-    const match = NUMBER.exec(this.#text);
+    NUMBER.lastIndex = this.at;
+    const match = NUMBER.exec(this.text);
     if (!match) throw this.#fail("a value is missing");
-    this.#at += match[0].length;
+    this.at += match[0].length;
     return match[0];
   }
 
   literal(word: "true" | "false" | "null"): void {
     this.#skipSpace();
-    if (!this.#text.startsWith(word, this.#at)) throw this.#fail("a value is missing");
-    this.#at += word.length;
+    if (!this.text.startsWith(word, this.at)) throw this.#fail("a value is missing");
+    this.at += word.length;
   }
 
   /** Steps over a value as strictly as if it were read, and returns it as it is written; undefined if it is too long. */
   *raw(): Steps<string | undefined> {
     this.#skipSpace();
-    const start = this.#place;
-    this.#rawFrom = start;
+    const start = this.place;
+    this.keptFrom = start;
     yield* this.skip();
-    this.#rawFrom = undefined;
-    if (this.#place - start > MAX_RAW_UNITS) return undefined;
-    return this.#text.slice(start - this.#before, this.#at);
+    this.keptFrom = undefined;
+    if (this.place - start > MAX_RAW_UNITS) return undefined;
+    return this.since(start);
   }
 
   *skip(): Steps<void> {
@@ -187,22 +170,22 @@ export class JsonScanner {
 
   end(): void {
     this.#skipSpace();
-    if (this.#at < this.#text.length) throw this.#fail("something stands after the end");
+    if (this.at < this.text.length) throw this.#fail("something stands after the end");
   }
 
   /** A string that is decoded at once; undefined, and still to be read, if it has more units than that. */
   #quick(maxUnits: number): string | undefined {
     const start = this.#enterString();
-    let end = this.#text.indexOf('"', start);
+    let end = this.text.indexOf('"', start);
     if (end < 0) {
-      if (this.#windowEnd < this.#bytes.length) return undefined;
-      throw this.#fail("a string has no end");
+      if (this.isLast) throw this.#fail("a string has no end");
+      return undefined;
     }
     // Nearly always that is it; where it is not, there may be many more, so each unit is looked at once.
-    if (this.#text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, maxUnits);
-    if (end >= this.#text.length) throw this.#fail("a string has no end");
-    if (end - start > maxUnits || this.#text.charCodeAt(end) !== QUOTE) return undefined;
-    this.#at = end + 1;
+    if (this.text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, maxUnits);
+    if (end >= this.text.length) throw this.#fail("a string has no end");
+    if (end - start > maxUnits || this.text.charCodeAt(end) !== QUOTE) return undefined;
+    this.at = end + 1;
     const value = this.#unescaped(start, end);
     if (!value.isWellFormed()) throw this.#halfPair();
     return value;
@@ -210,12 +193,12 @@ export class JsonScanner {
 
   /** Undefined, and not read to its end, if it has more units than that. */
   *#joined(maxUnits: number): Steps<string | undefined> {
-    const start = this.#place;
+    const start = this.place;
     const pieces: string[] = [];
     if (maxUnits <= PIECE_UNITS) return undefined;
     for (const piece of this.#pieces()) {
       // With its quotes.
-      if (this.#place - start > maxUnits + 2) return undefined;
+      if (this.place - start > maxUnits + 2) return undefined;
       pieces.push(piece);
       if (this.isDue()) yield;
     }
@@ -224,18 +207,18 @@ export class JsonScanner {
 
   /** A long string, decoded piece by piece; no piece ends in the middle of a character. */
   *#pieces(): Generator<string, void> {
-    this.#at = this.#enterString();
+    this.at = this.#enterString();
     let half = "";
     for (let isEnd = false; !isEnd; ) {
-      this.#lookAhead();
-      const end = this.#walk(this.#at, PIECE_UNITS);
-      if (end >= this.#text.length) throw this.#fail("a string has no end");
-      isEnd = this.#text.charCodeAt(end) === QUOTE;
-      let piece = half + this.#unescaped(this.#at, end);
+      this.lookAhead();
+      const end = this.#walk(this.at, PIECE_UNITS);
+      if (end >= this.text.length) throw this.#fail("a string has no end");
+      isEnd = this.text.charCodeAt(end) === QUOTE;
+      let piece = half + this.#unescaped(this.at, end);
       half = !isEnd && /[\ud800-\udbff]$/.test(piece.slice(-1)) ? piece.slice(-1) : "";
       if (half !== "") piece = piece.slice(0, -1);
       if (!piece.isWellFormed()) throw this.#halfPair();
-      this.#at = isEnd ? end + 1 : end;
+      this.at = isEnd ? end + 1 : end;
       yield piece;
     }
   }
@@ -243,13 +226,13 @@ export class JsonScanner {
   /** Where the string begins, behind its quote. */
   #enterString(): number {
     this.#skipSpace();
-    if (this.#text.charCodeAt(this.#at) !== QUOTE) throw this.#fail("a string is missing");
-    return this.#at + 1;
+    if (this.text.charCodeAt(this.at) !== QUOTE) throw this.#fail("a string is missing");
+    return this.at + 1;
   }
 
   /** The end of the string, or of so many units of it, but never the middle of an escape. */
   #walk(start: number, units: number): number {
-    const text = this.#text;
+    const text = this.text;
     const stop = Math.min(text.length, start + units);
     let at = start;
     while (at < stop) {
@@ -263,7 +246,7 @@ export class JsonScanner {
 
   #unescaped(start: number, end: number): string {
     try {
-      return JSON.parse(`"${this.#text.slice(start, end)}"`) as string;
+      return JSON.parse(`"${this.text.slice(start, end)}"`) as string;
     } catch {
       throw this.#fail("a string has a control character or a wrong escape");
     }
@@ -289,42 +272,20 @@ export class JsonScanner {
 
   #take(character: string): boolean {
     this.#skipSpace();
-    if (this.#text[this.#at] !== character) return false;
-    this.#at++;
+    if (this.text[this.at] !== character) return false;
+    this.at++;
     return true;
   }
 
   #skipSpace(): void {
-    this.#lookAhead();
-    const code = this.#text.charCodeAt(this.#at);
+    this.lookAhead();
+    const code = this.text.charCodeAt(this.at);
     if (code > 32) return;
-    WHITESPACE.lastIndex = this.#at;
-    this.#at += WHITESPACE.exec(this.#text)?.[0].length ?? 0;
-  }
-
-  get #place(): number {
-    return this.#before + this.#at;
-  }
-
-  /** Whatever is read at once can be read in the window. */
-  #lookAhead(): void {
-    while (this.#windowEnd < this.#bytes.length && this.#text.length - this.#at < AHEAD_UNITS) this.#moveOn();
-  }
-
-  /** Forgets what was read, and decodes more. */
-  #moveOn(): void {
-    const bytes = this.#bytes;
-    let end = Math.min(this.#windowEnd + WINDOW_BYTES, bytes.length);
-    while (isContinuation(bytes[end])) end--;
-    const kept = this.#rawFrom ?? this.#place;
-    const from = this.#place - kept > MAX_RAW_UNITS ? this.#at : kept - this.#before;
-    this.#text = this.#text.slice(from) + bytes.toString("utf8", this.#windowEnd, end);
-    this.#windowEnd = end;
-    this.#before += from;
-    this.#at -= from;
+    WHITESPACE.lastIndex = this.at;
+    this.at += WHITESPACE.exec(this.text)?.[0].length ?? 0;
   }
 
   #fail(what: string): RestProblem {
-    return invalid("", `the body is not valid JSON: ${what}, at character ${this.#place}`);
+    return invalid("", `the body is not valid JSON: ${what}, at character ${this.place}`);
   }
 }

@@ -1,5 +1,5 @@
 import { create, type DescField, type Message } from "@bufbuild/protobuf";
-import { type BodySource, hasBody, readJsonBytes, toUtf8 } from "./body.ts";
+import { type BodySource, hasBody, readJsonBytes } from "./body.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { bindPath, bindQuery } from "./parameters.ts";
@@ -10,6 +10,9 @@ import { finish, finishInTurns, type Steps } from "./steps.ts";
 
 /** What is parsed at once without anybody noticing. */
 export const LARGE_BYTES = 262_144;
+
+/** What is searched at once. */
+const SEARCH_BYTES = 4_194_304;
 
 /** What a request asks for: the endpoint that serves it, and the message it gets. */
 type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
@@ -39,7 +42,7 @@ export async function readRequest(
   const hold = budget.hold(sender);
   try {
     const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
-    const { endpoint, message } = await parseJson(bytes, budget, (utf8) => readBody(route, first, utf8));
+    const { endpoint, message } = await parse(bytes, budget, readBody(route, first, bytes));
     return bind(endpoint, message, segments, query);
   } finally {
     hold.release();
@@ -47,23 +50,17 @@ export async function readRequest(
 }
 
 /** Small bodies at once; large ones one after the other, in parts between which others run. */
-export async function parseJson<Result>(
+export async function parse<Result>(
   bytes: Buffer,
   budget: BodyBudget,
-  read: (utf8: Buffer) => Steps<Result>,
+  steps: Steps<Result>,
 ): Promise<Result> {
-  const steps = parseText(bytes, read);
   return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
 }
 
-/** Not made for each call: a function that yields is kept, with all it knows, until the next large collection. */
-function* parseText<Result>(bytes: Buffer, read: (utf8: Buffer) => Steps<Result>): Steps<Result> {
-  return yield* read(yield* toUtf8(bytes));
-}
-
-/** The whole text as one message. */
-export function* readMessage(read: Reader, utf8: Buffer): Steps<Message> {
-  const scanner = new JsonScanner(utf8);
+/** The whole body as one message. */
+export function* readMessage(read: Reader, bytes: Buffer): Steps<Message> {
+  const scanner = new JsonScanner(bytes);
   const message = yield* read(scanner, "");
   scanner.end();
   return message;
@@ -75,25 +72,25 @@ function bind(endpoint: Endpoint, message: Message, segments: readonly string[],
   return { endpoint, message };
 }
 
-function* readBody(route: RestRoute, first: Endpoint, utf8: Buffer): Steps<RestRequest> {
+function* readBody(route: RestRoute, first: Endpoint, bytes: Buffer): Steps<RestRequest> {
   const { selected } = route;
-  const endpoint = selected && (yield* isTrue(utf8, selected.by)) ? selected.endpoint : first;
+  const endpoint = selected && (yield* isTrue(bytes, selected.by)) ? selected.endpoint : first;
   const { input } = endpoint.method;
   // An empty body is an empty object.
-  if (utf8.length === 0) return { endpoint, message: create(input) };
+  if (bytes.length === 0) return { endpoint, message: create(input) };
   const { readBodyField } = endpoint;
-  if (!readBodyField) return { endpoint, message: yield* readMessage(endpoint.readBody, utf8) };
+  if (!readBodyField) return { endpoint, message: yield* readMessage(endpoint.readBody, bytes) };
   const whole = create(input);
-  const scanner = new JsonScanner(utf8);
+  const scanner = new JsonScanner(bytes);
   yield* readBodyField(scanner, whole);
   scanner.end();
   return { endpoint, message: whole };
 }
 
 /** Whether the body has true in the field; looks at the names of the outermost object only. */
-function* isTrue(utf8: Buffer, field: DescField): Steps<boolean> {
-  if (!utf8.includes("true")) return false;
-  const scanner = new JsonScanner(utf8);
+function* isTrue(bytes: Buffer, field: DescField): Steps<boolean> {
+  if (!(yield* says(bytes, "true"))) return false;
+  const scanner = new JsonScanner(bytes);
   if (scanner.peek() !== "object") return false;
   let found = false;
   for (const name of scanner.members()) {
@@ -101,4 +98,14 @@ function* isTrue(utf8: Buffer, field: DescField): Steps<boolean> {
     yield* scanner.skip();
   }
   return found;
+}
+
+/** Whether the word, of ASCII, stands anywhere. */
+function* says(bytes: Buffer, word: string): Steps<boolean> {
+  for (let start = 0; start < bytes.length; start += SEARCH_BYTES) {
+    if (start > 0) yield;
+    if (bytes.subarray(start, start + SEARCH_BYTES + word.length - 1).includes(word, 0, "latin1"))
+      return true;
+  }
+  return false;
 }

@@ -7,8 +7,7 @@ import type { Decoded } from "../interceptors/decoded.ts";
 import { type BodyLimits, CallerGone, decompress, readBytes } from "../rest/body.ts";
 import type { BodyBudget } from "../rest/body-budget.ts";
 import type { Reader } from "../rest/reader.ts";
-import { LARGE_BYTES, parseJson, readMessage } from "../rest/request.ts";
-import { finish, finishInTurns } from "../rest/steps.ts";
+import { parse, readMessage } from "../rest/request.ts";
 import { readBinary } from "../wire/read-message.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 import { toKnownError } from "./known-error.ts";
@@ -72,9 +71,8 @@ export class RpcBody implements Decoded {
       const sent = await readBytes(this.#request, limits);
       const bytes = isEnveloped ? await this.#open(sent, limits) : await this.#decompressed(sent, limits);
       if (bytes === undefined) return undefined;
-      if (isJson) return await parseJson(bytes, budget, (utf8) => readMessage(readJson, utf8));
-      if (bytes.length < LARGE_BYTES) return finish(readBinary(method.input, bytes));
-      return await budget.inTurn(() => finishInTurns(readBinary(method.input, bytes)));
+      const steps = isJson ? readMessage(readJson, bytes) : readBinary(method.input, bytes);
+      return await parse(bytes, budget, steps);
     } finally {
       hold.release();
     }

@@ -2,7 +2,6 @@ import { create, type DescMessage, type Message, toBinary } from "@bufbuild/prot
 import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
-import { toUtf8 } from "../../src/rest/body.ts";
 import { Readers } from "../../src/rest/reader.ts";
 import { readMessage } from "../../src/rest/request.ts";
 import type { Steps } from "../../src/rest/steps.ts";
@@ -22,7 +21,7 @@ function rests(steps: Steps<Message>): number {
 }
 
 function* readJson(desc: DescMessage, text: string): Steps<Message> {
-  return yield* readMessage(readers.of(desc), yield* toUtf8(Buffer.from(text)));
+  return yield* readMessage(readers.of(desc), Buffer.from(text));
 }
 
 const generate = (content: string, count: number) =>

@@ -6,7 +6,6 @@ import {
   CreateChatCompletionRequestSchema as Chat,
   type CreateChatCompletionRequest,
 } from "../../gen/vx/openai/v1/chat_pb.js";
-import { toUtf8 } from "../../src/rest/body.ts";
 import { Readers } from "../../src/rest/reader.ts";
 import { readMessage } from "../../src/rest/request.ts";
 import { finish, type Steps } from "../../src/rest/steps.ts";
@@ -19,7 +18,7 @@ const forms = [
   {
     name: "JSON",
     *read(tools: JsonValue): Steps<Message> {
-      return yield* readMessage(reader, yield* toUtf8(Buffer.from(JSON.stringify({ tools }))));
+      return yield* readMessage(reader, Buffer.from(JSON.stringify({ tools })));
     },
   },
   {

@@ -1,0 +1,31 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { GatheredBytes } from "../../src/rest/gathered-bytes.ts";
+
+const MAX_BODY = 33_554_432;
+
+test("whatever the chunks and the announced length, the bytes are those that came", () => {
+  const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 20_000 }), { maxLength: 20 });
+  fc.assert(
+    fc.property(chunks, fc.nat(400_000), (parts, announced) => {
+      const gathered = new GatheredBytes(announced);
+      for (const part of parts) gathered.add(Buffer.from(part));
+      const all = Buffer.concat(parts);
+      expect(gathered.size).toBe(all.length);
+      expect(gathered.bytes().equals(all)).toBe(true);
+    }),
+  );
+});
+
+test("who announces much and sends little is given little room", () => {
+  const gathered = new GatheredBytes(MAX_BODY);
+  for (let i = 0; i < 1_000; i++) gathered.add(Buffer.from("a"));
+  expect(gathered.bytes().buffer.byteLength).toBeLessThanOrEqual(65_536);
+});
+
+test("a large body that was announced has its room before a tenth of it has come", () => {
+  const gathered = new GatheredBytes(MAX_BODY);
+  const chunk = Buffer.alloc(65_536);
+  while (gathered.size < MAX_BODY / 10) gathered.add(chunk);
+  expect(gathered.bytes().buffer.byteLength).toBe(MAX_BODY);
+});
