@@ -67,6 +67,8 @@ export function startProgram(script: readonly string[], env: Record<string, stri
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
+  // A part of the bench that fails stops nothing.
+  process.once("exit", () => child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     pid: child.pid ?? 0,

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const ACCOUNT = "acct_000010000";
+const LANE = `${laneOfId(ACCOUNT)}::smallint`;
+const ROWS = 20_000;
+/** An index look-up and the rows of a page of ten are a handful of pages of 8 KiB; 20,000 rows are hundreds. */
+const FEW_PAGES = 60;
+
+type Explained = { "QUERY PLAN": [{ Plan: Record<string, number> }] };
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { owner } = database;
+  await owner`
+    INSERT INTO vx.accounts (lane, id, name, plan, created_at)
+    SELECT get_byte(sha256(convert_to(id, 'UTF8')), 0) & 63, id, 'test', 'free', now()
+    FROM (SELECT 'acct_' || lpad(i::text, 9, '0') AS id FROM generate_series(1, ${ROWS}::int) i) s`;
+  await owner`
+    INSERT INTO vx.ledger (lane, account_id, seq, id, kind, amount_micros, balance_after_micros, reason, request_id,
+      key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
+      created_at, hash)
+    SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, now(), ''
+    FROM generate_series(1, ${ROWS}::int) i`;
+});
+afterAll(() => database.drop());
+
+const lists = [
+  { what: "entries, the first", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },
+  { what: "entries, a deep one", call: `list_entries(${LANE}, '${ACCOUNT}', 100, 10)` },
+  { what: "accounts, the first", call: "list_accounts('', 10)" },
+  { what: "accounts, a deep one", call: "list_accounts('acct_000000100', 10)" },
+];
+
+// What PostgreSQL keeps depends on what it guesses: neither plan may be slow, with or without statistics.
+test.each(
+  lists.flatMap((list) => [
+    { ...list, plan: "force_generic_plan", analyzed: false },
+    { ...list, plan: "force_custom_plan", analyzed: false },
+    { ...list, plan: "force_generic_plan", analyzed: true },
+    { ...list, plan: "force_custom_plan", analyzed: true },
+  ]),
+)("a page of $what, reads few rows: $plan, analyzed $analyzed", async ({ call, plan, analyzed }) => {
+  const { owner } = database;
+  const pages: number[] = [];
+  await owner.begin(async (transaction) => {
+    if (analyzed) await transaction`ANALYZE vx.ledger, vx.accounts`;
+    await transaction`SELECT set_config('plan_cache_mode', ${plan}, true)`;
+    for (let i = 0; i < 3; i++) {
+      const [row] = await transaction.unsafe(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM vx.${call}`,
+      );
+      const [{ Plan: found }] = (row as unknown as Explained)["QUERY PLAN"];
+      expect(found["Actual Rows"]).toBe(10);
+      pages.push(Number(found["Shared Hit Blocks"]) + Number(found["Shared Read Blocks"]));
+    }
+  });
+  expect(Math.min(...pages)).toBeLessThan(FEW_PAGES);
+});
