@@ -34,7 +34,9 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
   let loading: Promise<typeof import("./servers.ts")> | undefined;
   const load = () => (loading ??= import("./servers.ts"));
-  const prepared = await prepareDatabase({ config, log, say, meanwhile: load });
+  // What cannot be loaded is told when it is needed.
+  const meanwhile = () => void load().catch(() => undefined);
+  const prepared = await prepareDatabase({ config, log, say, meanwhile });
   const closers: (() => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;

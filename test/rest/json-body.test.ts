@@ -138,6 +138,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["an end too early", '{"model":"m', /no end/],
     ["an end after a backslash", '{"model":"m\\"', /no end/],
     ["a word cut short", '{"stream":tru}', /valid JSON|true or false/],
+    ["a byte order mark alone", "\ufeff", /must be an object/],
     ["a second byte order mark", "\ufeff\ufeff{}", /must be an object/],
     ["a NUL", "\u0000", /must be an object/],
     ["objects in objects, 100,000 deep", '{"a":'.repeat(100_000), /not a field/],

@@ -83,6 +83,24 @@ const FIRST = 'data: {"text":"a\\n\\ndata: b\\r\\n","number":9007199254740993}\n
 const END = 'data: {"text":"end","number":0}\n\n';
 const DONE = "data: [DONE]\n\n";
 
+test("true is found wherever it stands in a large body", async () => {
+  const large = await mount(file, {
+    methods: { say: ({ kind }: Ask) => ({ text: `unary ${kind.length}` }), streamSay: pieces },
+    maxBodyBytes: 8_388_608,
+  });
+  const start = '{"kind":"';
+  const end = '","stream":true}';
+  // What is searched at once ends in the middle of the word.
+  for (const beyond of [1, 2, 3]) {
+    const length = 4_194_304 - beyond - start.length - end.indexOf("true");
+    const body = `${start}${"x".repeat(length)}${end}`;
+    const answer = await fetch(`${large.url}/v1/say`, { method: "POST", headers: JSON_BODY, body });
+    expect(answer.headers.get("content-type")).toBe("text/event-stream");
+    await answer.arrayBuffer();
+  }
+  await large.stop();
+});
+
 describe.each(https)("over $name", ({ name, send }) => {
   const say = (body: object | string, headers: Record<string, string> = {}) =>
     send(mounted.url, {

@@ -34,3 +34,29 @@ test("what only the library reads is handed to it whole, however the windows fal
     expect(message).toMatchObject({ plainStruct: struct, plainInt32: 7 });
   }
 });
+
+test("a name is found behind the longest space, also where a window ends in the name", () => {
+  const start = '{"later":"';
+  for (let units = 0; units < 8; units++) {
+    const space = " ".repeat(65_536);
+    const filling = "x".repeat(MIB - start.length - '",'.length - space.length - units);
+    const body = `${start}${filling}",${space}"name":"a"}`;
+    expect(finish(readMessage(read, Buffer.from(body)))).toMatchObject({ name: "a" });
+  }
+});
+
+test("bytes that are no UTF-8 are refused in every window", () => {
+  for (const window of [0, 1, 2]) {
+    const body = Buffer.from(`{"later":"${"x".repeat(3 * MIB)}"}`);
+    body[window * MIB + 20] = 0xff;
+    expect(() => finish(readMessage(read, body))).toThrow("the body is not valid UTF-8");
+  }
+});
+
+test("what only the library reads is refused where it is too large", () => {
+  const readPlain = new Readers("refuse").of(everything.message("Plain"));
+  for (const length of [262_150, 3 * MIB]) {
+    const text = JSON.stringify({ plain_struct: { a: "x".repeat(length) } });
+    expect(() => finish(readMessage(readPlain, Buffer.from(text)))).toThrow("is too large");
+  }
+});
