@@ -61,14 +61,20 @@ export type Program = {
   stop(): Promise<void>;
 };
 
+/** A part of the bench that fails stops nothing by itself. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** Starts a program of ours. */
 export function startProgram(script: readonly string[], env: Record<string, string>): Program {
   const child = spawn(process.execPath, script, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  // A part of the bench that fails stops nothing.
-  process.once("exit", () => child.kill("SIGKILL"));
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     pid: child.pid ?? 0,
