@@ -91,7 +91,7 @@ test("a chunk of the worst lines blocks nobody", async () => {
 
 test("a conversation of 32 MiB is written without blocking anybody, and as JSON would be", async () => {
   fake = await FakeUpstream.start();
-  const contents = ["lorem ipsum ".repeat(33_000), "😀".repeat(400_000), 'a"\n'.repeat(130_000)];
+  const contents = ["lorem ipsum ".repeat(33_000), `a${"😀".repeat(399_999)}`, 'a"\n'.repeat(130_000)];
   const messages = Array.from({ length: 60 }, (_, i) => ({ role: "user", content: contents[i % 3] ?? "" }));
   const value = { model: "m", stop: undefined, none: null, list: [], messages, stream: true };
   const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
