@@ -32,8 +32,7 @@ export type Running = {
 export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  let loading: Promise<typeof import("./servers.ts")> | undefined;
-  const load = () => (loading ??= import("./servers.ts"));
+  const load = () => import("./servers.ts");
   // What cannot be loaded is told when it is needed.
   const meanwhile = () => void load().catch(() => undefined);
   const prepared = await prepareDatabase({ config, log, say, meanwhile });

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { pagesRead } from "./pages-read.ts";
 
 const ACCOUNT = "acct_000010000";
 const LANE = `${laneOfId(ACCOUNT)}::smallint`;
 const ROWS = 20_000;
 /** An index look-up and the rows of a page of ten are a handful of pages of 8 KiB; 20,000 rows are hundreds. */
 const FEW_PAGES = 60;
-
-type Explained = { "QUERY PLAN": [{ Plan: Record<string, number> }] };
 
 let database: TestDatabase;
 
@@ -56,12 +55,9 @@ describe.each(["without", "with"])("%s statistics", (statistics) => {
       await owner.begin(async (transaction) => {
         await transaction`SELECT set_config('plan_cache_mode', ${plan}, true)`;
         for (let i = 0; i < 3; i++) {
-          const [row] = await transaction.unsafe(
-            `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM vx.${call}`,
-          );
-          const [{ Plan: found }] = (row as unknown as Explained)["QUERY PLAN"];
-          expect(found["Actual Rows"]).toBe(10);
-          pages.push(Number(found["Shared Hit Blocks"]) + Number(found["Shared Read Blocks"]));
+          const read = await pagesRead(transaction, call);
+          expect(read.rows).toBe(10);
+          pages.push(read.pages);
         }
       });
       expect(Math.min(...pages)).toBeLessThan(FEW_PAGES);
