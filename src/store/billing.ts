@@ -79,7 +79,7 @@ export class Billing {
       ...options,
       maxBatch: MAX_BATCH,
       weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
-      run: (items) => bill(database, options.serverId, items),
+      run: (items) => run(database, options.serverId, items),
     });
   }
 
@@ -118,15 +118,29 @@ function charactersOf(item: Item): number {
   return item.kind === "end" ? (item.end.charge?.answer?.length ?? 0) : 0;
 }
 
-type BillRow = {
-  ends: boolean;
-  n: number;
-  outcome: string;
-  balance_micros: bigint;
-  held_micros: bigint;
-  charged_micros: bigint;
-  answer: string;
+async function run(database: Database, serverId: string, items: readonly Item[]): Promise<Result[]> {
+  const [item] = items;
+  if (!item || items.length > 1) return await bill(database, serverId, items);
+  if (item.kind === "end") return [await endAlone(database, item.end)];
+  return item.hold.idempotency
+    ? await bill(database, serverId, items)
+    : [await holdAlone(database, serverId, item.hold)];
+}
+
+type HoldRow = {
+  readonly outcome: string;
+  readonly balance_micros: bigint;
+  readonly held_micros: bigint;
+  readonly answer?: string;
 };
+
+type EndRow = {
+  readonly outcome: string;
+  readonly balance_micros: bigint;
+  readonly charged_micros: bigint;
+};
+
+type BillRow = HoldRow & EndRow & { readonly ends: boolean; readonly n: number; readonly answer: string };
 
 async function bill(database: Database, serverId: string, items: readonly Item[]): Promise<Result[]> {
   const ends: Queued<EndRequest>[] = [];
@@ -183,15 +197,57 @@ function holdArrays(holds: readonly Queued<HoldRequest>[]): string[] {
   ];
 }
 
-function endOutcome(row: BillRow): EndOutcome {
+async function holdAlone(
+  database: Database,
+  serverId: string,
+  hold: Queued<HoldRequest>,
+): Promise<HoldOutcome> {
+  const { lane, accountId, holdId, keyId, amountMicros, seconds } = hold;
+  const [row] = await database.call<HoldRow>(
+    "hold_alone",
+    serverId,
+    lane,
+    accountId,
+    holdId,
+    keyId,
+    amountMicros,
+    seconds,
+  );
+  return holdOutcome(row as HoldRow);
+}
+
+async function endAlone(
+  database: Database,
+  { lane, accountId, holdId, charge }: Queued<EndRequest>,
+): Promise<EndOutcome> {
+  const [row] = await database.call<EndRow>(
+    "end_alone",
+    lane,
+    accountId,
+    holdId,
+    charge?.amountMicros ?? null,
+    charge?.reason ?? null,
+    charge?.requestId ?? null,
+    charge?.keyId ?? null,
+    charge?.model ?? null,
+    charge?.inputTokens ?? null,
+    charge?.outputTokens ?? null,
+    charge?.inputPrice ?? null,
+    charge?.outputPrice ?? null,
+    charge?.answer ?? null,
+  );
+  return endOutcome(row as EndRow);
+}
+
+function endOutcome(row: EndRow): EndOutcome {
   if (row.outcome === "gone") return { outcome: "gone" };
   return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: row.charged_micros };
 }
 
-function holdOutcome(row: BillRow): HoldOutcome {
+function holdOutcome(row: HoldRow): HoldOutcome {
   if (row.outcome === "insufficient") {
     return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
   }
-  if (row.outcome === "answered") return { outcome: "answered", answer: row.answer };
+  if (row.outcome === "answered") return { outcome: "answered", answer: row.answer ?? "" };
   return { outcome: row.outcome as "held" | "revoked" | "running" | "reused" };
 }

@@ -97,6 +97,22 @@ test("a settlement that is sent again, in the same batch or later, charges once 
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
 });
 
+test.each(["alone", "in company"])(
+  "an ending %s under the name of another account ends nothing",
+  async (how) => {
+    const payer = await createPayer(database, 1_000n);
+    const lane = laneOfId(payer.accountId);
+    let stranger = newId();
+    while (laneOfId(stranger) !== lane) stranger = newId();
+    const id = newId();
+    await billings[0].hold(holdOf(payer, 600n, id));
+    const end = { ...endOf(payer, id, 250n), accountId: stranger };
+    const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => billings[0].end(e)));
+    expect(outcomes[0]).toEqual({ outcome: "gone" });
+    expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
+  },
+);
+
 test("a settlement after the hold was given back charges nothing and says so", async () => {
   const payer = await createPayer(database, 1_000n);
   expect(await billings[0].end(endOf(payer, newId(), 250n))).toEqual({ outcome: "gone" });
@@ -166,6 +182,9 @@ test("an idempotency key whose call failed is free again; so is one that is 24 h
   const [first, second, third] = [newId(), newId(), newId()] as const;
   await billings[0].hold(holdOf(payer, 10n, first, asked));
   await billings[0].end(endOf(payer, first, undefined));
+  expect(await testDatabase.owner`SELECT FROM vx.answers WHERE account_id = ${payer.accountId}`).toHaveLength(
+    0,
+  );
   expect(await billings[0].hold(holdOf(payer, 10n, second, { ...asked, digest: "other" }))).toEqual({
     outcome: "held",
   });

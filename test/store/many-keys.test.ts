@@ -35,6 +35,7 @@ test.each([
   { what: "looking at an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
   { what: "a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
   { what: "revoking a key", call: "revoke_key($lane, $account, 'key_000000002')" },
+  { what: "a hold", call: "hold_alone('srv', $lane, $account, 'gen_x', 'key_000000002', 0, 600)" },
   { what: "setting a limit", call: "set_key_limit($lane, 'key_000000002', 5)" },
 ])("$what reads few pages, however many keys were revoked or have expired", async ({ call }) => {
   const text = call.replace("$lane", `${LANE}::smallint`).replace("$account", `'${ACCOUNT}'`);
@@ -46,6 +47,7 @@ test.each([
       await transaction.savepoint(async (savepoint) => {
         pages.push((await pagesRead(savepoint, text)).pages);
         await savepoint`DELETE FROM vx.keys WHERE id = 'key_x'`;
+        await savepoint`DELETE FROM vx.holds`;
       });
     }
   });

@@ -90,13 +90,16 @@ test("a server that was away itself judges nobody until it has been there for 20
   await serverOf("other").end(endOf(payer, id, undefined));
 });
 
-test("what a server holds that was forgotten and is there again stays", async () => {
-  await beat("sleeper");
-  await database.call("leave", "sleeper");
-  const { payer, id } = await held("sleeper");
-  expect(await sweep()).toBe(0);
-  expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
-});
+test.each([undefined, "key"])(
+  "what a server holds that was forgotten and is there again stays (%s)",
+  async (key) => {
+    await beat("sleeper");
+    await database.call("leave", "sleeper");
+    const { payer, id } = await held("sleeper", 600, key);
+    expect(await sweep()).toBe(0);
+    expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+  },
+);
 
 test("a hold that is older than any call is given back although its server is there", async () => {
   await beat("alive");

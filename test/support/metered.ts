@@ -52,7 +52,7 @@ export async function lockMoney({ app: { database } }: Metered, { accountId }: T
         async () => {
           const waiting = await database.owner`
             SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-              AND query LIKE '%vx.bill(%'`;
+              AND query ~ 'vx\\.(bill|hold_alone|end_alone)\\('`;
           expect(waiting.length).toBeGreaterThan(0);
         },
         { timeout: 10_000 },

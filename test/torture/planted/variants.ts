@@ -13,6 +13,8 @@ export type Variant = {
   readonly code?: CodePatch;
 };
 
+const LOCK_ALONE = "PERFORM FROM vx.lanes l WHERE l.lane = p_lane FOR UPDATE;";
+
 export const VARIANTS: readonly Variant[] = [
   {
     name: "lanes are not locked",
@@ -23,6 +25,8 @@ export const VARIANTS: readonly Variant[] = [
         find: "PERFORM 1 FROM vx.lanes l WHERE l.lane = ANY (e_lane || h_lane) ORDER BY l.lane FOR UPDATE;",
         put: "",
       },
+      { function: "hold_alone", find: LOCK_ALONE, put: "" },
+      { function: "end_alone", find: LOCK_ALONE, put: "" },
     ],
   },
   {
