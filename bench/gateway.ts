@@ -1,17 +1,21 @@
 // Chat completions through the whole server, metered, beside @portkey-ai/gateway, which keeps no accounts. Both stand
-// before the same model server. Not streamed: there the peer answers 500 on this Node ("immutable" headers).
+// before the same model server. Not streamed: there the peer answers 500 on this Node ("immutable" headers). Two more say
+// where the time goes: the same server whose holds and settlements cost nothing, and a proxy that does nothing at all.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { START } from "../test/support/start-script.ts";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 import { openHttpLoad, postRequest } from "./http-load.ts";
 import { createRemoteModel } from "./models.ts";
 import { createPayers } from "./payers.ts";
 import { freePort, startServer } from "./server.ts";
-import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";
+import { type BenchDatabase, type Figure, hammer, type Load, median, startProgram } from "./support.ts";
 
 const PEER = "@portkey-ai/gateway@1.15.2";
 const ACCOUNTS = 1_000;
 const CONNECTIONS = 64;
+/** Until the code of each is compiled. */
+const WARM_UP_SECONDS = 8;
 const SECONDS = 3;
 const ROUNDS = 5;
 const PATH = "/v1/chat/completions";
@@ -43,7 +47,11 @@ async function compare(database: BenchDatabase, folder: string): Promise<Figure[
   const upstreamUrl = await upstream.next(/^ready on (\S+)/);
   const model = createRemoteModel(upstreamUrl);
   const payers = await createPayers(database.owner, ACCOUNTS);
-  const server = await startServer(database, { VX_MODELS: model.path });
+  const env = { VX_MODELS: model.path };
+  const server = await startServer(database, env);
+  const free = await startServer(database, env, ["--import", "./bench/free-billing.ts", ...START]);
+  const bare = startProgram(["bench/bare-proxy.ts"], { UPSTREAM: upstreamUrl });
+  const bareUrl = await bare.next(/^ready on (\S+)/);
   const port = await freePort();
   const peer = startProgram(
     [`${folder}/node_modules/@portkey-ai/gateway/build/start-server.js`, `--port=${port}`, "--headless"],
@@ -54,27 +62,42 @@ async function compare(database: BenchDatabase, folder: string): Promise<Figure[
   const ask = (name: string) =>
     JSON.stringify({ model: name, messages: [{ role: "user", content: "Say hello." }], max_tokens: 100 });
   const peerHeaders = `x-portkey-provider: openai\r\nx-portkey-custom-host: ${upstreamUrl}/v1\r\n`;
-  const ours = await openHttpLoad(
-    server.url,
-    CONNECTIONS,
-    payers.map(({ secret }) => postRequest(PATH, ask("bench"), secret)),
-  );
-  const theirs = await openHttpLoad(
-    `http://127.0.0.1:${port}`,
-    CONNECTIONS,
-    postRequest(PATH, ask("m"), "none", peerHeaders),
-  );
-  for (const load of [ours, theirs]) await hammer(CONNECTIONS, 3, load.call);
-  const rounds = [];
+  const requests = payers.map(({ secret }) => postRequest(PATH, ask("bench"), secret));
+  const targets = {
+    ours: { url: server.url, requests },
+    theirs: { url: `http://127.0.0.1:${port}`, requests: [postRequest(PATH, ask("m"), "none", peerHeaders)] },
+    free: { url: free.url, requests },
+    bare: { url: bareUrl, requests: [postRequest(PATH, ask("bench"), "none")] },
+  };
+  for (const target of Object.values(targets)) await measure(target, WARM_UP_SECONDS);
+  const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     rounds.push({
-      ours: await hammer(CONNECTIONS, SECONDS, ours.call),
-      theirs: await hammer(CONNECTIONS, SECONDS, theirs.call),
+      ours: await measure(targets.ours, SECONDS),
+      theirs: await measure(targets.theirs, SECONDS),
+      free: await measure(targets.free, SECONDS),
+      bare: await measure(targets.bare, SECONDS),
     });
   }
-  for (const load of [ours, theirs]) load.close();
-  for (const program of [server, peer, upstream]) await program.stop();
+  for (const program of [server, free, bare, peer, upstream]) await program.stop();
   model.remove();
+  return figuresOf(rounds);
+}
+
+type Target = { readonly url: string; readonly requests: readonly string[] };
+
+/** On connections of its own: the peer closes those that are idle while others are measured. */
+async function measure({ url, requests }: Target, seconds: number): Promise<Load> {
+  const load = await openHttpLoad(url, CONNECTIONS, requests);
+  const measured = await hammer(CONNECTIONS, seconds, load.call);
+  load.close();
+  return measured;
+}
+
+type Round = Readonly<Record<"ours" | "theirs" | "free" | "bare", Load>>;
+
+function figuresOf(rounds: readonly Round[]): Figure[] {
+  const beside = (one: keyof Round) => median(rounds.map((r) => r[one].perSecond / r.theirs.perSecond));
   return [
     {
       name: `chat completions, ${CONNECTIONS} connections, metered`,
@@ -84,12 +107,9 @@ async function compare(database: BenchDatabase, folder: string): Promise<Figure[
     { name: "  p99", value: median(rounds.map((r) => r.ours.p99Ms)), unit: "ms" },
     { name: `${PEER}, not metered`, value: median(rounds.map((r) => r.theirs.perSecond)), unit: "/s" },
     { name: "  p99", value: median(rounds.map((r) => r.theirs.p99Ms)), unit: "ms" },
-    {
-      name: "metered / not metered",
-      value: median(rounds.map((r) => r.ours.perSecond / r.theirs.perSecond)),
-      unit: "×",
-      atLeast: 5,
-    },
+    { name: "metered / not metered", value: beside("ours"), unit: "×", atLeast: 5 },
+    { name: "  without hold and settle / not metered", value: beside("free"), unit: "×" },
+    { name: "  a proxy that does nothing else / not metered", value: beside("bare"), unit: "×" },
     {
       name: "p99 metered / p99 not metered",
       value: median(rounds.map((r) => r.ours.p99Ms / r.theirs.p99Ms)),
