@@ -47,38 +47,40 @@ function stopText({ kind }: Value, field: string): string {
   return kind.value;
 }
 
-/** A field, what the caller sent, whether that changes nothing, and what would. */
+/** A field that is taken only with a value that changes nothing, and what that value is. */
 type Rule = readonly [
-  field: string,
-  value: Value | undefined,
+  field: keyof ChatRequest & string,
+  name: string,
   isHarmless: (value: Value) => boolean,
   harmless?: string,
 ];
 
+const UNSUPPORTED: readonly Rule[] = [
+  ["n", "n", isNumber(1), "1"],
+  ["topP", "top_p", isNumber(1), "1"],
+  ["frequencyPenalty", "frequency_penalty", isNumber(0), "0"],
+  ["presencePenalty", "presence_penalty", isNumber(0), "0"],
+  ["tools", "tools", isEmptyList],
+  ["toolChoice", "tool_choice", isOneOf("none", "auto"), '"none" or "auto"'],
+  ["functions", "functions", isEmptyList],
+  ["functionCall", "function_call", isOneOf("none", "auto"), '"none" or "auto"'],
+  ["responseFormat", "response_format", isTextFormat, '{"type": "text"}'],
+  ["logprobs", "logprobs", isFalse, "false"],
+  ["topLogprobs", "top_logprobs", isNumber(0), "0"],
+  ["logitBias", "logit_bias", isEmptyObject],
+  ["modalities", "modalities", isTextOnly, '["text"]'],
+  ["audio", "audio", () => false],
+  ["webSearchOptions", "web_search_options", () => false],
+  ["store", "store", isFalse, "false"],
+  ["serviceTier", "service_tier", isOneOf("auto", "default"), '"auto" or "default"'],
+  ["reasoningEffort", "reasoning_effort", () => false],
+  ["verbosity", "verbosity", isOneOf("medium"), '"medium"'],
+];
+
 function refuseUnsupported(request: ChatRequest): void {
-  const rules: readonly Rule[] = [
-    ["n", request.n, isNumber(1), "1"],
-    ["top_p", request.topP, isNumber(1), "1"],
-    ["frequency_penalty", request.frequencyPenalty, isNumber(0), "0"],
-    ["presence_penalty", request.presencePenalty, isNumber(0), "0"],
-    ["tools", request.tools, isEmptyList],
-    ["tool_choice", request.toolChoice, isOneOf("none", "auto"), '"none" or "auto"'],
-    ["functions", request.functions, isEmptyList],
-    ["function_call", request.functionCall, isOneOf("none", "auto"), '"none" or "auto"'],
-    ["response_format", request.responseFormat, isTextFormat, '{"type": "text"}'],
-    ["logprobs", request.logprobs, isFalse, "false"],
-    ["top_logprobs", request.topLogprobs, isNumber(0), "0"],
-    ["logit_bias", request.logitBias, isEmptyObject],
-    ["modalities", request.modalities, isTextOnly, '["text"]'],
-    ["audio", request.audio, () => false],
-    ["web_search_options", request.webSearchOptions, () => false],
-    ["store", request.store, isFalse, "false"],
-    ["service_tier", request.serviceTier, isOneOf("auto", "default"), '"auto" or "default"'],
-    ["reasoning_effort", request.reasoningEffort, () => false],
-    ["verbosity", request.verbosity, isOneOf("medium"), '"medium"'],
-  ];
-  for (const [field, value, isHarmless, harmless] of rules) {
-    if (value && !isNothing(value) && !isHarmless(value)) throw unsupported(field, harmless);
+  for (const [field, name, isHarmless, harmless] of UNSUPPORTED) {
+    const value = request[field] as Value | undefined;
+    if (value && !isNothing(value) && !isHarmless(value)) throw unsupported(name, harmless);
   }
 }
 
