@@ -131,7 +131,6 @@ type HoldRow = {
   readonly outcome: string;
   readonly balance_micros: bigint;
   readonly held_micros: bigint;
-  readonly answer?: string;
 };
 
 type EndRow = {
@@ -160,7 +159,7 @@ async function bill(database: Database, serverId: string, items: readonly Item[]
   const results = new Array<Result>(items.length);
   for (const row of rows) {
     const place = (row.ends ? endPlaces : holdPlaces)[row.n - 1];
-    if (place !== undefined) results[place] = row.ends ? endOutcome(row) : holdOutcome(row);
+    if (place !== undefined) results[place] = resultOf(row);
   }
   return results;
 }
@@ -239,6 +238,11 @@ async function endAlone(
   return endOutcome(row as EndRow);
 }
 
+function resultOf(row: BillRow): Result {
+  if (row.ends) return endOutcome(row);
+  return row.outcome === "answered" ? { outcome: "answered", answer: row.answer } : holdOutcome(row);
+}
+
 function endOutcome(row: EndRow): EndOutcome {
   if (row.outcome === "gone") return { outcome: "gone" };
   return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: row.charged_micros };
@@ -248,6 +252,5 @@ function holdOutcome(row: HoldRow): HoldOutcome {
   if (row.outcome === "insufficient") {
     return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
   }
-  if (row.outcome === "answered") return { outcome: "answered", answer: row.answer ?? "" };
   return { outcome: row.outcome as "held" | "revoked" | "running" | "reused" };
 }

@@ -54,7 +54,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant("hold" as const),
       payer,
       amount: fc.bigInt(0n, 60n),
-      idempotency: fc.option(fc.nat(3), { nil: undefined }),
+      idempotency: fc.option(fc.nat(3), { nil: undefined, freq: 2 }),
       payload: fc.nat(1),
     }),
   },

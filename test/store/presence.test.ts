@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/database.ts";
+import { revokeKey } from "../../src/store/keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
 
@@ -98,6 +99,28 @@ test.each([undefined, "key"])(
     const { payer, id } = await held("sleeper", 600, key);
     expect(await sweep()).toBe(0);
     expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+  },
+);
+
+test.each([undefined, "key"])(
+  "a key that is revoked while a forgotten server makes itself known holds nothing (%s)",
+  async (key) => {
+    const payer = await createPayer(database, 100n);
+    const asked = key === undefined ? undefined : { key, digest: "payload" };
+    const sleeper = `sleeper ${key}`;
+    const beating = await testDatabase.owner.reserve();
+    await beating`BEGIN`;
+    await beating`SELECT vx.beat(${sleeper})`;
+    const hold = serverOf(sleeper).hold(holdOf(payer, 60n, typeIds.generation(), asked));
+    await vi.waitFor(async () => {
+      const waiting = await testDatabase.owner`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      expect(waiting).toHaveLength(1);
+    });
+    await revokeKey(database, payer.accountId, payer.keyId);
+    await beating`COMMIT`;
+    beating.release();
+    expect(await hold).toEqual({ outcome: "revoked" });
   },
 );
 

@@ -47,9 +47,13 @@ function stopText({ kind }: Value, field: string): string {
   return kind.value;
 }
 
+type FieldOfAnyForm = {
+  [Field in keyof ChatRequest]-?: ChatRequest[Field] extends Value | undefined ? Field : never;
+}[keyof ChatRequest];
+
 /** A field that is taken only with a value that changes nothing, and what that value is. */
 type Rule = readonly [
-  field: keyof ChatRequest & string,
+  field: FieldOfAnyForm,
   name: string,
   isHarmless: (value: Value) => boolean,
   harmless?: string,
@@ -79,7 +83,7 @@ const UNSUPPORTED: readonly Rule[] = [
 
 function refuseUnsupported(request: ChatRequest): void {
   for (const [field, name, isHarmless, harmless] of UNSUPPORTED) {
-    const value = request[field] as Value | undefined;
+    const value = request[field];
     if (value && !isNothing(value) && !isHarmless(value)) throw unsupported(name, harmless);
   }
 }

@@ -1,5 +1,5 @@
--- A hold or an ending that travels alone, as most do where little is going on. What vx.bill does for a batch costs
--- twice as much for one call: arrays are taken apart, joined, sorted and written set by set.
+-- A hold or an ending that travels alone, as most do where little is going on. For one call, much of what vx.bill does is
+-- in vain: arrays are taken apart, joined, sorted and written set by set.
 
 -- As vx.place_holds, for a call without an idempotency key.
 CREATE FUNCTION vx.hold_alone(
@@ -15,19 +15,18 @@ AS $$
 DECLARE
   v_account tid;
   v_revoked boolean;
-  v_present boolean;
 BEGIN
   PERFORM FROM vx.lanes l WHERE l.lane = p_lane FOR UPDATE;
-  SELECT a.ctid, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL,
-         EXISTS (SELECT FROM vx.servers s WHERE s.id = p_server_id)
-    INTO v_account, balance_micros, held_micros, v_revoked, v_present
+  -- A server that was thought to be gone is there again: what it holds now must stay. The key is read after that,
+  -- since this may wait for another transaction.
+  IF NOT EXISTS (SELECT FROM vx.servers s WHERE s.id = p_server_id) THEN
+    PERFORM vx.beat(p_server_id);
+  END IF;
+  SELECT a.ctid, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL
+    INTO STRICT v_account, balance_micros, held_micros, v_revoked
     FROM vx.accounts a
     LEFT JOIN vx.keys k ON k.lane = a.lane AND k.id = p_key_id
     WHERE a.lane = p_lane AND a.id = p_account_id;
-  -- A server that was thought to be gone is there again: what it holds now must stay.
-  IF NOT v_present THEN
-    PERFORM vx.beat(p_server_id);
-  END IF;
   IF v_revoked THEN
     outcome := 'revoked';
   ELSIF p_amount_micros <= balance_micros - held_micros THEN

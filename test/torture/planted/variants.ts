@@ -63,6 +63,19 @@ export const VARIANTS: readonly Variant[] = [
         put: "a.lane = s.lane AND a.id = s.account_id",
       },
       { function: "end_holds", find: "+ r.amount_micros;", put: "+ coalesce(r.amount_micros, 0);" },
+      {
+        function: "end_alone",
+        find: `FROM vx.holds h
+    JOIN vx.accounts a ON a.lane = h.lane AND a.id = h.account_id
+    WHERE h.lane = p_lane AND h.id = p_hold_id AND h.account_id = p_account_id;`,
+        put: `FROM vx.accounts a LEFT JOIN vx.holds h ON h.lane = a.lane AND h.id = p_hold_id
+    WHERE a.lane = p_lane AND a.id = p_account_id;`,
+      },
+      {
+        function: "end_alone",
+        find: "AS place, h.amount_micros,",
+        put: "AS place, coalesce(h.amount_micros, 0) AS amount_micros,",
+      },
     ],
     statement: "DROP INDEX vx.ledger_entry_once",
   },
