@@ -1,6 +1,5 @@
 // A node:http server that does nothing but return the bytes of GET /v1/me.
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { serveHttp } from "./serve.ts";
 
 const body = JSON.stringify({
   key: "vx_live_abcd…wxyz",
@@ -11,13 +10,7 @@ const body = JSON.stringify({
   balance_micros: 10_000_000,
 });
 const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-const server = createServer((_request, response) => {
+serveHttp((_request, response) => {
   response.writeHead(200, headers);
   response.end(body);
 });
-// Between two rounds the connections stay idle for longer than the five seconds of the default.
-server.keepAliveTimeout = 60_000;
-server.listen(0, "127.0.0.1", () => {
-  console.log(`ready on http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-});
-process.on("SIGTERM", () => process.exit(0));

@@ -1,11 +1,10 @@
 // The same RPC with the same answer on a plain connect-node server: no key, no limit, no database, no log. Over HTTP/2,
 // or over HTTP/1.1 where the command line says "http1".
-import { createServer as createHttp1Server } from "node:http";
-import { createServer as createHttp2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http2";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { MeService } from "../gen/vx/v1/me_pb.js";
+import { serve, serveHttp } from "./serve.ts";
 
 const answer = {
   key: "vx_live_abcd…wxyz",
@@ -18,10 +17,5 @@ const answer = {
 const options = {
   routes: (router: ConnectRouter) => router.service(MeService, { getMe: () => answer }),
 };
-const server = process.argv.includes("http1")
-  ? createHttp1Server({ keepAliveTimeout: 60_000 }, connectNodeAdapter(options))
-  : createHttp2Server(connectNodeAdapter(options));
-server.listen(0, "127.0.0.1", () => {
-  console.log(`ready on http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-});
-process.on("SIGTERM", () => process.exit(0));
+if (process.argv.includes("http1")) serveHttp(connectNodeAdapter(options));
+else serve(createServer(connectNodeAdapter(options)));

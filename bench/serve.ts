@@ -1,0 +1,22 @@
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import type { AddressInfo, Server } from "node:net";
+
+/** A program of the bench that serves HTTP/1.1. Between two rounds connections stay idle for longer than Node's five seconds. */
+export function serveHttp(listener: RequestListener): void {
+  serve(createServer({ keepAliveTimeout: 60_000 }, listener));
+}
+
+/** Says where it listens, and ends when it is told to. */
+export function serve(server: Server): void {
+  server.listen(0, "127.0.0.1", () => {
+    console.log(`ready on http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  });
+  process.on("SIGTERM", () => process.exit(0));
+}
+
+/** Calls back with the whole body. */
+export function onBody(request: IncomingMessage, use: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => use(Buffer.concat(chunks)));
+}
