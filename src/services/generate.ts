@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   GenerateRequest,
   GenerateResponseSchema,
+  Message,
   StreamGenerateRequest,
   UsageSchema,
 } from "../../gen/vx/v1/generate_pb.js";
@@ -20,15 +21,19 @@ export async function generate(
   return { ...summaryOf(reply), message: { role: "assistant", content: reply.content } };
 }
 
-/** The rules of the .proto have made sure that roles are known. */
 export function askOf(request: GenerateRequest | StreamGenerateRequest): Ask {
   return {
     model: request.model,
-    messages: request.messages as unknown as readonly PromptMessage[],
+    messages: request.messages.map(promptMessageOf),
     maxTokens: request.maxTokens,
     temperature: request.temperature,
     stop: request.stop,
   };
+}
+
+/** A protobuf message has members that no upstream knows, such as $typeName. The rules of the .proto limit the role. */
+function promptMessageOf({ role, content }: Message): PromptMessage {
+  return { role: role as PromptMessage["role"], content };
 }
 
 export function summaryOf(reply: Reply) {

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openaiDialect } from "../../../src/upstreams/openai.ts";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { refuse, reply } from "../../support/fake-upstreams/behaviours.ts";
+import { type Behaviour, FakeUpstream } from "../../support/fake-upstreams/fake-upstream.ts";
+import { requestProblems } from "../../support/fake-upstreams/request-schemas.ts";
+import { anthropicWire, openaiWire, type Wire } from "../../support/fake-upstreams/wire.ts";
+import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { type GenerateAsk, type Generator, generators } from "../../support/generators.ts";
+import { createModelsFile } from "../../support/models.ts";
+import { createPaidKey, openAi } from "../../support/openai.ts";
+
+const TEXT = "Hello, world.";
+/** Longer than what the server writes in one go. */
+const LONG = "a long text ".repeat(10_000);
+
+const WIRES = [openaiWire, anthropicWire];
+const CONVERSATIONS: readonly { name: string; ask: Omit<GenerateAsk, "model"> }[] = [
+  { name: "one message", ask: { messages: [{ role: "user", content: "Hello" }] } },
+  {
+    name: "every role and every parameter",
+    ask: {
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "One." },
+        { role: "user", content: "" },
+        { role: "system", content: "Be kind." },
+        { role: "assistant", content: "Yes?" },
+        { role: "user", content: "Two." },
+      ],
+      maxTokens: 7,
+      temperature: 1.5,
+      stop: ["END", "\n"],
+    },
+  },
+  { name: "a long message", ask: { messages: [{ role: "user", content: LONG }], temperature: 0 } },
+];
+
+let app: TestApp;
+let key: TestKey;
+let upstreams: FakeUpstream[];
+let models: ReturnType<typeof createModelsFile>;
+
+/** Refuses a body that its published format does not allow. */
+function strict({ kind }: Wire): Behaviour {
+  return (turn) => {
+    const problems = requestProblems(kind, turn.call.body);
+    return problems.length === 0
+      ? reply()(turn)
+      : refuse(400, {}, JSON.stringify({ error: { message: problems.join("; ") } }))(turn);
+  };
+}
+
+beforeAll(async () => {
+  upstreams = await Promise.all(WIRES.map((wire) => FakeUpstream.start({ wire, usual: strict(wire) })));
+  models = createModelsFile(
+    JSON.stringify({
+      models: upstreams.map((upstream, i) => ({
+        id: WIRES[i]?.kind,
+        context_window: 1_000_000,
+        max_output_tokens: 100,
+        input_micros_per_million_tokens: 1,
+        output_micros_per_million_tokens: 1,
+        upstream: { kind: WIRES[i]?.kind, base_url: upstream.baseUrl, model: "fake-model" },
+      })),
+    }),
+  );
+  app = await startTestApp({ env: { VX_MODELS: models.path, VX_LOG_LEVEL: "warn" } });
+  key = await createPaidKey(operatorOf(app));
+});
+afterAll(async () => {
+  await app.stop();
+  await Promise.all(upstreams.map((upstream) => upstream.stop()));
+  models.remove();
+});
+
+const CASES = WIRES.flatMap(({ kind }) =>
+  CONVERSATIONS.map(({ name, ask }) => ({ kind, name, ask: { model: kind, ...ask } })),
+);
+
+describe.each(generators)("over $name", ({ open }) => {
+  let generator: Generator;
+  beforeAll(() => {
+    generator = open(app.url);
+  });
+  afterAll(() => generator.close());
+
+  test.each(CASES)("a strict $kind upstream accepts $name", async ({ ask }) => {
+    const { message } = await generator.generate(ask, { secret: key.secret });
+    expect(message?.content).toBe(TEXT);
+  });
+
+  test.each(CASES)("a strict $kind upstream accepts $name, streamed", async ({ ask }) => {
+    let text = "";
+    for await (const { event } of generator.stream(ask, { secret: key.secret })) {
+      if (event.case === "delta") text += event.value.content;
+    }
+    expect(text).toBe(TEXT);
+  });
+});
+
+describe("over /v1/chat/completions", () => {
+  const bodyOf = ({ model, messages, maxTokens, temperature, stop }: GenerateAsk) => ({
+    model,
+    // With members that OpenAI's format has and no upstream gets.
+    messages: messages.map(({ role, content }) => ({
+      role: role as "user",
+      content: [{ type: "text" as const, text: content }],
+      name: "ada",
+    })),
+    ...(maxTokens === undefined ? {} : { max_completion_tokens: maxTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(stop === undefined ? {} : { stop }),
+    user: "ada",
+    seed: 1,
+  });
+
+  test.each(CASES)("a strict $kind upstream accepts $name", async ({ ask }) => {
+    const { choices } = await openAi(app, key).chat.completions.create(bodyOf(ask));
+    expect(choices[0]?.message.content).toBe(TEXT);
+  });
+
+  test.each(CASES)("a strict $kind upstream accepts $name, streamed", async ({ ask }) => {
+    let text = "";
+    const stream = await openAi(app, key).chat.completions.create({ ...bodyOf(ask), stream: true });
+    for await (const { choices } of stream) text += choices[0]?.delta.content ?? "";
+    expect(text).toBe(TEXT);
+  });
+});
+
+test("the body for openai.com is valid too", () => {
+  const { body } = openaiDialect("https://api.openai.com/v1");
+  const prompt = { messages: [], maxTokens: 7, temperature: undefined, stop: [] };
+  const messages = [{ role: "user" as const, content: "Hello" }];
+  const sent: unknown = JSON.parse(JSON.stringify(body({ ...prompt, messages }, "m")));
+  expect(requestProblems("openai", sent)).toEqual([]);
+});
+
+test("the validator refuses a member that the format does not name, and null", () => {
+  const body = { model: "m", max_tokens: 1, messages: [{ role: "user", content: "Hello" }] };
+  for (const kind of ["openai", "anthropic"] as const) {
+    expect(requestProblems(kind, body)).toEqual([]);
+    expect(requestProblems(kind, { ...body, temperature: null })).not.toEqual([]);
+    expect(requestProblems(kind, { ...body, extra: 1 })).not.toEqual([]);
+    const messages = [{ $typeName: "vx.v1.Message", role: "user", content: "Hello" }];
+    expect(requestProblems(kind, { ...body, messages })).not.toEqual([]);
+  }
+});
