@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { ERRORS } from "../src/domain/errors.ts";
 
 const rows = Object.entries(ERRORS).map(
-  ([reason, { status, code, type, message }]) =>
-    `| ${status} | \`${reason}\` | ${code} | \`${type}\` | ${message} |`,
+  ([reason, { status, code, type, message, shouldRetry }]) =>
+    `| ${status} | \`${reason}\` | ${code} | \`${type}\` | ${shouldRetry ?? ""} | ${message} |`,
 );
 writeFileSync(
   "docs/errors.md",
@@ -26,8 +26,14 @@ An \`Idempotency-Key\` is for one payload, and the method is part of it: whole a
 \`/v1/generate\` and to \`/v1/chat/completions\` the same messages are four payloads. With a key that another one had, the
 answer is \`idempotency_key_reused\`.
 
-| status | reason | gRPC code | type | text, unless the call has a more exact one |
-|---|---|---|---|---|
+A call whose response was cut keeps what it delivered under its idempotency key: a repetition gets that again, then
+\`generation_interrupted\`, whose text says why the first response was cut. It is not charged again.
+
+Where the column \`x-should-retry\` has a value, REST sends it as a header. The official OpenAI and Anthropic clients
+otherwise repeat a call after every 409, 429 and 5xx.
+
+| status | reason | gRPC code | type | \`x-should-retry\` | text, unless the call has a more exact one |
+|---|---|---|---|---|---|
 ${rows.join("\n")}
 `,
 );

@@ -23,11 +23,17 @@ type ErrorType =
   | "rate_limit_error"
   | "api_error";
 
+/** SDKs repeat a call after these unless `x-should-retry` tells them not to, so each such row says it. */
+type RetriedStatus = 409 | 429;
+type OtherStatus = 400 | 401 | 402 | 403 | 404 | 405 | 413 | 415 | 422 | 500 | 501 | 502 | 503 | 504;
+
 type Row = {
   readonly code: GrpcCode;
-  readonly status: number;
+  readonly status: RetriedStatus | OtherStatus;
   readonly type: ErrorType;
   readonly message: string;
+  /** The header `x-should-retry` over REST: whether the same call can succeed later. Not sent if undefined. */
+  readonly shouldRetry?: boolean | undefined;
 };
 
 export const ERRORS = {
@@ -93,12 +99,21 @@ export const ERRORS = {
     409,
     "invalid_request_error",
     "The account has as many active keys as its plan allows.",
+    false,
   ),
   idempotency_in_progress: row(
     "ABORTED",
     409,
     "invalid_request_error",
     "A call with this idempotency key is still running. Try again when it has ended.",
+    true,
+  ),
+  generation_interrupted: row(
+    "ABORTED",
+    409,
+    "invalid_request_error",
+    "The response of the first call with this idempotency key was cut. Send a new idempotency key to generate again.",
+    false,
   ),
   request_too_large: row(
     "RESOURCE_EXHAUSTED",
@@ -123,12 +138,14 @@ export const ERRORS = {
     429,
     "rate_limit_error",
     "The per-minute request limit of the key is exceeded. Wait until the next minute begins.",
+    true,
   ),
   too_many_failed_authentications: row(
     "RESOURCE_EXHAUSTED",
     429,
     "rate_limit_error",
     "Too many calls with unknown keys came from this address. Wait until the next minute begins.",
+    true,
   ),
   internal: row(
     "INTERNAL",
@@ -136,7 +153,7 @@ export const ERRORS = {
     "api_error",
     "Something went wrong on our side. The request id helps us find it.",
   ),
-  unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This operation is not available yet."),
+  unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This operation is not available yet.", false),
   upstream_error: row(
     "UNAVAILABLE",
     502,
@@ -150,7 +167,14 @@ export const ERRORS = {
     "The service cannot take calls at the moment. Try again shortly.",
   ),
   overloaded: row("UNAVAILABLE", 503, "api_error", "The service is overloaded. Try again shortly."),
-  deadline_exceeded: row("DEADLINE_EXCEEDED", 504, "api_error", "The call took longer than its deadline."),
+  // A call that reached an upstream is charged, so a repetition costs again.
+  deadline_exceeded: row(
+    "DEADLINE_EXCEEDED",
+    504,
+    "api_error",
+    "The call took longer than its deadline.",
+    false,
+  ),
 } as const satisfies Record<string, Row>;
 
 export type Reason = keyof typeof ERRORS;
@@ -205,6 +229,26 @@ export function isReason(text: string): text is Reason {
   return Object.hasOwn(ERRORS, text);
 }
 
-function row(code: GrpcCode, status: number, type: ErrorType, message: string): Row {
-  return { code, status, type, message };
+function row(
+  code: GrpcCode,
+  status: RetriedStatus,
+  type: ErrorType,
+  message: string,
+  shouldRetry: boolean,
+): Row;
+function row(
+  code: GrpcCode,
+  status: OtherStatus,
+  type: ErrorType,
+  message: string,
+  shouldRetry?: boolean,
+): Row;
+function row(
+  code: GrpcCode,
+  status: RetriedStatus | OtherStatus,
+  type: ErrorType,
+  message: string,
+  shouldRetry?: boolean,
+): Row {
+  return { code, status, type, message, shouldRetry };
 }

@@ -3,7 +3,7 @@ import type { Ids } from "../domain/ids.ts";
 import type { Model } from "../domain/model.ts";
 import { type Call, callingKey, stopOf } from "../gate/call.ts";
 import type { Billing, HoldOutcome } from "../store/billing.ts";
-import { decodeAnswer, type StoredAnswer } from "./answer.ts";
+import { decodeAnswer, interrupted, type StoredAnswer } from "./answer.ts";
 import type { Ask, Piece, Reply } from "./ask.ts";
 import { Generation, type GenerationParts, type Order } from "./generation.ts";
 import { digestOf, idempotencyKeyOf } from "./idempotency.ts";
@@ -41,7 +41,7 @@ export class Meter {
   async complete(call: Call, ask: Ask): Promise<Reply> {
     const started = await this.#start(call, ask, false);
     if (!(started instanceof Generation)) {
-      if (started.failure) throw new DomainError(started.failure);
+      if (started.failure) throw interrupted(started.failure);
       return started.reply;
     }
     return await this.#pull(started);
@@ -51,8 +51,8 @@ export class Meter {
     const started = await this.#start(call, ask, true);
     if (!(started instanceof Generation)) {
       const { id, content } = started.reply;
-      yield { kind: "delta", id, content };
-      if (started.failure) throw new DomainError(started.failure);
+      if (content !== "") yield { kind: "delta", id, content };
+      if (started.failure) throw interrupted(started.failure);
       yield { kind: "reply", reply: started.reply };
       return;
     }

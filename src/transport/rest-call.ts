@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { DomainError } from "../domain/errors.ts";
+import { type DomainError, ERRORS } from "../domain/errors.ts";
 import type { Call } from "../gate/call.ts";
 import type { Policy } from "../policy/policy.ts";
 import { errorBody, errorStatus } from "../rest/error-body.ts";
@@ -82,7 +82,7 @@ export class RestCall implements Call {
       return;
     }
     this.failure ??= reason;
-    this.sendJson(errorStatus(reason), errorBody(reason, this.requestId));
+    this.sendError(reason);
   }
 
   headers(name: string): readonly string[] {
@@ -111,6 +111,12 @@ export class RestCall implements Call {
     );
     this.writeHead(status);
     (this.#response as ServerResponse).end(body);
+  }
+
+  sendError(error: DomainError): void {
+    const { shouldRetry } = ERRORS[error.reason];
+    if (shouldRetry !== undefined) this.setResponseHeader("x-should-retry", String(shouldRetry));
+    this.sendJson(errorStatus(error), errorBody(error, this.requestId));
   }
 
   /** An answer without a body, which has no length either (RFC 9110). */

@@ -15,7 +15,7 @@ import { type Policy, PolicyError } from "../policy/policy.ts";
 import { CallerGone, KNOWN_ENCODINGS } from "../rest/body.ts";
 import type { BodyBudget } from "../rest/body-budget.ts";
 import { chooseEncoding, compress, isWorthCompressing } from "../rest/compress.ts";
-import { errorBody, errorStatus } from "../rest/error-body.ts";
+import { errorBody } from "../rest/error-body.ts";
 import { RestProblem } from "../rest/problem.ts";
 import { readRequest } from "../rest/request.ts";
 import { type Endpoint, type RestRoute, type RestService, restRoutes } from "../rest/routes.ts";
@@ -215,7 +215,7 @@ function refuse(error: unknown, call: RestCall): Code | 0 {
     if (error.allowed.length > 0) call.setResponseHeader("allow", error.allowed.join(", "));
     if (error.kind === "unsupported_media_type") call.setResponseHeader("accept-encoding", KNOWN_ENCODINGS);
   }
-  call.sendJson(errorStatus(known), errorBody(known, call.requestId));
+  call.sendError(known);
   return 0;
 }
 

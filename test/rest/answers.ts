@@ -54,7 +54,8 @@ export function checkEnvelope(answer: RawAnswer): Envelope {
     "details",
     "request_id",
   ]);
-  const { code, status, type } = ERRORS[envelope.code];
+  const { code, status, type, shouldRetry } = ERRORS[envelope.code];
+  expect(answer.headers["x-should-retry"]).toBe(shouldRetry?.toString());
   expect({ http: answer.status, status: envelope.status, type: envelope.type }).toEqual({
     http: status,
     status: code,

@@ -66,6 +66,14 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     expect((await first).status).toBe(200);
     return second;
   },
+  generation_interrupted: async () => {
+    const ask = () => generate(key, "Hello", { "idempotency-key": "order-3" });
+    expect((await ask()).status).toBe(200);
+    await app.database.owner`
+      UPDATE vx.answers SET answer = answer::jsonb || '{"failure": "unavailable"}'
+      WHERE account_id = ${key.accountId} AND idempotency_key = 'order-3'`;
+    return await ask();
+  },
   request_too_large: () => send("POST", "/v1/keys", { name: "x".repeat(70_000) }),
   unsupported_media_type: () => send("POST", "/v1/keys", {}, key.secret, { "content-type": "text/plain" }),
   idempotency_key_reused: async () => {

@@ -21,6 +21,7 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && usual.name !== "GetModel",
   model_not_found: ({ usual, policy }) => usual.name === "GetModel" || policy.metered,
   idempotency_in_progress: metered,
+  generation_interrupted: metered,
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",
   request_too_large: withBody,
   unsupported_media_type: withBody,
@@ -56,7 +57,7 @@ function errorResponse(operation: Operation, status: number, reasons: readonly R
   const examples = reasons.map((reason) => [reason, { $ref: `#/components/examples/${reason}` }]);
   return {
     description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].message}`).join("\n\n"),
-    headers: answerHeaders(operation, status),
+    headers: answerHeaders(operation, status, reasons),
     content: {
       "application/json": {
         schema: {

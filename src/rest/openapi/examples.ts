@@ -234,6 +234,11 @@ const ERROR_FACTS: Partial<Record<Reason, DomainErrorOptions>> = {
     metadata: { plan: "free", max_active_keys: "2" },
   },
   idempotency_in_progress: { retryAfterSeconds: 1 },
+  generation_interrupted: {
+    message:
+      "The response of the first call with this idempotency key was cut: the server stopped. What it used was charged once. Send a new idempotency key to generate again.",
+    metadata: { first_reason: "unavailable" },
+  },
   insufficient_scope: {
     message: 'The API key lacks the scope "keys".',
     metadata: { scope: "keys" },

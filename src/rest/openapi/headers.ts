@@ -1,3 +1,4 @@
+import { ERRORS, type Reason } from "../../domain/errors.ts";
 import type { Operation } from "./operations.ts";
 import type { Schema } from "./rules.ts";
 
@@ -12,6 +13,10 @@ export const HEADERS = {
     minimum: 1,
     maximum: 60,
   }),
+  "x-should-retry": header(
+    "Whether the same call can succeed later. The official OpenAI and Anthropic clients obey it.",
+    { type: "string", enum: ["true", "false"] },
+  ),
   "RateLimit-Policy": header("The limit of the key: `q` requests in `w` seconds.", {
     type: "string",
     examples: ['"rpm";q=60;w=60'],
@@ -41,10 +46,15 @@ const WINDOW: readonly HeaderName[] = [
 /** A call that was not let in before the limit was looked at says nothing about it. */
 const BEFORE_THE_WINDOW = new Set([401, 403, 500, 503]);
 
-export function answerHeaders({ policy }: Operation, status: number): Schema {
+export function answerHeaders(
+  { policy }: Operation,
+  status: number,
+  reasons: readonly Reason[] = [],
+): Schema {
   const names: HeaderName[] = ["x-request-id"];
   if (status === 401) names.push("WWW-Authenticate");
   if (status === 429) names.push("Retry-After");
+  if (reasons.some((reason) => ERRORS[reason].shouldRetry !== undefined)) names.push("x-should-retry");
   if (policy.rateLimited && !BEFORE_THE_WINDOW.has(status)) names.push(...WINDOW);
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

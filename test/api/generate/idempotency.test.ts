@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hangUpAfter, refuse, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import type { TestKey } from "../../support/fixtures.ts";
-import { type Generator, generators } from "../../support/generators.ts";
+import { hangUpAfter, refuse, replyWhen, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
+import { createTestKey, type TestKey } from "../../support/fixtures.ts";
+import { type Generator, generators, type Refused } from "../../support/generators.ts";
 import { ASK, type Metered, startMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 
@@ -95,22 +95,59 @@ describe.each(generators)("over $name", ({ open }) => {
     });
   });
 
-  test("a stream that broke off has broken off when it is repeated, too, and is charged once", async () => {
+  /** Reads a stream to its error; what it delivered before. */
+  async function cut(generator: Generator, secret: string, headers: Record<string, string>) {
+    let text = "";
+    const read = async () => {
+      for await (const { event } of generator.stream(ASK, { secret, headers }))
+        if (event.case === "delta") text += event.value.content;
+    };
+    return {
+      error: await read().then(
+        () => undefined,
+        (error: Refused) => error,
+      ),
+      text: () => text,
+    };
+  }
+
+  test("a stream that broke off is replayed as far as it came, then says why it was cut, and is charged once", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": "broken" };
     metered.upstream.next(hangUpAfter(2));
-    for (const generator of [here, there]) {
-      let text = "";
-      const read = async () => {
-        for await (const { event } of generator.stream(ASK, { secret: key.secret, headers }))
-          if (event.case === "delta") text += event.value.content;
-      };
-      await expect(read()).rejects.toMatchObject({ reason: "upstream_error", code: "unavailable" });
-      expect(text).toBe("Hello, ");
-    }
+    const first = await cut(here, key.secret, headers);
+    expect(first.error).toMatchObject({ reason: "upstream_error", code: "unavailable" });
+    const { error, text } = await cut(there, key.secret, headers);
+    expect([first.text(), text()]).toEqual(["Hello, ", "Hello, "]);
+    expect(error).toMatchObject({
+      reason: "generation_interrupted",
+      code: "aborted",
+      message: expect.stringContaining("the upstream broke off"),
+      metadata: { first_reason: "upstream_error" },
+    });
     expect(await metered.rows(key)).toMatchObject([
       { output: 3, reason: expect.stringContaining("broke off") },
     ]);
+  });
+
+  test("a stream cut by the revocation of its key is not replayed as a revoked key to a valid one", async () => {
+    const key = await metered.payer(1_000n);
+    const valid = await createTestKey(metered.operator, { accountId: key.accountId });
+    const headers = { "idempotency-key": "revoked" };
+    const before = metered.upstream.calls.length;
+    metered.upstream.next(silentAfter(2));
+    const running = cut(here, key.secret, headers);
+    await metered.upstream.until(({ calls }) => calls[before]?.pieces === 2);
+    await metered.operator.revokeKey({ keyId: key.id });
+    expect((await running).error).toMatchObject({ reason: "revoked_api_key" });
+    await metered.settled();
+    const { error, text } = await cut(there, valid.secret, headers);
+    expect(text()).toBe("Hello, ");
+    expect(error).toMatchObject({
+      reason: "generation_interrupted",
+      message: expect.stringContaining("its API key was revoked"),
+    });
+    expect(await metered.rows(key)).toHaveLength(1);
   });
 });
 

@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
@@ -52,6 +52,29 @@ describe.each([false, true])("with stream: %j", (stream) => {
     expect(error).toMatchObject({ status: 402, code: "insufficient_balance", type: "billing_error" });
     expect(error.message).toMatch(/balance is \$0\.00/);
     expect(await chargesOf(operatorOf(app), broke)).toEqual([]);
+  });
+
+  test("the replay of a call whose response was cut is a conflict that the client does not retry", async () => {
+    const payer = await createPaidKey(operatorOf(app));
+    let sent = 0;
+    const counted: typeof fetch = (...args) => {
+      sent++;
+      return fetch(...args);
+    };
+    const client = openAi(app, payer, { maxRetries: 2, fetch: counted });
+    const request = { headers: { "idempotency-key": "cut" } };
+    await client.chat.completions.create({ ...hello, stream }, request);
+    await vi.waitFor(async () => {
+      const cut = await app.database.owner`
+        UPDATE vx.answers SET answer = answer::jsonb || '{"content": "", "failure": "revoked_api_key"}'
+        WHERE account_id = ${payer.accountId} AND answer IS NOT NULL RETURNING 1`;
+      expect(cut).toHaveLength(1);
+    });
+    sent = 0;
+    const error = await failureOf(client.chat.completions.create({ ...hello, stream }, request));
+    expect(sent).toBe(1);
+    expect(error).toBeInstanceOf(OpenAI.ConflictError);
+    expect(error).toMatchObject({ status: 409, code: "generation_interrupted" });
   });
 
   test("an unknown model is a NotFoundError", async () => {
