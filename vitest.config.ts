@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-// What needs more than the install has tests of its own: `npm run test:browser`, `npm run test:python`.
-const EXTRAS = ["browser", "python"];
+// Tests that need more than `npm ci` installs: `npm run test:browser`, `npm run test:python`, `npm run clients`.
+const EXTRAS = ["browser", "python", "generated"];
 const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
 /**

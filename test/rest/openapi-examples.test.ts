@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
@@ -34,6 +35,16 @@ afterAll(() => app.stop());
 
 const operations = operationsOf(developerServices);
 
+type BodySchema = { readonly properties: Readonly<Record<string, Schema>>; readonly required?: string[] };
+type Body = {
+  readonly content: { readonly "application/json": { readonly schema: { readonly $ref: string } } };
+};
+type OpenApi = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly requestBody: Body }>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, BodySchema>> };
+};
+const document = JSON.parse(readFileSync("gen/openapi.json", "utf8")) as OpenApi;
+
 test("every operation has an example, and every example an operation", () => {
   expect(Object.keys(EXAMPLES).sort()).toEqual(operations.map(({ id }) => id).sort());
 });
@@ -65,6 +76,26 @@ test.each(streamed)(
     expect(differences([events[0], events.at(-1)], [actual[0], actual.at(-1)])).toEqual([]);
   },
 );
+
+const withBody = operations.filter(({ bodyFields }) => bodyFields.length > 0);
+
+describe.each(withBody)("nulls in $id", ({ id, binding }) => {
+  const { body, ...example } = EXAMPLES[id] as OperationExample;
+  const operation = document.paths[binding.path]?.[binding.verb.toLowerCase()];
+  const name = operation?.requestBody.content["application/json"].schema.$ref.split("/").at(-1) ?? "";
+  const { properties, required = [] } = document.components.schemas[name] as BodySchema;
+  const fields = Object.keys(properties);
+
+  test.each(fields)("%s is accepted as null exactly when the document says so", async (field) => {
+    const answer = await send(binding.verb, addressOf(binding.path, example), {
+      ...(body as object),
+      [field]: null,
+    });
+    const nullable = JSON.stringify(properties[field]).includes('"null"');
+    expect(answer.status, JSON.stringify(answer.body)).toBe(nullable ? 200 : 400);
+    expect(nullable).toBe(!required.includes(field));
+  });
+});
 
 describe("fields of any form: what the document allows is taken, and nothing else", () => {
   const untyped: DescField[] = [

@@ -28,8 +28,8 @@ function at(node: Node, ...path: string[]): Node {
 }
 
 function reasonsOf(operation: Node, status: string): Reason[] {
-  const place = ["schema", "allOf", "1", "properties", "error", "properties", "code", "enum"];
-  return at(operation, "responses", status, "content", "application/json", ...place) as unknown as Reason[];
+  const examples = at(operation, "responses", status, "content", "application/json", "examples");
+  return Object.keys(examples) as Reason[];
 }
 
 const bindings = developerMethods.flatMap(httpBindings);
@@ -61,17 +61,17 @@ describe("caps of a generation", () => {
 
   test("400,000 characters in the content of a message, from one of three roles", () => {
     const message = at(document, "components", "schemas", "MessageInput", "properties");
-    expect(message.content).toMatchObject({ type: "string", maxLength: 400_000 });
+    expect(message.content).toMatchObject({ maxLength: 400_000 });
     expect(message.role).toMatchObject({ enum: ["system", "user", "assistant"] });
   });
 
   test("max_tokens from 1 to 32,000", () => {
-    const cap = { type: "integer", minimum: 1, maximum: 32_000 };
-    expect(at(schema, "properties", "max_tokens")).toMatchObject(cap);
+    const cap = { minimum: 1, maximum: 32_000 };
+    expect(at(schema, "properties", "max_tokens")).toMatchObject({ ...cap, type: ["integer", "null"] });
   });
 
   test("temperature from 0 to 2", () => {
-    const cap = { type: "number", minimum: 0, maximum: 2 };
+    const cap = { type: ["number", "null"], minimum: 0, maximum: 2 };
     expect(at(schema, "properties", "temperature")).toMatchObject(cap);
   });
 
@@ -95,6 +95,58 @@ test("a field of any form says which forms it takes", () => {
   expect(open).toEqual([]);
 });
 
+describe("what generators of clients need", () => {
+  const components = at(document, "components", "schemas");
+  const schemas = schemasIn(document);
+
+  test("each array has items, and each enum and const a type", () => {
+    const arrays = schemas.filter(({ type }) => [type].flat().includes("array" as never));
+    expect(arrays.length).toBeGreaterThan(10);
+    expect(arrays.filter((schema) => !("items" in schema))).toEqual([]);
+    expect(
+      schemas.filter((schema) => ("enum" in schema || "const" in schema) && !("type" in schema)),
+    ).toEqual([]);
+  });
+
+  test("null stands in no enum, and no field has a default", () => {
+    const enums = schemas.flatMap((schema) =>
+      "enum" in schema ? [schema.enum as unknown as unknown[]] : [],
+    );
+    expect(enums.filter((values) => values.includes(null))).toEqual([]);
+    expect(schemas.filter((schema) => "default" in schema)).toEqual([]);
+  });
+
+  test("no schema has a name that a generator gives to a type of an operation", () => {
+    const taken = operations.flatMap(({ node: { operationId } }) =>
+      ["", "Response", "Params", "Body", "JSONBody", "JSONRequestBody"].map((end) => `${operationId}${end}`),
+    );
+    expect(Object.keys(components).filter((name) => taken.includes(name))).toEqual([]);
+  });
+
+  test("a text in which control characters are refused has a pattern that says so", () => {
+    const { parameters } = at(document, "paths", "/v1/keys/{key_id}", "get");
+    const name = at(components, "CreateKeyRequest", "properties", "name");
+    for (const { pattern } of [name, at(parameters as Node, "0", "schema")]) {
+      const regex = new RegExp(String(pattern), "u");
+      expect(["ci", "Büro 3", ""].every((text) => regex.test(text))).toBe(true);
+      expect(["a\n", "\u0007b", "\u007f", "a\u0085"].some((text) => regex.test(text))).toBe(false);
+    }
+  });
+});
+
+/** Every schema of the document, nested ones included. Examples are left out. */
+function schemasIn(node: unknown, isSchema = false): Node[] {
+  if (Array.isArray(node)) return node.flatMap((item) => schemasIn(item, isSchema));
+  if (typeof node !== "object" || node === null) return [];
+  const inside = Object.entries(node).flatMap(([name, value]) => {
+    if (["example", "examples"].includes(name) && !isSchema) return [];
+    if (isSchema && name === "properties") return Object.values(value).flatMap((one) => schemasIn(one, true));
+    if (name === "schemas") return Object.values(value).flatMap((one) => schemasIn(one, true));
+    return schemasIn(value, isSchema || name === "schema");
+  });
+  return isSchema ? [node as Node, ...inside] : inside;
+}
+
 test("every operation wants a bearer key", () => {
   expect(document.security).toEqual([{ apiKey: [] }]);
   const schemes = at(document, "components", "securitySchemes");
@@ -108,7 +160,7 @@ test("the two forms of a generation are one operation with two kinds of answer",
 });
 
 test("64-bit integers are JSON integers, times are date-times, and every field of an answer is there", () => {
-  const me = at(document, "components", "schemas", "GetMeResponse");
+  const me = at(document, "components", "schemas", "GetMeResult");
   expect(at(me, "properties", "balance_micros")).toMatchObject({ type: "integer", format: "int64" });
   expect(me.required).toEqual(["key", "key_name", "plan", "rate_limit_rpm", "balance", "balance_micros"]);
   const key = at(document, "components", "schemas", "ApiKey");
@@ -143,9 +195,10 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
     for (const status of statuses.filter((one) => one !== "200")) {
       const content = at(node, "responses", status, "content", "application/json");
       const reasons = reasonsOf(node, status);
-      expect(at(content, "schema", "allOf", "0")).toEqual({ $ref: "#/components/schemas/Error" });
+      expect(at(content, "schema")).toEqual({ $ref: "#/components/schemas/ErrorBody" });
       expect(reasons.map((reason) => ERRORS[reason].status)).toEqual(reasons.map(() => Number(status)));
-      expect(Object.keys(at(content, "examples"))).toEqual(reasons);
+      const description = String(at(node, "responses", status, "description"));
+      for (const reason of reasons) expect(description).toContain(`\`${reason}\``);
     }
   });
 

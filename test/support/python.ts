@@ -2,29 +2,36 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** Made once and kept; git ignores it. */
+/** The environment of the gRPC and OpenAI clients. Created once and kept; git ignores it. */
 const FOLDER = resolve(".venv");
-const STAMP = join(FOLDER, "requirements.txt");
-const REQUIREMENTS = "test/python/requirements.txt";
 
 /** Where the stubs for gRPC are made. */
 export const STUBS = join(FOLDER, "stubs");
 
-/** Makes a Python with the clients in it; tells why if that cannot be. */
+/** Installs the clients for Python; returns the reason if that is not possible. */
 export function preparePython(): string | undefined {
-  const wanted = readFileSync(REQUIREMENTS, "utf8");
-  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return undefined;
-  const steps = [
-    ["python3", "-m", "venv", "--clear", FOLDER],
-    [join(FOLDER, "bin/python"), "-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS],
-  ] as const;
-  for (const [command, ...args] of steps) {
-    const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8", timeout: 240_000 });
-    if (status !== 0) return `${command} ${args.join(" ")}: ${error?.message ?? stderr.trim().slice(-500)}`;
-  }
-  mkdirSync(STUBS, { recursive: true });
-  writeFileSync(STAMP, wanted);
-  return undefined;
+  const problem = createVenv(FOLDER, "test/python/requirements.txt");
+  if (problem === undefined) mkdirSync(STUBS, { recursive: true });
+  return problem;
+}
+
+/** Creates a virtual environment with the requirements, unless it exists; returns the reason of a failure. */
+export function createVenv(folder: string, requirements: string): string | undefined {
+  const stamp = join(folder, "requirements.txt");
+  const wanted = readFileSync(requirements, "utf8");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return undefined;
+  const pip = [join(folder, "bin/python"), "-m", "pip", "install", "--quiet"] as const;
+  const problem =
+    problemOf("python3", "-m", "venv", "--clear", folder) ?? problemOf(...pip, "--requirement", requirements);
+  if (problem === undefined) writeFileSync(stamp, wanted);
+  return problem;
+}
+
+/** Runs a command; returns why it failed, if it did. */
+export function problemOf(command: string, ...args: string[]): string | undefined {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8", timeout: 240_000 });
+  if (status === 0) return undefined;
+  return `${command} ${args.join(" ")}: ${error?.message ?? stderr.trim().slice(-500)}`;
 }
 
 /** The environment in which "python" is the one with the clients. */

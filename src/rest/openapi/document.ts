@@ -65,7 +65,7 @@ export function openApiDocument({ services, version, commentOf }: DocumentOption
       },
       headers: HEADERS,
       examples: Object.fromEntries(reasons.map((reason) => [reason, { value: errorExample(reason) }])),
-      schemas: { ...schemas.components, Error: errorSchema(reasons) },
+      schemas: { ...schemas.components, ErrorBody: errorSchema(reasons) },
     },
   };
 }
@@ -94,7 +94,7 @@ const IDEMPOTENCY_KEY: Schema = {
   in: "header",
   description:
     "Makes the call safe to repeat: for 24 hours the same key and body, to the same address, give the same answer and one charge. With another body or address, or streamed instead of whole, it is a 422.",
-  schema: { type: "string", minLength: 1, maxLength: 255 },
+  schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
 };
 
 function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFields): Schema {

@@ -60,12 +60,8 @@ function errorResponse(operation: Operation, status: number, reasons: readonly R
     headers: answerHeaders(operation, status, reasons),
     content: {
       "application/json": {
-        schema: {
-          allOf: [
-            { $ref: "#/components/schemas/Error" },
-            { properties: { error: { properties: { code: { enum: reasons } } } } },
-          ],
-        },
+        // One schema for all: generators would make a type of every refinement.
+        schema: { $ref: "#/components/schemas/ErrorBody" },
         examples: Object.fromEntries(examples),
       },
     },
@@ -77,7 +73,7 @@ export function documentedReasons(operations: readonly Operation[]): Reason[] {
   return REASONS.filter((reason) => operations.some((operation) => OCCURS[reason](operation)));
 }
 
-/** The envelope of every error. */
+/** The envelope of every error. Generated Python does not type-check when a schema has the name of its only field. */
 export function errorSchema(reasons: readonly Reason[]): Schema {
   const distinct = (pick: (reason: Reason) => string) => [...new Set(reasons.map(pick))];
   const properties = {
@@ -104,6 +100,7 @@ export function errorSchema(reasons: readonly Reason[]): Schema {
         type: "object",
         properties: { "@type": { type: "string", description: "The type of the detail." } },
         required: ["@type"],
+        additionalProperties: true,
       },
     },
     request_id: { type: "string", description: "The x-request-id of the answer." },

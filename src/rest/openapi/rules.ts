@@ -30,8 +30,22 @@ export function rulesOf(field: DescField): Rules {
   };
 }
 
-/** A kind of rule this does not know stops the generator: what the document leaves out, nobody reads. */
+/** JSON Schema for the CEL rules, by id. The pattern means the same to ECMAScript, Python and RE2. */
+const CEL_KEYWORDS: Readonly<Record<string, Schema>> = {
+  no_control_characters: { pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" },
+};
+
 function keywordsOf(rules: FieldRules): Schema {
+  const fromCel = rules.cel.map(({ id }) => {
+    const keywords = CEL_KEYWORDS[id];
+    if (!keywords) throw new Error(`the CEL rule "${id}" is not described yet`);
+    return keywords;
+  });
+  return Object.assign({}, typeKeywords(rules), ...fromCel);
+}
+
+/** An unknown kind of rule stops the generator, so that the document never omits a rule. */
+function typeKeywords(rules: FieldRules): Schema {
   const { type } = rules;
   switch (type.case) {
     case undefined:

@@ -1,12 +1,12 @@
-import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
-import { json_schema as jsonSchemaOption } from "../../../gen/vx/options/v1/options_pb.js";
 import { isUntyped } from "../../policy/untyped-values.ts";
 import type { UnknownFields } from "../reader.ts";
 import type { CommentOf } from "./comments.ts";
 import { clean, rulesOf, type Schema } from "./rules.ts";
+import { nullable, untypedSchema } from "./untyped.ts";
 
-/** Collects the schemas of messages. One that is sent and received has two: what may be left out differs. */
+/** Collects the schemas of messages. A message that is both sent and received has two: its required fields differ. */
 export class Schemas {
   readonly #components = new Map<string, Schema>();
   readonly #commentOf: CommentOf;
@@ -26,7 +26,7 @@ export class Schemas {
   }
 
   response(desc: DescMessage): Schema {
-    return this.#register(desc, desc.name, () => this.#response(desc));
+    return this.#register(desc, responseName(desc), () => this.#response(desc));
   }
 
   /** A parameter of the path or the query. */
@@ -46,11 +46,14 @@ export class Schemas {
 
   #request(fields: readonly DescField[], unknown: UnknownFields): Schema {
     const required = fields.filter((field) => !rulesOf(field).optional).map(({ name }) => name);
+    // In a request, a field that is null counts as left out.
+    const property = (field: DescField) => {
+      const value = this.#requestValue(field, unknown);
+      return this.#described(field, rulesOf(field).optional ? nullable(value) : value);
+    };
     return clean({
       type: "object",
-      properties: Object.fromEntries(
-        fields.map((field) => [field.name, this.#described(field, this.#requestValue(field, unknown))]),
-      ),
+      properties: Object.fromEntries(fields.map((field) => [field.name, property(field)])),
       required: required.length > 0 ? required : undefined,
       additionalProperties: unknown === "ignore" ? undefined : false,
     });
@@ -61,7 +64,6 @@ export class Schemas {
     const nested = (desc: DescMessage) =>
       this.#register(desc, `${desc.name}Input`, () => this.#request(desc.fields, unknown));
     const value = this.#value(field, nested);
-    if (value.type === "boolean" && field.presence === Presence.IMPLICIT) return { ...value, default: false };
     if (field.fieldKind !== "list") return { ...value, ...keywords };
     return { ...value, ...keywords, items: { ...(value.items as Schema), ...items } };
   }
@@ -72,7 +74,7 @@ export class Schemas {
     if (oneof.fields.length < desc.fields.length) {
       throw new Error(`${desc.typeName}: a oneof beside other fields is not described yet`);
     }
-    return { oneOf: oneof.fields.map((field) => ({ title: field.name, ...this.#object([field]) })) };
+    return { oneOf: oneof.fields.map((field) => ({ title: eventTitle(field), ...this.#object([field]) })) };
   }
 
   #object(fields: readonly DescField[]): Schema {
@@ -85,13 +87,13 @@ export class Schemas {
     };
   }
 
-  /** Every field is there; what is not set is null. */
+  /** Responses contain every field; an unset one is null. */
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
-    // What is open says itself whether it may be null.
+    // The json_schema option of a Value says itself whether null is possible.
     if (field.message && isUntyped(field.message)) return value;
-    return "$ref" in value ? { anyOf: [value, { type: "null" }] } : { ...value, type: [value.type, "null"] };
+    return nullable(value);
   }
 
   #value(field: DescField, nested: (desc: DescMessage) => Schema): Schema {
@@ -119,10 +121,14 @@ function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema)
   return nested(desc);
 }
 
-/** Any JSON, but for what the option says. */
-function untypedSchema(field: DescField): Schema {
-  const text = hasOption(field, jsonSchemaOption) ? getOption(field, jsonSchemaOption) : "{}";
-  return JSON.parse(text) as Schema;
+/** DeltaEvent for "delta": generators name the type of the alternative after it. */
+function eventTitle({ name }: DescField): string {
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}Event`;
+}
+
+/** GenerateResponse becomes GenerateResult: generators use operation id + "Response" for types of their own. */
+function responseName({ name }: DescMessage): string {
+  return name.replace(/Response$/, "Result");
 }
 
 function scalarSchema(type: ScalarType): Schema {
