@@ -34,7 +34,9 @@ export const defaultLimits = {
   http2ResetBurst: 128,
   http2ResetsPerSecond: 33,
   http2SessionMemoryMb: 64,
-  openCalls: 1_024,
+  /** Calls without a key (health, reflection); all remote addresses share them, see AddressShares. */
+  openUnaryCalls: 8_192,
+  openStreams: 1_024,
   openStreamsPerConnection: 16,
   headerBytes: 16_384,
   headerCount: 100,

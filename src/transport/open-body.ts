@@ -4,19 +4,21 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { HttpRequest } from "./http.ts";
 
 /** More than any client of reflection asks on one stream. */
-const MAX_OPEN_BODY_BYTES = 65_536;
+export const MAX_OPEN_STREAM_BYTES = 65_536;
+/** More than the name of any service. */
+export const MAX_OPEN_UNARY_BYTES = 4_096;
 
 /**
- * The body of a call that needs no key. It is taken as it arrives, however slowly the answers are read: what is left
- * unread would wait in the window of its stream, a megabyte for each. A caller who sends more than anyone needs is cut.
+ * The body of a call that needs no key. It is read as it arrives, however slowly the answers are read: what is left
+ * unread would wait in the window of its stream, a megabyte for each. A body beyond `maxBytes` ends the call.
  */
-export async function* openBody(request: HttpRequest): AsyncGenerator<Uint8Array> {
-  const taken = new PassThrough({ highWaterMark: MAX_OPEN_BODY_BYTES });
+export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
+  const taken = new PassThrough({ highWaterMark: maxBytes });
   let bytes = 0;
   let isTooMuch = false;
   const take = (chunk: Buffer) => {
     bytes += chunk.length;
-    isTooMuch = bytes > MAX_OPEN_BODY_BYTES;
+    isTooMuch = bytes > maxBytes;
     if (isTooMuch) cut(request);
     else taken.write(chunk);
   };

@@ -1,33 +1,42 @@
+import { AddressShares } from "./address-shares.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 
 type OpenCallLimits = {
-  /** Calls without a key that one process serves at a time. */
-  readonly openCalls: number;
-  /** Streams among them, such as those that watch the health, on one connection. */
+  /** Unary calls without a key that one process serves at a time. */
+  readonly openUnaryCalls: number;
+  /** The same for streams, such as those that watch the health. */
+  readonly openStreams: number;
   readonly openStreamsPerConnection: number;
 };
 
-/** How many calls nobody needs a key for may be open: they cost memory for as long as the caller likes. */
+/**
+ * Bounds the calls without a key that are open at a time: each costs memory until its caller has read the answer.
+ * Unary calls have places of their own, so that no number of streams makes a health check fail.
+ */
 export class OpenCalls {
-  readonly #limits: OpenCallLimits;
-  readonly #streams = new WeakMap<object, number>();
-  #calls = 0;
+  readonly #unary: AddressShares;
+  readonly #streams: AddressShares;
+  readonly #perConnection: number;
+  readonly #onConnection = new WeakMap<object, number>();
 
   constructor(limits: OpenCallLimits) {
-    this.#limits = limits;
+    this.#unary = new AddressShares(limits.openUnaryCalls);
+    this.#streams = new AddressShares(limits.openStreams);
+    this.#perConnection = limits.openStreamsPerConnection;
   }
 
-  /** Counts a call until its answer is out, which takes as long as the caller takes to read it; false if it is one too many. */
+  /** Counts a call until its response is closed; false if it is one too many. */
   enter(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
-    const { openCalls, openStreamsPerConnection } = this.#limits;
+    const address = request.socket.remoteAddress ?? "";
+    const shares = isStream ? this.#streams : this.#unary;
     const connection = connectionOf(request);
-    const streams = this.#streams.get(connection) ?? 0;
-    if (this.#calls >= openCalls || (isStream && streams >= openStreamsPerConnection)) return false;
-    this.#calls++;
-    if (isStream) this.#streams.set(connection, streams + 1);
+    const streams = this.#onConnection.get(connection) ?? 0;
+    if (isStream && streams >= this.#perConnection) return false;
+    if (!shares.take(address)) return false;
+    if (isStream) this.#onConnection.set(connection, streams + 1);
     response.once("close", () => {
-      this.#calls--;
-      if (isStream) this.#streams.set(connection, (this.#streams.get(connection) ?? 1) - 1);
+      shares.release(address);
+      if (isStream) this.#onConnection.set(connection, (this.#onConnection.get(connection) ?? 1) - 1);
     });
     return true;
   }

@@ -20,7 +20,7 @@ import type { BodyBudget } from "../rest/body-budget.ts";
 import { Readers } from "../rest/reader.ts";
 import { acceptCompression, isKnownEncoding } from "./compression.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
-import { openBody } from "./open-body.ts";
+import { MAX_OPEN_STREAM_BYTES, MAX_OPEN_UNARY_BYTES, openBody } from "./open-body.ts";
 import { RpcBody, type RpcInput } from "./rpc-body.ts";
 import { writeUniversalResponse } from "./rpc-response.ts";
 import { RunningCalls } from "./running-calls.ts";
@@ -166,13 +166,15 @@ export async function serveRpc(
     call && route.input && request.method === "POST"
       ? new RpcBody(route.input, request, response, call)
       : undefined;
+  const maxOpenBytes =
+    route.handler.method.methodKind === "unary" ? MAX_OPEN_UNARY_BYTES : MAX_OPEN_STREAM_BYTES;
   const universal: UniversalServerRequest = {
     httpVersion: request.httpVersion,
     method: request.method ?? "",
     // Only the query is ever read of it. The Host header is the caller's and may be anything.
     url: `http://vx${request.url}`,
     header: toWebHeaders(request, body !== undefined),
-    body: body ?? (call ? bodyOf(request) : openBody(request)),
+    body: body ?? (call ? bodyOf(request) : openBody(request, maxOpenBytes)),
     signal: aborted.signal,
     contextValues: createContextValues().set(callKey, call).set(decodedKey, body),
   };

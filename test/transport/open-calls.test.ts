@@ -1,11 +1,20 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionOptions,
+  connect,
+  type Settings,
+} from "node:http2";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { networkOf } from "../../src/transport/address-shares.ts";
 import { bindHealth } from "../../src/transport/health.ts";
+import type { Limits } from "../../src/transport/limits.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 import { sendHttp1 } from "../support/raw.ts";
 
 const WATCH = "/grpc.health.v1.Health/Watch";
+const CHECK = "/grpc.health.v1.Health/Check";
 const EMPTY = Buffer.alloc(5);
 const file = testFile({ Nothing: ["bool nothing"] }, {});
 
@@ -16,9 +25,17 @@ let sessions: ClientHttp2Session[];
 beforeEach(async () => {
   sessions = [];
   watchers = new Set();
+  await mountHealth({ openUnaryCalls: 3, openStreams: 5, openStreamsPerConnection: 2 });
+});
+afterEach(async () => {
+  for (const session of sessions) session.destroy();
+  await server.stop();
+});
+
+async function mountHealth(limits: Partial<Limits>): Promise<void> {
   server = await mount(file, {
     methods: {},
-    limits: { openCalls: 5, openStreamsPerConnection: 2 },
+    limits,
     openRoutes: (router) =>
       bindHealth(router, [], {
         isReady: () => true,
@@ -28,14 +45,10 @@ beforeEach(async () => {
         },
       }),
   });
-});
-afterEach(async () => {
-  for (const session of sessions) session.destroy();
-  await server.stop();
-});
+}
 
-function openSession(): ClientHttp2Session {
-  const session = connect(server.url);
+function openSession(localAddress = "127.0.0.1", settings: Settings = {}): ClientHttp2Session {
+  const session = connect(server.url, { localAddress, settings } as ClientSessionOptions);
   sessions.push(session);
   return session;
 }
@@ -58,6 +71,16 @@ function watch(session: ClientHttp2Session): Promise<{ status: string; stream: C
   });
 }
 
+/** The gRPC status where the call is refused at once, undefined once headers of an answer are there. */
+function check(session: ClientHttp2Session): Promise<string | undefined> {
+  const stream = session.request({ ":method": "POST", ":path": CHECK, "content-type": "application/grpc" });
+  stream.end(EMPTY);
+  return new Promise((resolve, reject) => {
+    stream.once("response", ({ "grpc-status": status }) => resolve(status as string | undefined));
+    stream.once("error", reject);
+  });
+}
+
 test("one connection can watch twice, not three times, and once more after one is over", async () => {
   const session = openSession();
   const first = await watch(session);
@@ -72,10 +95,57 @@ test("one connection can watch twice, not three times, and once more after one i
   expect((await watch(session)).status).toBe("");
 });
 
-test("one process serves five at a time, whatever their connection and protocol", async () => {
-  for (let i = 0; i < 5; i++) expect((await watch(openSession())).status).toBe("");
-  expect((await watch(openSession())).status).toBe("14");
+test("one address gets half of the streams, another address still gets some", async () => {
+  const statuses: string[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await watch(openSession())).status);
+  expect(statuses).toEqual(["", "", "", "14"]);
+  expect((await watch(openSession("127.0.0.2"))).status).toBe("");
+});
+
+test("70 connections that watch 16 times each leave the health check and other watchers alone", async () => {
+  await server.stop();
+  await mountHealth({});
+  const statuses = await Promise.all(
+    Array.from({ length: 70 }, () => openSession()).flatMap((session) =>
+      Array.from({ length: 16 }, () => watch(session).then(({ status }) => status)),
+    ),
+  );
+  expect(statuses.filter((status) => status === "")).toHaveLength(512);
+  expect(statuses.filter((status) => status === "14")).toHaveLength(70 * 16 - 512);
   const headers = { "content-type": "application/json" };
-  const check = await sendHttp1(server.url, { path: "/grpc.health.v1.Health/Check", headers, body: "{}" });
-  expect(check.status).toBe(503);
+  const check = await sendHttp1(server.url, { path: CHECK, headers, body: "{}" });
+  expect(check.status).toBe(200);
+  expect((await watch(openSession("127.0.0.2"))).status).toBe("");
+});
+
+test("unary calls whose answers are never read are bounded, and not at the cost of another address", async () => {
+  const session = openSession("127.0.0.1", { initialWindowSize: 0 });
+  const held = await Promise.all([check(session), check(session)]);
+  expect(held).toEqual([undefined, undefined]);
+  expect(await check(openSession())).toBe("14");
+  expect(await check(openSession("127.0.0.2"))).toBe(undefined);
+});
+
+test("a unary call with a body larger than the name of any service is cut", async () => {
+  const stream = openSession().request({
+    ":method": "POST",
+    ":path": CHECK,
+    "content-type": "application/grpc",
+  });
+  stream.on("error", () => undefined);
+  stream.write(Buffer.concat([Buffer.from([0, 0, 0, 0x20, 0]), Buffer.alloc(8_192)]));
+  await new Promise((resolve) => stream.once("close", resolve));
+  expect(stream.rstCode).toBe(11);
+});
+
+test.each([
+  ["192.0.2.7", "192.0.2.7"],
+  ["::ffff:192.0.2.7", "192.0.2.7"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
+  ["2001:db8:1:2::6", "2001:db8:1:2"],
+  ["2001:db8::6", "2001:db8:0:0"],
+  ["::1", "0:0:0:0"],
+  ["fe80::1%eth0", "fe80:0:0:0"],
+])("%s counts as %s", (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });
