@@ -79,6 +79,6 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
       drawRequestId: deps.ids.request,
       log,
     }),
-    ...badRequestAnswers(deps.ids.request),
+    refusals: badRequestAnswers(deps.ids.request),
   });
 }

@@ -153,7 +153,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     tls: config.tls,
     handler,
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
-    ...badRequestAnswers(deps.ids.request),
+    refusals: badRequestAnswers(deps.ids.request),
   });
   metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);

@@ -3,32 +3,41 @@ import { DomainError } from "../domain/errors.ts";
 import { errorBody } from "../rest/error-body.ts";
 import { type HttpResponse, sendJson } from "./http.ts";
 
-const MESSAGES = {
-  400: "The request is no valid HTTP.",
-  408: "The request took too long to arrive.",
-  431: "The headers of the request are too large.",
+const PROBLEMS = {
+  invalid: [400, "The request is not valid HTTP."],
+  timeout: [408, "The request took too long to arrive."],
+  large_headers: [431, "The headers of the request are too large."],
+  several_hosts: [400, "The request has more than one Host header."],
+  transfer_encoding: [400, 'The only transfer coding is "chunked", in HTTP/1.1.'],
 } as const;
 
-type BadRequestStatus = keyof typeof MESSAGES;
+/** Why a listener refuses a request before it becomes a call. */
+export type BadRequest = keyof typeof PROBLEMS;
 
-/** How a listener answers what never becomes a request. */
-export function badRequestAnswers(drawRequestId: () => string) {
+/** How a listener answers what never becomes a call: as text ready for the wire, or on a response. */
+export type BadRequestAnswers = {
+  readonly rawAnswer: (problem: BadRequest) => string;
+  readonly answer: (problem: BadRequest, response: HttpResponse) => void;
+};
+
+export function badRequestAnswers(drawRequestId: () => string): BadRequestAnswers {
   return {
-    onBadRequest: (status: BadRequestStatus) => rawAnswer(status, drawRequestId()),
-    onLargeHeaders: (response: HttpResponse) => {
+    rawAnswer: (problem) => rawAnswer(problem, drawRequestId()),
+    answer: (problem, response) => {
       const requestId = drawRequestId();
       response.setHeader("x-request-id", requestId);
-      sendJson(response, 431, bodyOf(431, requestId));
+      sendJson(response, PROBLEMS[problem][0], bodyOf(problem, requestId));
     },
   };
 }
 
-function bodyOf(status: BadRequestStatus, requestId: string): string {
-  return errorBody(new DomainError("invalid_argument", { message: MESSAGES[status] }), requestId);
+function bodyOf(problem: BadRequest, requestId: string): string {
+  return errorBody(new DomainError("invalid_argument", { message: PROBLEMS[problem][1] }), requestId);
 }
 
-function rawAnswer(status: BadRequestStatus, requestId: string): string {
-  const body = bodyOf(status, requestId);
+function rawAnswer(problem: BadRequest, requestId: string): string {
+  const [status] = PROBLEMS[problem];
+  const body = bodyOf(problem, requestId);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "connection: close",

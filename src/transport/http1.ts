@@ -1,20 +1,24 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { BadRequest, BadRequestAnswers } from "./bad-request.ts";
 import { expecting } from "./expecting.ts";
 import type { HttpHandler } from "./http.ts";
 import type { Limits } from "./limits.ts";
-
-export type OnBadRequest = (status: 400 | 408 | 431) => string;
 
 type Http1Options = {
   readonly handle: HttpHandler;
   /** False where the connection has asked for too much at once, and ends. */
   readonly mayServe: (request: IncomingMessage, response: ServerResponse) => boolean;
-  readonly onBadRequest: OnBadRequest;
+  readonly refusals: BadRequestAnswers;
+};
+
+const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
+  HPE_HEADER_OVERFLOW: "large_headers",
+  ERR_HTTP_REQUEST_TIMEOUT: "timeout",
 };
 
 /** HTTP/1.1, for connections that are handed over. */
-export function createHttp1(limits: Limits, { handle, mayServe, onBadRequest }: Http1Options): Server {
+export function createHttp1(limits: Limits, { handle, mayServe, refusals }: Http1Options): Server {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -38,9 +42,7 @@ export function createHttp1(limits: Limits, { handle, mayServe, onBadRequest }: 
       socket.destroy();
       return;
     }
-    const status =
-      error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
-    socket.end(onBadRequest(status));
+    socket.end(refusals.rawAnswer(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
   });
   // Node starts looking at the two timeouts when a server listens; this one is handed its connections.
   server.emit("listening");

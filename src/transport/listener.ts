@@ -10,9 +10,11 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { Places } from "../domain/places.ts";
 import { AddressCount } from "./address-count.ts";
+import type { BadRequestAnswers } from "./bad-request.ts";
 import { FairTurns } from "./fair-turns.ts";
+import { framingProblem } from "./framing.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
-import { createHttp1, type OnBadRequest } from "./http1.ts";
+import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
 import { endIdleSession, endIdleSockets } from "./idle.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
@@ -27,10 +29,7 @@ type ListenerOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly handler: HttpHandler;
   readonly limits?: Limits;
-  /** Answers what never becomes a request: status and body, as text ready for the wire. */
-  readonly onBadRequest: OnBadRequest;
-  /** The same for a request of HTTP/2 whose headers are too large. */
-  readonly onLargeHeaders: (response: HttpResponse) => void;
+  readonly refusals: BadRequestAnswers;
 };
 
 const STREAM_CREATED = "http2.server.stream.created";
@@ -49,6 +48,8 @@ export class Listener {
   readonly #sockets = new Places<Socket>();
   /** The latest answer on each connection of HTTP/1.1. */
   readonly #latest = new WeakMap<Socket, HttpResponse>();
+  /** Connections of HTTP/1.1 whose requests cannot be told apart any more. */
+  readonly #refused = new WeakSet<Socket>();
   readonly #sessions = new Places<ServerHttp2Session>();
   #running = 0;
   #draining = false;
@@ -62,7 +63,7 @@ export class Listener {
     this.#http1 = createHttp1(this.#limits, {
       handle: this.#handle,
       mayServe: (request, response) => this.#mayPipeline(request, response),
-      onBadRequest: options.onBadRequest,
+      refusals: options.refusals,
     });
     endIdleSockets(this.#http1, this.#limits.http1ReadIdleMs, this.#latest);
     this.#http2 = createHttp2(this.#limits, this.#handle);
@@ -214,16 +215,28 @@ export class Listener {
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     if (request.httpVersionMajor === 1) {
-      this.#latest.set(request.socket, response);
-      toOriginForm(request);
-      const last = this.#draining || request.headers.host === undefined;
-      if (last) response.setHeader("connection", "close");
+      if (!this.#beginHttp1(request as IncomingMessage, response)) return;
     } else if (headerBytes(request) > this.#limits.headerBytes) {
       // Over HTTP/1.1 the parser stops there; over HTTP/2 Node only tells the limit, it does not hold it.
-      this.#options.onLargeHeaders(response);
+      this.#options.refusals.answer("large_headers", response);
       return;
     }
     this.#options.handler(request, response);
+  }
+
+  /** False if the request is refused; nothing else on its connection is served then. */
+  #beginHttp1(request: IncomingMessage, response: HttpResponse): boolean {
+    const { socket } = request;
+    if (this.#refused.has(socket)) return false;
+    this.#latest.set(socket, response);
+    toOriginForm(request);
+    const problem = framingProblem(request);
+    const isLast = this.#draining || problem !== undefined || request.headers.host === undefined;
+    if (isLast) response.setHeader("connection", "close");
+    if (problem === undefined) return true;
+    this.#refused.add(socket);
+    this.#options.refusals.answer(problem, response);
+    return false;
   }
 
   /** One packet of 64 KiB can hold 2,000 requests; a connection with so many is cut, and what it brought is dropped. */

@@ -85,7 +85,7 @@ export async function mount({ service }: TestFile, options: MountOptions): Promi
     port: 0,
     handler,
     limits: { ...defaultLimits, ...options.limits },
-    ...badRequestAnswers(() => "req_test"),
+    refusals: badRequestAnswers(() => "req_test"),
   });
   const { port } = await listener.open();
   return { url: `http://127.0.0.1:${port}`, ended, stop: () => listener.close(0) };

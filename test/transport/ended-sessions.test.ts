@@ -20,7 +20,7 @@ test("nothing of a session is kept when its connection has ended, nor of the str
     host: "127.0.0.1",
     port: 0,
     handler: () => undefined,
-    ...badRequestAnswers(() => "req_test"),
+    refusals: badRequestAnswers(() => "req_test"),
   });
   const { port } = await listener.open();
   const seen: WeakRef<object>[] = [];

@@ -29,7 +29,7 @@ beforeEach(async () => {
       served++;
       send(response, 200, "text/plain", "after the packet");
     },
-    ...badRequestAnswers(() => "req_test"),
+    refusals: badRequestAnswers(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
 });

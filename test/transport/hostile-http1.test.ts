@@ -24,6 +24,7 @@ afterEach(async () => {
   expect(await caller.call(MeService.method.getMe, {}, bearer(secret))).toMatchObject({ ok: true });
   expect(app.logText().match(/uncaught|unhandled|request failed/)).toBeNull();
   expect(app.logText().includes(secret)).toBe(false);
+  expect(app.logText().includes('"request_id":"hidden"')).toBe(false);
 });
 
 const path = "/vx.v1.MeService/GetMe";
@@ -128,6 +129,43 @@ describe("bytes that are no request", () => {
     expect((await talk(app.url, smuggled)).text).toMatch(/^HTTP\/1\.1 400 /);
     const both = `POST ${path} HTTP/1.1\r\nhost: vx\r\ncontent-length: 2\r\ntransfer-encoding: chunked${end}0${end}`;
     expect((await talk(app.url, both)).text).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe("requests that a proxy may read differently", () => {
+  const chunked = `${end}2\r\n{}\r\n0${end}`;
+  const head = `POST ${path} HTTP/1.1\r\ncontent-type: application/json\r\nhost: vx`;
+  const hidden = () =>
+    `GET /v1/me HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\nx-request-id: hidden${end}`;
+
+  test.each([
+    ["two Host headers", `${head}\r\nHOST: other\r\ncontent-length: 2${end}{}`],
+    ["the same Host header twice", `${head}\r\nhost: vx\r\ncontent-length: 2${end}{}`],
+    [
+      "two Host headers beside a target with a host",
+      `GET http://vx/v1/me HTTP/1.1\r\nhost: vx\r\nhost: other${end}`,
+    ],
+    ["another coding before chunked", `${head}\r\ntransfer-encoding: gzip, chunked${chunked}`],
+    ["the same in two headers", `${head}\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked${chunked}`],
+    ["another coding after chunked", `${head}\r\ntransfer-encoding: chunked, gzip${chunked}`],
+    ["chunked twice", `${head}\r\ntransfer-encoding: chunked, chunked${chunked}`],
+    ["no coding at all", `${head}\r\ntransfer-encoding:${chunked}`],
+    ["identity", `${head}\r\ntransfer-encoding: identity${chunked}`],
+    ["a coding that ends in chunked", `${head}\r\ntransfer-encoding: xchunked${chunked}`],
+    ["chunked with a parameter", `${head}\r\ntransfer-encoding: chunked;q=1${chunked}`],
+    ["chunked in HTTP/1.0", `${head.replace("1.1", "1.0")}\r\ntransfer-encoding: chunked${chunked}`],
+    ["a length and chunked", `${head}\r\ncontent-length: 2\r\ntransfer-encoding: chunked${chunked}`],
+  ])("%s: 400 in the envelope, and nothing behind it on the connection is served", async (_what, bytes) => {
+    const { text, closedByServer } = await talk(app.url, bytes + hidden());
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 400"]);
+    expect(text).toMatch(/^connection: close\r$/im);
+    expect(text).toContain('"code":"invalid_argument"');
+    expect(closedByServer).toBe(true);
+  });
+
+  test("chunked is taken in any case of its letters", async () => {
+    const bytes = `${head}\r\nauthorization: Bearer ${secret}\r\nconnection: close\r\ntransfer-encoding: Chunked${chunked}`;
+    expect((await talk(app.url, bytes)).text).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
       request.on("end", () => send(response, 200, "text/plain", "ok"));
       request.resume();
     },
-    ...badRequestAnswers(() => "req_test"),
+    refusals: badRequestAnswers(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
 });

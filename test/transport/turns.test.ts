@@ -23,7 +23,7 @@ async function open(limits: Partial<Limits> = {}): Promise<void> {
     port: 0,
     limits: { ...defaultLimits, ...limits },
     handler: (_request, response) => send(response, 200, "text/plain", "served"),
-    ...badRequestAnswers(() => "req_test"),
+    refusals: badRequestAnswers(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
 }
