@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { z } from "zod";
 import { embeddedConnections, MOST_EMBEDDED_CONNECTIONS } from "./connections.ts";
-import { withHost } from "./store/connect.ts";
+import { databaseUrlProblem } from "./store/endpoints.ts";
 
 /** All settings, read once at start. */
 export type Config = {
@@ -43,11 +43,10 @@ const schema = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
-    .refine((url) => URL.canParse(withHost(url)), "is no valid URL")
-    .refine(
-      isDecodable,
-      "has a % that is not followed by two hexadecimal digits of UTF-8; a % itself is written %25",
-    )
+    .superRefine((url, context) => {
+      const problem = databaseUrlProblem(url);
+      if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+    })
     .optional(),
   VX_HOST: text.default("127.0.0.1"),
   PORT: port.default(8080),
@@ -112,16 +111,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     billingPipelines: values.VX_BILLING_PIPELINES,
     databaseConnections: values.VX_DATABASE_CONNECTIONS,
   });
-}
-
-/** A wrong escape would be found out by the driver, in the middle of a connection. */
-function isDecodable(url: string): boolean {
-  try {
-    decodeURIComponent(url);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function readTls(certPath: string | undefined, keyPath: string | undefined): Config["tls"] {

@@ -19,8 +19,7 @@ async function run(): Promise<void> {
     await migrate({ kind: "url", url: databaseUrl });
   } catch (error) {
     if (error instanceof MigrationError) throw new CommandFailure(error.message);
-    const { code } = error as NodeJS.ErrnoException;
-    throw code === "ERR_INVALID_URL" ? usageFailure("wrong setting: DATABASE_URL: must be a URL") : error;
+    throw error;
   }
   await printOut("The schema of the database is up to date.\n");
 }

@@ -1,72 +1,48 @@
-import { userInfo } from "node:os";
-import postgres from "postgres";
+import type { DatabaseAddress } from "./endpoints.ts";
+import { type Session, SessionOpener, type SessionOptions, type Sql } from "./session.ts";
 
-export type Sql = postgres.Sql<{ bigint: bigint }>;
+export type { DatabaseAddress } from "./endpoints.ts";
+export type { Sql } from "./session.ts";
 
-/** Where PostgreSQL is: a URL, or the folder of a unix socket and the role to log in as. */
-export type DatabaseAddress =
-  | { readonly kind: "url"; readonly url: string }
-  | { readonly kind: "socket"; readonly folder: string; readonly user: string; readonly database: string };
+/** How often two connections are compared: others may use the same pooler at the same time. */
+const POOLER_ROUNDS = 5;
 
-export type ConnectOptions = {
-  readonly connections: number;
-  /** PostgreSQL gives a statement up after this time. */
-  readonly statementTimeoutMs: number;
-  /** Shows in pg_stat_activity. */
-  readonly name: string;
-  /** The role to act as, where it is not the login's own. */
-  readonly role?: string;
-};
-
-const CONNECT_TIMEOUT_SECONDS = 5;
-const RECONNECT_SECONDS = 0.2;
-
-export function connect(address: DatabaseAddress, options: ConnectOptions): Sql {
-  const settings: Settings = {
-    max: options.connections,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    backoff: () => RECONNECT_SECONDS,
-    max_lifetime: null,
-    fetch_types: false,
-    onnotice: () => undefined,
-    types: { bigint: postgres.BigInt },
-    connection: {
-      application_name: options.name,
-      statement_timeout: options.statementTimeoutMs,
-      idle_in_transaction_session_timeout: options.statementTimeoutMs,
-      TimeZone: "UTC",
-      jit: "off",
-      ...(options.role ? { role: options.role } : {}),
-    },
-  };
-  if (address.kind === "url") return connectUrl(address.url, settings);
-  return postgres({
-    ...settings,
-    host: address.folder,
-    port: 5432,
-    user: address.user,
-    database: address.database,
-  });
+/** A pooler gives one backend to several connections in turn, which loses what a session has set. */
+export class TransactionPoolingError extends Error {
+  constructor() {
+    super(
+      "the pooler in front of the database is in transaction or statement mode, which does not keep the settings of a session: " +
+        "set pool_mode = session for this database, or connect to PostgreSQL itself",
+    );
+  }
 }
 
-type Settings = postgres.Options<{ bigint: postgres.PostgresType<bigint> }>;
-
-/** PostgreSQL's URLs may leave the host out; those of the web may not. */
-export function withHost(url: string): string {
-  return url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?=[/?#]|$)/, "$1localhost");
+/** One connection for work at the start; it is not opened again when it is lost. */
+export async function connect(address: DatabaseAddress, options: SessionOptions): Promise<Sql> {
+  const opener = new SessionOpener(address, options);
+  const session = await opener.open();
+  try {
+    if (session.isPooled) await requireSessionPooling(session, opener);
+    return session.sql;
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
 }
 
-/** As libpq reads it, "?host=/folder" names the folder of a unix socket; the driver does not know that form. */
-function connectUrl(text: string, settings: Settings): Sql {
-  const url = new URL(withHost(text));
-  const folder = url.searchParams.get("host");
-  if (!folder?.startsWith("/")) return postgres(text, settings);
-  return postgres({
-    ...settings,
-    host: folder,
-    port: Number(url.port || url.searchParams.get("port") || 5432),
-    user: decodeURIComponent(url.username || url.searchParams.get("user") || userInfo().username),
-    password: decodeURIComponent(url.password || url.searchParams.get("password") || ""),
-    database: decodeURIComponent(url.pathname.slice(1)) || "postgres",
-  });
+/**
+ * Two connections that are open at the same time have the same backend, or one of them has another than before: then
+ * backends do not belong to connections.
+ */
+async function requireSessionPooling(session: Session, opener: SessionOpener): Promise<void> {
+  const other = await opener.open();
+  try {
+    const first = await session.backendPid();
+    for (let round = 0; round < POOLER_ROUNDS; round++) {
+      const pids = [await other.backendPid(), await session.backendPid()];
+      if (pids[0] === first || pids[1] !== first) throw new TransactionPoolingError();
+    }
+  } finally {
+    await other.close();
+  }
 }

@@ -1,48 +1,102 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
-import { type ConnectOptions, connect, type DatabaseAddress, type Sql } from "./connect.ts";
+import type { DatabaseAddress } from "./endpoints.ts";
+import { type Session, SessionOpener, type SessionOptions } from "./session.ts";
+import { keepsSession } from "./store-error.ts";
 
-/** A statement that PostgreSQL did not give up in time has lost its connection. */
+/** PostgreSQL cancels a late statement itself; after this time more, the connection counts as lost. */
 const GRACE_MS = 1_000;
+/** Pause after an attempt to connect that failed. */
+const RECONNECT_MS = 200;
 
 export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
 
-/** One connection, opened when it is first needed. A statement that is late loses it; the next one gets a new one. */
+/**
+ * One connection, opened when it is first needed. It is replaced when it is lost, when a statement is late, and after
+ * an error that another connection might not have.
+ */
 export class Connection {
-  readonly #address: DatabaseAddress;
-  readonly #options: ConnectOptions;
-  #sql: Sql;
+  readonly #limitMs: number;
+  readonly #opener: SessionOpener;
+  #session: Session | undefined;
+  #opening: Promise<Session> | undefined;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #closed = false;
 
-  constructor(address: DatabaseAddress, options: Omit<ConnectOptions, "connections">) {
-    this.#address = address;
-    this.#options = { ...options, connections: 1 };
-    this.#sql = connect(address, this.#options);
+  constructor(address: DatabaseAddress, options: SessionOptions) {
+    this.#limitMs = options.statementTimeoutMs + GRACE_MS;
+    this.#opener = new SessionOpener(address, options);
   }
 
-  /** A connection whose other end vanished never answers, so the wait has an end of its own. */
   async run(text: string, parameters: Parameter[]): Promise<unknown> {
-    const limitMs = this.#options.statementTimeoutMs + GRACE_MS;
+    return await this.#use(async ({ sql }) => await sql.unsafe(text, parameters, { prepare: true }));
+  }
+
+  /** Throws unless a transaction that begins now may write. */
+  async requireWritable(): Promise<void> {
+    await this.#use((session) => session.requireWritable());
+  }
+
+  /** Waits a few seconds for what is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#opening?.catch(() => undefined);
+    await this.#session?.close();
+  }
+
+  /** A connection whose other end vanished never answers, so the wait is bounded here as well. */
+  async #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    let used: Session | undefined;
+    let isLate = false;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        this.#replace();
-        const cause = new Error(`no answer from the database in ${limitMs} ms`);
+        isLate = true;
+        if (used) this.#drop(used);
+        const cause = new Error(`no answer from the database in ${this.#limitMs} ms`);
         reject(new DomainError("unavailable", { cause }));
-      }, limitMs);
+      }, this.#limitMs);
+    });
+    const done = this.#open().then((session) => {
+      // The caller was told that nothing was done.
+      if (isLate) throw new DomainError("unavailable");
+      used = session;
+      return work(session);
     });
     try {
-      return await Promise.race([this.#sql.unsafe(text, parameters, { prepare: true }), late]);
+      return await Promise.race([done, late]);
+    } catch (error) {
+      if (used && !keepsSession(error)) this.#drop(used);
+      throw error;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async close(): Promise<void> {
-    await this.#sql.end({ timeout: 5 });
+  async #open(): Promise<Session> {
+    if (this.#session?.isOpen) return this.#session;
+    this.#opening ??= this.#openAnother().finally(() => {
+      this.#opening = undefined;
+    });
+    return await this.#opening;
   }
 
-  #replace(): void {
-    const late = this.#sql;
-    this.#sql = connect(this.#address, this.#options);
-    late.end({ timeout: 0 }).catch(() => undefined);
+  async #openAnother(): Promise<Session> {
+    const pauseMs = this.#failedAt + RECONNECT_MS - performance.now();
+    if (pauseMs > 0) await wait(pauseMs);
+    if (this.#closed) throw new DomainError("unavailable");
+    try {
+      this.#session = await this.#opener.open();
+    } catch (error) {
+      this.#failedAt = performance.now();
+      // No statement was sent, whatever the reason.
+      throw new DomainError("unavailable", { cause: error });
+    }
+    return this.#session;
+  }
+
+  #drop(session: Session): void {
+    session.destroy();
+    if (this.#session === session) this.#session = undefined;
   }
 }

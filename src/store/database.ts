@@ -1,9 +1,11 @@
 import { DomainError } from "../domain/errors.ts";
-import type { ConnectOptions, DatabaseAddress } from "./connect.ts";
 import { Connection, type Parameter } from "./connection.ts";
+import type { DatabaseAddress } from "./endpoints.ts";
+import type { SessionOptions } from "./session.ts";
 import { isAbsence, toDomainError } from "./store-error.ts";
 
-export type DatabaseOptions = ConnectOptions & {
+export type DatabaseOptions = SessionOptions & {
+  readonly connections: number;
   /** How many statements may run or wait at once; one more is refused as overloaded. */
   readonly maxStatements: number;
   /** How long one may wait for a connection before it is refused as overloaded. */
@@ -46,12 +48,22 @@ export class Database {
   /** Calls vx.<name> with the parameters and returns its rows. */
   async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
     const places = parameters.map((_, i) => `$${i + 1}`).join(",");
+    const text = `SELECT * FROM vx.${name}(${places})`;
+    return (await this.#use((connection) => connection.run(text, parameters))) as Row[];
+  }
+
+  /** Throws unless a transaction that begins now may write. */
+  async requireWritable(): Promise<void> {
+    await this.#use((connection) => connection.requireWritable());
+  }
+
+  async #use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const connection = this.#idle.pop() ?? (await this.#turn());
     try {
-      return (await connection.run(`SELECT * FROM vx.${name}(${places})`, parameters)) as Row[];
+      return await work(connection);
     } catch (error) {
       const known = toDomainError(error);
-      // Nobody is there to connect to: those who wait would find that out one after the other.
+      // Waiting calls would each get the same error after a wait of their own.
       if (isAbsence(error)) this.#refuseWaiting(known);
       throw known;
     } finally {

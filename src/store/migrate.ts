@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { connect, type DatabaseAddress, type Sql } from "./connect.ts";
+import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "./connect.ts";
 
 /** One clear line for the person who starts the server. */
 export class MigrationError extends Error {}
@@ -21,12 +21,9 @@ const MIGRATION_TIMEOUT_MS = 10 * 60_000;
 
 /** Brings the schema to the version of this code. Safe when several servers start at once. */
 export async function migrate(address: DatabaseAddress): Promise<void> {
-  const sql = connect(address, {
-    connections: 1,
-    statementTimeoutMs: MIGRATION_TIMEOUT_MS,
-    name: "vx migrate",
-  });
+  let sql: Sql | undefined;
   try {
+    sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
     await requirePostgres(sql);
     const migrations = readMigrations();
     // A login that may only execute functions can still start a server whose schema is up to date.
@@ -48,7 +45,7 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
   } catch (error) {
     throw explain(error);
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql?.end({ timeout: 5 });
   }
 }
 
@@ -125,16 +122,11 @@ async function apply(sql: Sql, migration: Migration): Promise<void> {
 
 function explain(error: unknown): MigrationError {
   if (error instanceof MigrationError) return error;
+  if (error instanceof TransactionPoolingError) return new MigrationError(error.message);
   const { code, message } = error as { code?: string; message?: string };
   if (code === "42501") {
     return new MigrationError(
       `the schema must be updated, but this login may not (${message}); run 'vx migrate' once as the owner of the database, and GRANT vx_app to this login`,
-    );
-  }
-  // PgBouncer.
-  if (code === "08P01" && message?.startsWith("unsupported startup parameter")) {
-    return new MigrationError(
-      `the pooler in front of the database does not carry what a session sets (${message}); connect to PostgreSQL itself`,
     );
   }
   return new MigrationError(

@@ -13,7 +13,7 @@ type MonitorOptions = {
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Asks the database once a second whether it is there, so that nobody has to wait for the answer. */
+/** Checks once a second whether the database can be reached and written to, so that no call has to find out. */
 export class DatabaseMonitor {
   readonly #database: Database;
   readonly #options: MonitorOptions;
@@ -61,6 +61,7 @@ export class DatabaseMonitor {
   async #ask(): Promise<boolean> {
     try {
       await this.#database.call("schema_version");
+      await this.#database.requireWritable();
       this.#set(true);
     } catch (error) {
       // Too many statements are a matter of this server; of the database they say nothing.

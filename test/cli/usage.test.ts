@@ -105,7 +105,7 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
     const { code, stderr } = await vx(["migrate"], { DATABASE_URL: "postgres://owner:secret@host:99999/vx" });
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: "vx: wrong setting: DATABASE_URL: is no valid URL\n",
+      stderr: "vx: wrong setting: DATABASE_URL: has no valid port: 99999\n",
     });
   });
 

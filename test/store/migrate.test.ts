@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import type { DatabaseAddress } from "../../src/store/connect.ts";
@@ -77,22 +76,6 @@ test("a database that cannot be reached is one clear line", async () => {
   const failure = await failureOf(nowhere);
   expect(failure).toBeInstanceOf(MigrationError);
   expect(failure?.message).toMatch(/^the database cannot be reached or prepared: .*ENOENT/);
-});
-
-test("a pooler that does not carry the settings of a session is told apart", async () => {
-  const fields = "SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0";
-  const answer = Buffer.alloc(5 + fields.length);
-  answer.write("E");
-  answer.writeInt32BE(4 + fields.length, 1);
-  answer.write(fields, 5);
-  const pooler = createServer((socket) =>
-    socket.on("error", () => undefined).once("data", () => socket.end(answer)),
-  );
-  await new Promise<void>((resolve) => pooler.listen(0, "127.0.0.1", resolve));
-  const { port } = pooler.address() as AddressInfo;
-  const failure = await failureOf({ kind: "url", url: `postgres://x@127.0.0.1:${port}/x` });
-  expect(failure?.message).toMatch(/^the pooler in front of the database .*; connect to PostgreSQL itself$/);
-  await new Promise((resolve) => pooler.close(resolve));
 });
 
 describe("a login that does not own the database", () => {

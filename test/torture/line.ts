@@ -27,7 +27,7 @@ export const FAIR: Weather = {
 
 /** A TCP connection in the middle, whose weather the test makes. */
 export class Line {
-  readonly #target: NetConnectOpts;
+  #target: NetConnectOpts;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   #weather = FAIR;
@@ -69,6 +69,11 @@ export class Line {
       if (pair.hasSwallowed && !this.#weather.swallows) pair.reset();
       else pair.pump();
     }
+  }
+
+  /** Where connections go from now on; those that exist stay where they are. */
+  retarget(target: NetConnectOpts): void {
+    this.#target = target;
   }
 
   /** Resets every connection there is. */

@@ -1,0 +1,189 @@
+import type { Socket } from "node:net";
+import postgres from "postgres";
+import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
+
+export type Sql = postgres.Sql<{ bigint: bigint }>;
+
+export type SessionOptions = {
+  /** PostgreSQL cancels a statement after this time. */
+  readonly statementTimeoutMs: number;
+  /** Shows in pg_stat_activity. */
+  readonly name: string;
+  /** The role to act as, where it is not the login's own. */
+  readonly role?: string;
+};
+
+/** Connection, authentication and setup together. */
+const OPEN_TIMEOUT_MS = 5_000;
+
+/** The server answers, but nothing can be written there: a standby, or default_transaction_read_only is on. */
+export class ReadOnlyError extends Error {
+  readonly code = "25006";
+  constructor(place: string) {
+    super(`${place} is read-only: it is a standby, or default_transaction_read_only is on`);
+  }
+}
+
+/**
+ * One connection, set up and able to write. The driver would open a lost connection again by itself, without the setup
+ * and on whatever server answers then; a session ends with its connection.
+ */
+export class Session {
+  readonly sql: Sql;
+  readonly #endpoint: Endpoint;
+  #socket: Socket | undefined;
+  #isOpen = true;
+  #failure = new Error("the server closed the connection while it was opened");
+  #backend = { pid: 0, isPooled: false };
+
+  private constructor(endpoint: Endpoint, options: SessionOptions) {
+    this.#endpoint = endpoint;
+    const settings = {
+      ...endpoint.login,
+      max: 1,
+      connect_timeout: 0,
+      max_lifetime: null,
+      fetch_types: false,
+      onnotice: () => undefined,
+      onclose: () => this.#lose(),
+      types: { bigint: postgres.BigInt },
+      connection: { application_name: options.name },
+      socket: () => this.#dial(),
+    };
+    this.sql = postgres(endpoint.driverUrl, settings);
+  }
+
+  static async open(endpoint: Endpoint, options: SessionOptions): Promise<Session> {
+    const session = new Session(endpoint, options);
+    try {
+      await session.#setUp(options);
+      return session;
+    } catch (error) {
+      session.destroy();
+      throw error;
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether a pooler is between this connection and PostgreSQL: it announces a process id of its own. */
+  get isPooled(): boolean {
+    return this.#backend.isPooled;
+  }
+
+  /** The process of PostgreSQL that serves this session now. */
+  async backendPid(): Promise<number> {
+    const [row] = await this.sql.unsafe<{ pid: number }[]>("SELECT pg_backend_pid() AS pid");
+    return row?.pid ?? 0;
+  }
+
+  /** Throws unless a transaction that begins now may write. */
+  async requireWritable(): Promise<void> {
+    const [row] = await this.sql.unsafe<{ state: string }[]>(
+      "SELECT current_setting('transaction_read_only') AS state",
+    );
+    if (row?.state !== "off") throw new ReadOnlyError(this.#endpoint.name);
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    await this.sql.end({ timeout: 5 });
+  }
+
+  /** Ends it at once, whatever it is doing. */
+  destroy(): void {
+    this.#isOpen = false;
+    this.#socket?.destroy();
+    this.#endDriver();
+  }
+
+  /**
+   * Settings are made by a statement: a pooler such as PgBouncer refuses most of them at the start of a connection, and
+   * in session mode it carries those that are made later.
+   */
+  async #setUp(options: SessionOptions): Promise<void> {
+    const timer = setTimeout(() => {
+      this.#failure = new Error(`${this.#endpoint.name} did not answer within ${OPEN_TIMEOUT_MS} ms`);
+      this.#socket?.destroy();
+    }, OPEN_TIMEOUT_MS);
+    try {
+      const rows = await this.sql.unsafe<{ pid: number; read_only: string }[]>(setupText(options));
+      const [row] = rows;
+      if (row?.read_only !== "off") throw new ReadOnlyError(this.#endpoint.name);
+      this.#backend = { pid: row.pid, isPooled: rows.state.pid !== row.pid };
+    } catch (error) {
+      const isCut = (error as { code?: string }).code === "CONNECTION_CLOSED";
+      throw isCut ? this.#failure : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Called again when the driver wants to open a connection that was lost before it was ready. */
+  #dial(): Socket {
+    if (this.#socket || !this.#isOpen) throw this.#failure;
+    this.#socket = this.#endpoint.dial();
+    return this.#socket;
+  }
+
+  #lose(): void {
+    this.#isOpen = false;
+    this.#endDriver();
+  }
+
+  #endDriver(): void {
+    this.sql.end({ timeout: 0 }).catch(() => undefined);
+  }
+}
+
+function setupText({ statementTimeoutMs, role }: SessionOptions): string {
+  const settings: [string, string][] = [
+    ["statement_timeout", String(statementTimeoutMs)],
+    ["idle_in_transaction_session_timeout", String(statementTimeoutMs)],
+    ["TimeZone", "UTC"],
+    ["jit", "off"],
+    ...(role === undefined ? [] : [["role", role] as [string, string]]),
+  ];
+  const calls = settings.map(
+    ([name, value]) => `set_config('${name}', '${value.replaceAll("'", "''")}', false)`,
+  );
+  return `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only, ${calls.join(", ")}`;
+}
+
+/** Opens sessions on the first server of an address that can write, beginning with the one that was used last. */
+export class SessionOpener {
+  readonly #endpoints: readonly Endpoint[];
+  readonly #options: SessionOptions;
+  #preferred = 0;
+
+  constructor(address: DatabaseAddress, options: SessionOptions) {
+    this.#endpoints = endpointsOf(address);
+    this.#options = options;
+  }
+
+  async open(): Promise<Session> {
+    const failures: unknown[] = [];
+    const count = this.#endpoints.length;
+    for (let i = 0; i < count; i++) {
+      const place = (this.#preferred + i) % count;
+      try {
+        const session = await Session.open(this.#endpoints[place] as Endpoint, this.#options);
+        this.#preferred = place;
+        return session;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    throw failures.length === 1 ? failures[0] : together(failures);
+  }
+}
+
+/** One error for all servers of an address; read-only is the code if one of them is, because that one answered. */
+function together(failures: readonly unknown[]): Error {
+  const messages = failures.map((failure) => (failure as Error).message);
+  const readOnly = failures.find((failure) => failure instanceof ReadOnlyError);
+  const { code } = (readOnly ?? failures.at(-1)) as { code?: string };
+  return Object.assign(new Error(messages.join("; ")), { code, failures });
+}

@@ -1,0 +1,139 @@
+import { join } from "node:path";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
+import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { Line } from "../torture/line.ts";
+
+const folder = createTemporaryFolder("read-only");
+let primary: EmbeddedPostgres;
+let owner: postgres.Sql;
+let standby: Standby;
+/** What stands for the address of the database: a proxy, or a name that points elsewhere after a failover. */
+let route: Line;
+let app: TestApp;
+let key: TestKey;
+let charged = 0;
+
+beforeAll(async () => {
+  primary = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  owner = postgres({ host: primary.socketDir, username: "postgres", database: "postgres", max: 2 });
+  await allowReplication(owner);
+  await owner.end();
+  await primary.restart();
+  owner = postgres({ host: primary.socketDir, username: "postgres", database: "postgres", max: 2 });
+  route = await Line.start(primaryPath());
+  app = await startTestApp({ env: { DATABASE_URL: urlOf(route) } });
+  key = await createTestKey(operatorOf(app));
+  await operatorOf(app).creditAccount({
+    accountId: key.accountId,
+    amountMicros: 1_000_000n,
+    reason: "test",
+    idempotencyKey: "1",
+  });
+  standby = await startStandby(primary, owner);
+});
+afterAll(async () => {
+  await app?.stop();
+  await route?.stop();
+  await standby?.stop();
+  await owner?.end();
+  await primary?.stop();
+  folder.remove();
+});
+
+test("while the route leads to a hot standby calls are 503 and /readyz is 503; both recover when it leads back", async () => {
+  expect(await generate()).toBe(200);
+  route.retarget({ path: standby.socketPath });
+  route.cut();
+  await expectUnavailable();
+  // The connections to the standby stay open, as they do behind a proxy.
+  route.retarget(primaryPath());
+  await expectRecovery();
+});
+
+test("after default_transaction_read_only was on for a while, every connection can write again", async () => {
+  await expectRecovery();
+  await owner`ALTER SYSTEM SET default_transaction_read_only = on`;
+  await owner`SELECT pg_reload_conf()`;
+  await expectUnavailable();
+  await owner.unsafe("SET default_transaction_read_only = off");
+  await owner`ALTER SYSTEM RESET default_transaction_read_only`;
+  await owner`SELECT pg_reload_conf()`;
+  await expectRecovery();
+});
+
+test("connections that were opened while the login was read-only are replaced", async () => {
+  await owner`ALTER ROLE postgres SET default_transaction_read_only = on`;
+  route.cut();
+  await expectUnavailable();
+  await owner`ALTER ROLE postgres RESET default_transaction_read_only`;
+  await expectRecovery();
+});
+
+test("of several hosts the one that can write is used, whichever comes first", async () => {
+  const toStandby = await Line.start({ path: standby.socketPath });
+  const url = `postgres://postgres@127.0.0.1:${toStandby.port},127.0.0.1:${route.port}/postgres?target_session_attrs=read-write`;
+  const other = await startTestApp({ env: { DATABASE_URL: url } });
+  expect(await generate(other)).toBe(200);
+  await other.stop();
+  await toStandby.stop();
+});
+
+test("a database that is read-only at the start is one clear line", async () => {
+  const toStandby = await Line.start({ path: standby.socketPath });
+  await expect(startTestApp({ env: { DATABASE_URL: urlOf(toStandby) } })).rejects.toThrow(
+    /127\.0\.0\.1:\d+ is read-only: it is a standby/,
+  );
+  await toStandby.stop();
+});
+
+async function generate({ url } = app): Promise<number> {
+  const answer = await fetch(`${url}/v1/generate`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(key.secret) },
+    body: JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "hello" }] }),
+  });
+  const body = (await answer.json()) as { error?: { code: string } };
+  if (answer.status === 200) charged++;
+  else expect(body.error?.code).toBe("unavailable");
+  return answer.status;
+}
+
+/** Nothing else is answered before it, and nothing is charged. */
+async function expectUnavailable(): Promise<void> {
+  await vi.waitFor(async () => expect(await generate()).toBe(503), { timeout: 5_000 });
+  await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(503), {
+    timeout: 5_000,
+  });
+  for (let i = 0; i < 10; i++) expect(await generate()).toBe(503);
+}
+
+async function expectRecovery(): Promise<void> {
+  await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(200), {
+    timeout: 5_000,
+  });
+  // As many at once as there are connections of any kind, so that each of them is used.
+  await vi.waitFor(
+    async () => {
+      const statuses = await Promise.all(Array.from({ length: 20 }, () => generate()));
+      expect(statuses).toEqual(statuses.map(() => 200));
+    },
+    { timeout: 5_000 },
+  );
+  const [row] = await owner<{ count: number }[]>`
+    SELECT count(*)::int FROM vx.ledger WHERE kind = 'generation'`;
+  expect(row?.count).toBe(charged);
+}
+
+function primaryPath(): { path: string } {
+  return { path: join(primary.socketDir, ".s.PGSQL.5432") };
+}
+
+function urlOf(line: Line): string {
+  return `postgres://postgres@127.0.0.1:${line.port}/postgres`;
+}

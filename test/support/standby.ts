@@ -1,0 +1,121 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { appendFile, chmod, chown, cp, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { promisify } from "node:util";
+import postgres from "postgres";
+import { createTemporaryFolder } from "./temporary-folder.ts";
+
+/** What is needed to copy a PostgreSQL server. */
+export type PrimaryServer = { readonly clusterDir: string; readonly socketDir: string };
+
+/** A hot standby that follows a primary by streaming replication. */
+export type Standby = { readonly socketPath: string; stop(): Promise<void> };
+
+const READY_MS = 20_000;
+
+/** Lets a primary stream; it has to be started again afterwards. */
+export async function allowReplication(owner: postgres.Sql): Promise<void> {
+  await owner`ALTER SYSTEM SET wal_level = 'replica'`;
+  await owner`ALTER SYSTEM SET max_wal_senders = 4`;
+}
+
+export async function startStandby(primary: PrimaryServer, owner: postgres.Sql): Promise<Standby> {
+  const folder = createTemporaryFolder("standby");
+  const cluster = join(folder.path, "postgres");
+  const { uid, gid } = await stat(primary.clusterDir);
+  await appendFile(join(primary.clusterDir, "pg_hba.conf"), "local replication all trust\n");
+  await owner`SELECT pg_reload_conf()`;
+  await copyCluster(primary.clusterDir, cluster, owner);
+  const connection = `host=${primary.socketDir} user=postgres`;
+  await writeFile(join(cluster, "standby.signal"), "");
+  await appendFile(join(cluster, "postgresql.auto.conf"), `primary_conninfo = '${connection}'\n`);
+  await giveTo(folder.path, cluster, uid, gid);
+  const process = await launch(primary, cluster, folder.path, { uid, gid });
+  const stop = async () => {
+    await end(process);
+    folder.remove();
+  };
+  try {
+    await untilReadable(folder.path);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { socketPath: join(folder.path, ".s.PGSQL.5432"), stop };
+}
+
+/** An online backup: the write-ahead log comes from the primary afterwards. */
+async function copyCluster(from: string, to: string, owner: postgres.Sql): Promise<void> {
+  const session = await owner.reserve();
+  try {
+    await session`SELECT pg_backup_start('standby', true)`;
+    await copyWhileWritten(from, to);
+    const [backup] = await session<{ label: string }[]>`SELECT labelfile AS label FROM pg_backup_stop(false)`;
+    await writeFile(join(to, "backup_label"), backup?.label ?? "");
+  } finally {
+    session.release();
+  }
+}
+
+const NOT_COPIED = ["postmaster.pid", "postmaster.opts", "pg_wal", "pg_replslot", "pgsql_tmp"];
+
+async function copyWhileWritten(from: string, to: string): Promise<void> {
+  await cp(from, to, {
+    recursive: true,
+    filter: (source) => !NOT_COPIED.includes(basename(source)),
+  });
+  for (const name of ["pg_wal", "pg_replslot"]) await mkdir(join(to, name));
+}
+
+async function giveTo(folder: string, cluster: string, uid: number, gid: number): Promise<void> {
+  await chmod(cluster, 0o700);
+  if (process.getuid?.() !== 0) return;
+  await promisify(execFile)("chown", ["-R", `${uid}:${gid}`, cluster]);
+  await chown(folder, uid, gid);
+}
+
+async function launch(
+  primary: PrimaryServer,
+  cluster: string,
+  socketDir: string,
+  identity: { uid: number; gid: number },
+): Promise<ChildProcess> {
+  const pid = (await readFile(join(primary.clusterDir, "postmaster.pid"), "utf8")).split("\n")[0];
+  const [program = ""] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+  const settings = [
+    `unix_socket_directories=${socketDir}`,
+    "logging_collector=off",
+    "cluster_name=standby",
+    "hot_standby=on",
+  ];
+  const args = ["-D", cluster, ...settings.flatMap((setting) => ["-c", setting])];
+  return spawn(program, args, {
+    cwd: "/",
+    stdio: "ignore",
+    ...(process.getuid?.() === 0 ? identity : {}),
+  });
+}
+
+async function untilReadable(socketDir: string): Promise<void> {
+  const until = performance.now() + READY_MS;
+  for (;;) {
+    const sql = postgres({ host: socketDir, username: "postgres", database: "postgres", max: 1 });
+    try {
+      await sql`SELECT vx.schema_version()`;
+      return;
+    } catch (error) {
+      if (performance.now() > until) throw error;
+      await wait(50);
+    } finally {
+      await sql.end({ timeout: 0 });
+    }
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGQUIT");
+  await ended;
+}
