@@ -54,7 +54,7 @@ const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
   { packages: /^node:tls$/, parts: ["transport", "rest", "pages", "upstreams", "cli", "config.ts"] },
   {
     packages: /^node:net$/,
-    parts: ["transport", "rest", "embedded", "upstreams", "cli", "app.ts", "workers.ts"],
+    parts: ["transport", "rest", "store", "embedded", "upstreams", "cli", "app.ts", "workers.ts"],
   },
   { packages: /^node:child_process$/, parts: ["embedded", "cli"] },
   { packages: /^node:cluster$/, parts: ["workers.ts", "main.ts", "cli"] },

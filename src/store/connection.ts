@@ -6,7 +6,6 @@ import { keepsSession } from "./store-error.ts";
 
 /** PostgreSQL cancels a late statement itself; after this time more, the connection counts as lost. */
 const GRACE_MS = 1_000;
-/** Pause after an attempt to connect that failed. */
 const RECONNECT_MS = 200;
 
 export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
@@ -20,7 +19,8 @@ export class Connection {
   readonly #opener: SessionOpener;
   #session: Session | undefined;
   #opening: Promise<Session> | undefined;
-  #failedAt = Number.NEGATIVE_INFINITY;
+  /** After an attempt to connect that failed, the next one waits for this. */
+  #pause: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(address: DatabaseAddress, options: SessionOptions) {
@@ -82,13 +82,12 @@ export class Connection {
   }
 
   async #openAnother(): Promise<Session> {
-    const pauseMs = this.#failedAt + RECONNECT_MS - performance.now();
-    if (pauseMs > 0) await wait(pauseMs);
+    await this.#pause;
     if (this.#closed) throw new DomainError("unavailable");
     try {
       this.#session = await this.#opener.open();
     } catch (error) {
-      this.#failedAt = performance.now();
+      this.#pause = wait(RECONNECT_MS, undefined, { ref: false });
       // No statement was sent, whatever the reason.
       throw new DomainError("unavailable", { cause: error });
     }
