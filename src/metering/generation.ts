@@ -4,20 +4,19 @@ import type { Model } from "../domain/model.ts";
 import { clampUsage, costOf } from "../domain/price.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Charge } from "../store/billing.ts";
+import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import { encodeAnswer } from "./answer.ts";
 import type { Reply } from "./ask.ts";
 import { GatheredText } from "./gathered-text.ts";
 import type { Settler } from "./settler.ts";
 import type { Size } from "./size.ts";
+import { STOPS, type Stop, UPSTREAM_FAILED_TEXT } from "./stops.ts";
 import type { Tokens } from "./tokens.ts";
 
-/** Of what an upstream did not count itself. */
+/** Time limit for counting the tokens that the upstream did not report. */
 const COUNT_MS = 10_000;
 const BYTES_PER_TOKEN = 4;
-
-/** Why a generation is stopped before its end. */
-type Stop = "gone" | "deadline_exceeded" | "revoked_api_key" | "unavailable";
 
 /** What is held, asked and paid by whom. */
 export type Order = {
@@ -34,7 +33,12 @@ export type Order = {
 };
 
 export type GenerationParts = {
-  readonly run: (model: Model, prompt: Prompt, signal: AbortSignal) => AsyncIterable<UpstreamEvent>;
+  readonly run: (
+    model: Model,
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress: Progress,
+  ) => AsyncIterable<UpstreamEvent>;
   readonly settler: Settler;
   readonly tokens: Tokens;
 };
@@ -44,57 +48,66 @@ type Outcome = { readonly charge: Charge | undefined; readonly usage: TokenUsage
 type Settled = { readonly outcome: Outcome; readonly balanceMicros: bigint | undefined };
 
 /**
- * A generation whose cost is held. However it ends – done, failed, stopped, left – it is settled exactly once, and
- * before its caller is told the end.
+ * A generation whose cost is held. However it ends, it is settled exactly once, and before its caller is told the end.
  */
 export class Generation {
   readonly order: Order;
   readonly #parts: GenerationParts;
   readonly #upstream = new AbortController();
+  readonly #progress = new Progress();
   readonly #events: AsyncIterator<UpstreamEvent>;
   readonly #text = new GatheredText();
   #done: Extract<UpstreamEvent, { kind: "done" }> | undefined;
   #stop: Stop | undefined;
   #failure: unknown;
   #stopError: unknown;
+  /** What the reader is told who left a generation that goes on. */
+  #left: { readonly error: unknown } | undefined;
+  #wakeReader: (() => void) | undefined;
   #settled: Promise<Settled> | undefined;
   #onSettled: (() => void) | undefined;
 
   constructor(order: Order, parts: GenerationParts) {
     this.order = order;
     this.#parts = parts;
-    this.#events = parts.run(order.model, order.prompt, this.#upstream.signal)[Symbol.asyncIterator]();
+    const { model, prompt } = order;
+    this.#events = parts.run(model, prompt, this.#upstream.signal, this.#progress)[Symbol.asyncIterator]();
   }
 
   /** The next piece; undefined when there is no more, whatever the reason. */
   async next(): Promise<string | undefined> {
-    if (this.#done || this.#stop || this.#failure !== undefined) return undefined;
-    try {
-      const { value, done } = await this.#events.next();
-      if (this.#stop) return undefined;
-      if (done) throw new DomainError("upstream_error", { cause: new Error("the upstream said no end") });
-      if (value.kind === "done") {
-        this.#done = value;
-        this.#letGo();
-        return undefined;
-      }
-      this.#text.add(value.content);
-      return value.content;
-    } catch (error) {
-      if (!this.#stop) this.#failure = error;
-      return undefined;
-    }
+    if (this.#left) return undefined;
+    const read = this.#read();
+    if (!this.order.kept) return await read;
+    const left = Promise.withResolvers<undefined>();
+    this.#wakeReader = () => left.resolve(undefined);
+    return await Promise.race([read, left.promise]);
   }
 
-  /** Stops the upstream and settles what was produced, whether or not anybody waits for the next piece. */
-  stop(why: Stop, error: unknown = new DomainError(why === "gone" ? "unavailable" : why)): void {
-    if (this.#settled || this.#stop || this.#done) return;
+  /** Stops the upstream and settles what it produced, even if no reader waits for the next piece. */
+  stop(why: Stop, error: unknown = stopError(why)): void {
+    if (this.#hasEnded) return;
     this.#stop = why;
     this.#stopError = error;
     this.#upstream.abort();
     this.#letGo();
-    // Whoever waits for the end hears of a failure; the settler has logged it.
+    // A reader that waits for the end gets the failure; the settler has logged it.
     this.#settle().catch(() => undefined);
+  }
+
+  /**
+   * The reader gets no more. A generation that is kept goes on, for the next call with the same idempotency key; any
+   * other one stops.
+   */
+  leave(why: "gone" | "deadline_exceeded", error: unknown = stopError(why)): void {
+    if (!this.order.kept) {
+      this.stop(why, error);
+      return;
+    }
+    if (this.#hasEnded || this.#left) return;
+    this.#left = { error };
+    this.#wakeReader?.();
+    this.#goOn().catch(() => undefined);
   }
 
   /** Called once, when the hold has ended or could not be ended. */
@@ -104,6 +117,7 @@ export class Generation {
 
   /** Settles and says how it ended: the reply, or why there is none. */
   async finish(): Promise<Reply> {
+    if (this.#left) throw this.#left.error;
     const { outcome, balanceMicros } = await this.#settle();
     if (this.#stop) throw this.#stopError;
     if (!this.#done) throw this.#failure;
@@ -121,6 +135,34 @@ export class Generation {
       costMicros: outcome.charge.amountMicros,
       balanceMicros,
     };
+  }
+
+  get #hasEnded(): boolean {
+    return Boolean(this.#settled || this.#stop || this.#done) || this.#failure !== undefined;
+  }
+
+  async #goOn(): Promise<void> {
+    while ((await this.#read()) !== undefined);
+    await this.#settle();
+  }
+
+  async #read(): Promise<string | undefined> {
+    if (this.#hasEnded) return undefined;
+    try {
+      const { value, done } = await this.#events.next();
+      if (this.#hasEnded) return undefined;
+      if (done) throw new DomainError("upstream_error", { cause: new Error("the upstream sent no end") });
+      if (value.kind === "done") {
+        this.#done = value;
+        this.#letGo();
+        return undefined;
+      }
+      this.#text.add(value.content);
+      return value.content;
+    } catch (error) {
+      if (!this.#hasEnded) this.#failure = error;
+      return undefined;
+    }
   }
 
   #settle(): Promise<Settled> {
@@ -167,18 +209,17 @@ export class Generation {
     };
   }
 
-  /** A caller who has got, or could have got, a part of the reply pays for that part. */
   #isCharged(): boolean {
     if (this.#done) return true;
-    if (this.#text.isEmpty) return false;
-    return this.order.streamed || this.#stop === "gone";
+    if (this.#stop && STOPS[this.#stop].paidOnceAsked) return this.#progress.isAsked;
+    return this.order.streamed && !this.#text.isEmpty;
   }
 
-  /** A counter that is overloaded or too slow must not cost the charge: then the usual length of a token tells. */
+  /** A counter that is overloaded or too slow must not prevent the charge: then the bytes give an estimate. */
   async #count(): Promise<TokenUsage> {
     const { tokens } = this.#parts;
     const { prompt, size, key } = this.order;
-    const text = this.#text.toString();
+    const text = this.#produced();
     const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
     try {
       return {
@@ -193,9 +234,16 @@ export class Generation {
     }
   }
 
+  /** What a caller who left has not read was produced for that caller all the same. */
+  #produced(): string {
+    const delivered = this.#text.toString();
+    return this.#stop && STOPS[this.#stop].paidOnceAsked ? delivered + this.#progress.unread : delivered;
+  }
+
   #reasonText({ inputTokens, outputTokens }: TokenUsage): string {
     const text = `Generation with ${this.order.model.id}: ${inputTokens} tokens in, ${outputTokens} tokens out`;
-    return this.#done ? text : `${text} (${this.#stop ? CUT_TEXTS[this.#stop] : "the model broke off"})`;
+    if (this.#done) return text;
+    return `${text} (${this.#stop ? STOPS[this.#stop].text : UPSTREAM_FAILED_TEXT})`;
   }
 
   #answer(): string {
@@ -208,14 +256,12 @@ export class Generation {
   }
 
   #failureReason(): Reason {
-    if (this.#stop) return this.#stop === "gone" ? "unavailable" : this.#stop;
+    if (this.#stop) return STOPS[this.#stop].reason;
     return this.#failure instanceof DomainError ? this.#failure.reason : "upstream_error";
   }
 }
 
-const CUT_TEXTS: Record<Stop, string> = {
-  gone: "the caller left",
-  deadline_exceeded: "cut off at the deadline",
-  revoked_api_key: "cut off, the key was revoked",
-  unavailable: "cut off, the server stopped",
-};
+function stopError(why: Stop): DomainError {
+  const { reason, message } = STOPS[why];
+  return new DomainError(reason, { message });
+}

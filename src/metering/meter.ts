@@ -11,7 +11,7 @@ import { insufficientBalance, unknownModel } from "./refusals.ts";
 import type { RunningGenerations } from "./running.ts";
 import { countedSize, type Size, sizeOf } from "./size.ts";
 
-/** No generation takes longer, and no hold lasts as long as a call and its settlement could. */
+/** A hold outlives the longest call plus its settlement retries. */
 const MAX_CALL_MS = 600_000;
 const HOLD_SECONDS = 720;
 
@@ -44,7 +44,8 @@ export class Meter {
       if (started.failure) throw interrupted(started.failure);
       return started.reply;
     }
-    return await this.#pull(started);
+    while ((await started.next()) !== undefined);
+    return await started.finish();
   }
 
   async *stream(call: Call, ask: Ask): AsyncGenerator<Piece, void> {
@@ -56,23 +57,15 @@ export class Meter {
       yield { kind: "reply", reply: started.reply };
       return;
     }
-    let ended = false;
     try {
       for (let piece = await started.next(); piece !== undefined; piece = await started.next()) {
         yield { kind: "delta", id: started.order.id, content: piece };
       }
-      ended = true;
       yield { kind: "reply", reply: await finish(started, call) };
     } finally {
-      // The reader stopped. What is kept for a later call goes on; anything else is settled as it is.
-      if (!ended && started.order.kept) this.#pull(started).catch(() => undefined);
-      else started.stop("gone");
+      // Only a reader that stopped before the end leaves something to do.
+      started.leave("gone");
     }
-  }
-
-  async #pull(generation: Generation): Promise<Reply> {
-    while ((await generation.next()) !== undefined);
-    return await generation.finish();
   }
 
   async #start(call: Call, ask: Ask, streamed: boolean): Promise<Generation | Replay> {
@@ -112,10 +105,11 @@ export class Meter {
     const place = running.enter(generation);
     const onAbort = () => {
       const why = stopOf(call);
-      if (why !== "gone") generation.stop(why);
-      else if (!order.kept) generation.stop(why, signal.reason);
+      if (why === "unavailable") generation.stop(why);
+      else if (why === "gone") generation.leave(why, signal.reason);
+      else generation.leave(why);
     };
-    const timer = setTimeout(() => generation.stop("deadline_exceeded"), MAX_CALL_MS);
+    const timer = setTimeout(() => generation.stop("too_long"), MAX_CALL_MS);
     generation.onSettled(() => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);

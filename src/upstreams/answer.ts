@@ -83,13 +83,15 @@ export class Answer {
     this.#failure = failure;
   }
 
-  /** The reader has gone: what it did not read is dropped. */
-  abort(reason: unknown): void {
+  /** The reader has gone. Returns the text that it did not read. */
+  abort(reason: unknown): string {
+    const unread = this.#text;
     this.#text = "";
     this.#complete = false;
     this.#failed = true;
     this.#failure = reason;
     this.wake();
+    return unread;
   }
 
   /** Tells the reader to look: once per chunk, not once per piece. */

@@ -6,6 +6,7 @@ import { failureOfStatus } from "./error-body.ts";
 import { EventStream } from "./event-stream.ts";
 import { UpstreamFailure } from "./failure.ts";
 import { ANSWER_LIMITS } from "./limits.ts";
+import type { Progress } from "./progress.ts";
 
 type Body =
   | { readonly kind: "events"; readonly stream: EventStream }
@@ -21,6 +22,7 @@ const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #answer: Answer;
   readonly #reader: AnswerReader;
+  readonly #progress: Progress;
   readonly #wireBytesMax: number;
   #controller: Dispatcher.DispatchController | undefined;
   #body: Body | undefined;
@@ -33,22 +35,26 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #lingers = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(answer: Answer, reader: AnswerReader, wireBytesMax: number) {
+  constructor(answer: Answer, reader: AnswerReader, progress: Progress, wireBytesMax: number) {
     this.#answer = answer;
     this.#reader = reader;
+    this.#progress = progress;
     this.#wireBytesMax = wireBytesMax;
   }
 
-  /** Called when there is a connection, which may be after the reader has gone. */
+  /** Called right before the request is written to a connection, which may be after the reader has gone. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#given) this.#destroy();
+    else this.#progress.isAsked = true;
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.#status = status;
     if (status !== 200) {
+      // A caller who leaves while the error is read pays nothing for it.
+      this.#progress.isAsked = false;
       this.#retryAfter = headers["retry-after"];
       this.#body = { kind: "error", chunks: [] };
       // Its text is only for the log: a server that is slow to say it holds nobody up.

@@ -7,6 +7,7 @@ import type { Dialect } from "./dialect.ts";
 import { Exchange } from "./exchange.ts";
 import { UpstreamFailure } from "./failure.ts";
 import { wireBytesMax } from "./limits.ts";
+import { Progress } from "./progress.ts";
 import { type RequestBody, writeBody } from "./request-body.ts";
 import type { Upstream, UpstreamEvent } from "./upstream.ts";
 
@@ -50,14 +51,19 @@ export class HttpUpstream implements Upstream {
     this.#pool = connections.open(base.origin);
   }
 
-  async *generate(prompt: Prompt, signal: AbortSignal): AsyncGenerator<UpstreamEvent, void, undefined> {
+  async *generate(
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress = new Progress(),
+  ): AsyncGenerator<UpstreamEvent, void, undefined> {
     const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
     const body = await writeBody(this.#dialect.body(prompt, this.#settings.model), chars);
     signal.throwIfAborted();
     const answer = new Answer(prompt.maxTokens);
-    const exchange = new Exchange(answer, this.#dialect.createReader(answer), wireBytesMax(prompt.maxTokens));
+    const reader = this.#dialect.createReader(answer);
+    const exchange = new Exchange(answer, reader, progress, wireBytesMax(prompt.maxTokens));
     const abort = () => {
-      answer.abort(signal.reason);
+      progress.unread = answer.abort(signal.reason);
       exchange.release();
     };
     signal.addEventListener("abort", abort, { once: true });

@@ -5,6 +5,7 @@ import { type BackOffOptions, backOffMs } from "./back-off.ts";
 import type { BreakerOptions, BreakerState } from "./breaker.ts";
 import { UpstreamFailure } from "./failure.ts";
 import { Line, type OnTry, type Try } from "./line.ts";
+import { Progress } from "./progress.ts";
 import type { SlotOptions } from "./slots.ts";
 import type { Upstream, UpstreamEvent } from "./upstream.ts";
 
@@ -67,9 +68,14 @@ export class Runner {
    * upstream had room, and `upstream_error` when none came to an end. What was read until then was produced; once there
    * is a piece, nobody else is asked.
    */
-  run(model: Model, prompt: Prompt, signal: AbortSignal): AsyncIterableIterator<UpstreamEvent> {
+  run(
+    model: Model,
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress = new Progress(),
+  ): AsyncIterableIterator<UpstreamEvent> {
     const stop = new AbortController();
-    const run = { prompt, signal, stop, isWhole: false };
+    const run = { prompt, signal, progress, stop, isWhole: false };
     const events = this.#reply(model.upstreams, run);
     return {
       [Symbol.asyncIterator]() {
@@ -102,7 +108,7 @@ export class Runner {
     upstreams: readonly UpstreamSettings[],
     run: Run,
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
-    const { prompt, signal, stop } = run;
+    const { signal, stop } = run;
     signal.throwIfAborted();
     const abort = () => stop.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -110,7 +116,7 @@ export class Runner {
     for (const line of lines) line.users++;
     let current: Begun | undefined;
     try {
-      current = await this.#begin(lines, prompt, stop.signal);
+      current = await this.#begin(lines, run);
       for (let event = current.first; ; event = eventOf(await current.events.next())) {
         if (event.kind === "done") {
           run.isWhole = true;
@@ -134,7 +140,7 @@ export class Runner {
   }
 
   /** Asks one upstream after the other until a reply begins. */
-  async #begin(lines: readonly Line[], prompt: Prompt, signal: AbortSignal): Promise<Begun> {
+  async #begin(lines: readonly Line[], { prompt, progress, stop: { signal } }: Run): Promise<Begun> {
     let cause: unknown;
     for (const line of lines) {
       for (let tries = 1; ; tries++) {
@@ -144,13 +150,14 @@ export class Runner {
           cause ??= new UpstreamFailure("unreachable", `${line.upstream.name} failed too often to be asked`);
           break;
         }
-        const events = line.upstream.generate(prompt, signal)[Symbol.asyncIterator]();
+        const events = line.upstream.generate(prompt, signal, progress)[Symbol.asyncIterator]();
         try {
           const first = eventOf(await events.next());
           attempt.begin();
           return { attempt, events, first };
         } catch (error) {
           cause = judge(error, attempt, signal);
+          progress.isAsked = false;
         }
         const waitMs = backOffMs(
           this.#options.limits.backOff,
@@ -187,6 +194,7 @@ export class Runner {
 type Run = {
   readonly prompt: Prompt;
   readonly signal: AbortSignal;
+  readonly progress: Progress;
   /** Aborted with the signal, and when the reader stops. */
   readonly stop: AbortController;
   isWhole: boolean;

@@ -3,6 +3,7 @@ import type { Prompt, PromptMessage } from "../domain/generation.ts";
 import type { UpstreamSettings } from "../domain/model.ts";
 import { UpstreamFailure } from "./failure.ts";
 import { Pauses } from "./pauses.ts";
+import { Progress } from "./progress.ts";
 import { directiveOf } from "./sandbox-directive.ts";
 import { replyTokens, seedOf, tokensWithin, usualTokens } from "./sandbox-text.ts";
 import { StopTexts } from "./stop-texts.ts";
@@ -26,7 +27,12 @@ export class SandboxUpstream implements Upstream {
     this.#options = options;
   }
 
-  async *generate(prompt: Prompt, signal: AbortSignal): AsyncGenerator<UpstreamEvent, void, undefined> {
+  async *generate(
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress = new Progress(),
+  ): AsyncGenerator<UpstreamEvent, void, undefined> {
+    progress.isAsked = true;
     const { settings, countPrompt } = this.#options;
     const inputTokens = await countPrompt(prompt.messages, signal);
     const directive = directiveOf(prompt);

@@ -1,4 +1,5 @@
 import type { FinishReason, Prompt, TokenUsage } from "../domain/generation.ts";
+import type { Progress } from "./progress.ts";
 
 /** Pieces of the reply, none of them empty, then exactly one end. */
 export type UpstreamEvent =
@@ -16,9 +17,10 @@ export type Upstream = {
   readonly name: string;
   /**
    * Throws an UpstreamFailure when the reply does not come to its end. When the signal aborts it lets go of its
-   * connection at once and throws the signal's reason; when the reader stops, it lets go too.
+   * connection at once and throws the signal's reason; when the reader stops, it lets go too. Notes in the progress
+   * when the request starts, and on an abort what was not read.
    */
-  generate(prompt: Prompt, signal: AbortSignal): AsyncIterable<UpstreamEvent>;
+  generate(prompt: Prompt, signal: AbortSignal, progress?: Progress): AsyncIterable<UpstreamEvent>;
   /** Once what it still does has ended. */
   close(): Promise<void>;
 };

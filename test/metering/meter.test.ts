@@ -36,7 +36,10 @@ beforeEach(async () => {
     databases: { single: database, billing: database } as never,
     pipelines: 1,
     models: { get: () => MODEL },
-    run: (_, __, signal) => endless(signal),
+    run: (_, __, signal, progress) => {
+      progress.isAsked = true;
+      return endless(signal);
+    },
     tokens,
     ids: typeIds,
     log: createLog("silent"),
@@ -114,7 +117,9 @@ test("nothing runs for more than ten minutes; what was given until then is paid"
   vi.advanceTimersByTime(1);
   vi.useRealTimers();
   await expect(rest).rejects.toMatchObject({ reason: "deadline_exceeded" });
-  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("cut off at the deadline") }]);
+  expect(await rowsOf(payer)).toMatchObject([
+    { reason: expect.stringContaining("stopped after 10 minutes") },
+  ]);
 });
 
 test("a counter that is overloaded does not cost the charge: the usual length of a token tells", async () => {
@@ -134,7 +139,7 @@ test("when its time is over, the server also stops what goes on without its call
   await pieces.return();
   metering.cut();
   await metering.settle();
-  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server stopped") }]);
+  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server shut down") }]);
   await expect(metering.meter.complete(callOf(NEVER), ASK)).rejects.toMatchObject({ reason: "unavailable" });
 });
 

@@ -15,6 +15,7 @@ type Request = {
   readonly secret: string | undefined;
   readonly body?: object;
   readonly isOperators?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
 };
 
 /** Sends planned calls to the servers, each kept connection used again. */
@@ -35,7 +36,7 @@ export class Client {
 
   /** Never throws: whatever happens is how the call ended. */
   send(call: PlannedCall, tenants: Tenants, plannedAt: number): Promise<Entry> {
-    const { method, path, secret, body, isOperators } = requestOf(call, tenants);
+    const { method, path, secret, body, isOperators, headers } = requestOf(call, tenants);
     const server = this.#servers[call.server];
     if (!server) throw new Error(`there is no server ${call.server}`);
     const sentAt = performance.now();
@@ -58,6 +59,7 @@ export class Client {
         path,
         headers: {
           "x-request-id": call.requestId,
+          ...headers,
           ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...(call.idempotencyKey !== undefined && call.reply
@@ -95,7 +97,12 @@ function requestOf(call: PlannedCall, tenants: Tenants): Request {
   const post = (path: string, body: object) => ({ method: "POST", path, secret, body });
   switch (call.kind) {
     case "generate":
-      return post("/v1/generate", generation());
+      return call.deadlineMs === undefined
+        ? post("/v1/generate", generation())
+        : {
+            ...post("/vx.v1.GenerateService/Generate", generation()),
+            headers: { "connect-protocol-version": "1", "connect-timeout-ms": String(call.deadlineMs) },
+          };
     case "stream":
       return post("/v1/generate", generation({ stream: true }));
     case "bad_field":
@@ -153,7 +160,9 @@ class Answer {
 
   read() {
     if (this.#call.kind !== "stream" || this.status !== 200) this.#readWhole();
-    const usage = this.#done?.usage as { cost_micros: number } | undefined;
+    const usage = this.#done?.usage as { cost_micros?: number; costMicros?: string } | undefined;
+    // In the JSON of REST, or in that of Connect.
+    const costMicros = usage?.cost_micros ?? usage?.costMicros;
     return {
       status: this.status,
       code: this.#code,
@@ -161,7 +170,7 @@ class Answer {
       content: this.#content,
       pieces: this.#pieces,
       isDone: this.#isDone,
-      costMicros: usage === undefined ? undefined : BigInt(usage.cost_micros),
+      costMicros: costMicros === undefined ? undefined : BigInt(costMicros),
       errorText: this.#errorText,
     };
   }

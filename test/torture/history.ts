@@ -72,6 +72,17 @@ export function isFailure(entry: Entry): boolean {
 /** It failed, and the plan had not said that it would. */
 export function isUnplannedFailure(entry: Entry): boolean {
   if (!isFailure(entry)) return false;
+  if (isCutByDeadline(entry)) return false;
   if (entry.reply?.mode === "refuse" || entry.reply?.mode === "break") return false;
   return entry.race !== "revocation" || entry.kind !== "stream";
+}
+
+/** The deadline that the caller set has passed. */
+export function isCutByDeadline(entry: Entry): boolean {
+  return entry.deadlineMs !== undefined && entry.code === "deadline_exceeded";
+}
+
+/** The key of a stream was revoked while it ran, perhaps before its first piece: then the answer is a 401. */
+export function isCutByRevocation(entry: Entry): boolean {
+  return entry.kind === "stream" && entry.code === "revoked_api_key";
 }

@@ -17,6 +17,8 @@ test("a plan has every kind of call, in the order of their times, each with a re
   expect(new Set(calls.map(({ race }) => race))).toEqual(
     new Set([undefined, "funds", "rate", "cap", "revocation"]),
   );
+  expect(calls.filter(({ leavesAfterMs }) => leavesAfterMs !== undefined).length).toBeGreaterThan(10);
+  expect(calls.filter(({ deadlineMs }) => deadlineMs !== undefined).length).toBeGreaterThan(10);
   expect(calls.map(({ atMs }) => atMs)).toEqual(calls.map(({ atMs }) => atMs).sort((a, b) => a - b));
   expect(new Set(calls.map(({ requestId }) => requestId)).size).toBe(calls.length);
 });

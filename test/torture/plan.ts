@@ -31,6 +31,8 @@ export type PlannedCall = {
   readonly victim?: KeyName;
   /** The caller leaves after this time. */
   readonly leavesAfterMs?: number;
+  /** The caller's deadline. REST has none, so such a call goes over Connect. */
+  readonly deadlineMs?: number;
   readonly race?: "funds" | "rate" | "cap" | "revocation";
 };
 
@@ -175,6 +177,8 @@ class Planner {
     const op = this.#op;
     const idempotencyKey = random.chance(0.3) ? `op-${op}` : undefined;
     const leaves = random.chance(0.1) ? { leavesAfterMs: 1 + random.below(200) } : {};
+    const hasDeadline = kind === "generate" && random.chance(0.15);
+    const deadline = hasDeadline ? { deadlineMs: 1 + random.below(200) } : {};
     const common = {
       kind,
       key,
@@ -182,7 +186,7 @@ class Planner {
       maxTokens,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     };
-    this.#add({ ...common, ...leaves, atMs });
+    this.#add({ ...common, ...leaves, ...deadline, atMs });
     if (idempotencyKey === undefined) return;
     const repeats = random.below(3);
     for (let i = 0; i < repeats; i++) {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
+import { refuse, reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
@@ -46,12 +46,30 @@ describe.each(generators)("over $name", ({ open }) => {
   }
 
   describe.each(["unary", "stream"] as const)("%s", (kind) => {
-    test("who leaves before the first token pays nothing, and the upstream is cancelled", async () => {
+    test("a caller who leaves before the first token pays for the input, and the upstream is cancelled", async () => {
       const key = await metered.payer(1_000n);
       const { start, leave } = leaving(kind, key);
       const call = await seen(silent, start);
       leave();
       await metered.upstream.until(() => call.ended === "left");
+      await metered.settled();
+      expect(await metered.rows(key)).toMatchObject([
+        {
+          amount: 9,
+          input: 9,
+          output: 0,
+          reason: "Generation with fake: 9 tokens in, 0 tokens out (the caller left)",
+        },
+      ]);
+      expect(await metered.account(key)).toEqual({ balance: 991, held: 0 });
+    });
+
+    test("a caller who leaves while a failed upstream is tried again pays nothing", async () => {
+      const key = await metered.payer(1_000n);
+      const { start, leave } = leaving(kind, key);
+      const call = await seen(refuse(429, { "retry-after": "2" }), start);
+      await metered.upstream.until(() => call.ended === "finished");
+      leave();
       await metered.settled();
       expect(await metered.account(key)).toEqual(UNTOUCHED);
       expect(await metered.rows(key)).toEqual([]);

@@ -52,14 +52,14 @@ describe.each(generators)("over $name", ({ name, open }) => {
     expect(rows.map(({ output, reason }) => ({ output, reason }))).toEqual(
       Array(2).fill({
         output: 3,
-        reason: "Generation with fake: 9 tokens in, 3 tokens out (cut off, the key was revoked)",
+        reason: "Generation with fake: 9 tokens in, 3 tokens out (stopped, the API key was revoked)",
       }),
     );
     expect((await metered.account(key)).held).toBe(0);
     expect(await metered.account(other)).toEqual({ balance: 1_000, held: 0 });
   });
 
-  test("a stream that is cut before its first token is a plain 401, and costs nothing", async () => {
+  test("a stream that is cut before its first token is a plain 401 that says that the input is charged", async () => {
     const key = await metered.payer(1_000n);
     const generator = open(metered.app.url);
     const { upstream } = metered;
@@ -69,11 +69,14 @@ describe.each(generators)("over $name", ({ name, open }) => {
     await upstream.until(({ calls }) => calls.length > before);
     await metered.operator.revokeKey({ keyId: key.id });
     const { error } = await ended;
-    expect(error).toMatchObject({ reason: "revoked_api_key" });
+    expect(error).toMatchObject({
+      reason: "revoked_api_key",
+      message: "The API key was revoked during the call. What it used until then is charged.",
+    });
     if (name.startsWith("REST")) expect(error?.headers["www-authenticate"]).toBe("Bearer");
     await upstream.until(({ calls }) => calls[before]?.ended === "left");
-    expect(await metered.rows(key)).toEqual([]);
-    expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
+    expect(await metered.rows(key)).toMatchObject([{ input: 9, output: 0, amount: 9 }]);
+    expect(await metered.account(key)).toEqual({ balance: 991, held: 0 });
     generator.close();
   });
 });

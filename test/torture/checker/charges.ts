@@ -1,4 +1,12 @@
-import { type Entry, isGeneration, isRefusal, isReply, isUnplannedFailure } from "../history.ts";
+import {
+  type Entry,
+  isCutByDeadline,
+  isCutByRevocation,
+  isGeneration,
+  isRefusal,
+  isReply,
+  isUnplannedFailure,
+} from "../history.ts";
 import { priceOf } from "../tenants.ts";
 import { pieceOf, promptOf } from "../upstream.ts";
 import { describe, type Facts, type Row, type Violation } from "./facts.ts";
@@ -24,10 +32,12 @@ export function checkCharges(facts: Facts): Violation[] {
 function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): void {
   const rows = facts.rowsByRequest.get(entry.requestId) ?? [];
   if (rows.length > 1) fault(`${rows.length} rows for ${describe(entry)}`);
-  if (isRefusal(entry) && rows.length > 0) fault(`a row for a refused call: ${describe(entry)}`);
+  if (isRefusal(entry) && !isCutByRevocation(entry) && rows.length > 0)
+    fault(`a row for a refused call: ${describe(entry)}`);
   if (!isGeneration(entry)) return;
-  // A unary call that was told of a failure got nothing, and pays nothing.
-  if (entry.kind === "generate" && entry.ending === "answered" && entry.status >= 500 && rows.length > 0) {
+  // A failure on our side is free for a unary call; the caller's own deadline is not.
+  const isFailed = entry.kind === "generate" && entry.ending === "answered" && entry.status >= 500;
+  if (isFailed && !isCutByDeadline(entry) && rows.length > 0) {
     fault(`a row for a call that failed: ${describe(entry)}`);
   }
   if (isReply(entry) && entry.idempotencyKey === undefined) {
@@ -48,9 +58,11 @@ function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (tex
   if (entry.pieces > 0 && rows.length !== 1)
     fault(`${entry.pieces} pieces, ${rows.length} rows: ${describe(entry)}`);
   const executions = facts.executions.get(entry.op) ?? [];
-  // A stream may be cut before its first piece: then the answer is still a 401.
-  const isCut = entry.kind === "stream" && entry.code === "revoked_api_key";
-  if (isRefusal(entry) && !isCut && executions.length > 0)
+  // An upstream that worked until the end, or until the caller left or its deadline passed, is paid for.
+  const worked = executions.filter(({ ended }) => ended === "whole" || ended === "left");
+  if (worked.length > 0 && rows.length !== 1)
+    fault(`${worked.length} executions, ${rows.length} rows: ${describe(entry)}`);
+  if (isRefusal(entry) && !isCutByRevocation(entry) && executions.length > 0)
     fault(`executed, although refused: ${describe(entry)}`);
   if (isReply(entry) && entry.reply?.mode !== "flaky" && executions.length !== 1) {
     fault(`executed ${executions.length} times: ${describe(entry)}`);
@@ -67,7 +79,9 @@ function checkText(entry: Entry, fault: (text: string) => void): void {
 /** What a row charges follows from what the upstream did for it. */
 function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) => void): void {
   const made = (facts.executions.get(entry.op) ?? []).filter(({ pieces }) => pieces > 0);
-  if (made.length === 0) {
+  // Such a caller pays for the input as soon as the request is on its way to the upstream.
+  const isCut = entry.ending !== "answered" || isCutByDeadline(entry) || isCutByRevocation(entry);
+  if (made.length === 0 && (!isCut || row.outputTokens > 0n)) {
     fault(`row ${row.id} for nothing that was produced: ${describe(entry)}`);
     return;
   }

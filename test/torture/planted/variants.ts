@@ -100,12 +100,30 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "who leaves a stream pays nothing",
+    name: "a caller who leaves a stream pays nothing",
     under: "none",
     code: {
       file: "src/metering/generation.ts",
-      find: 'return this.order.streamed || this.#stop === "gone";',
-      put: "return false;",
+      find: "return this.#progress.isAsked;",
+      put: "return this.#progress.isAsked && !this.order.streamed;",
+    },
+  },
+  {
+    name: "a caller who leaves before the first token pays nothing",
+    under: "none",
+    code: {
+      file: "src/metering/generation.ts",
+      find: "return this.#progress.isAsked;",
+      put: "return this.#progress.isAsked && !this.#text.isEmpty;",
+    },
+  },
+  {
+    name: "a unary call whose deadline passes pays nothing",
+    under: "none",
+    code: {
+      file: "src/metering/generation.ts",
+      find: "return this.#progress.isAsked;",
+      put: 'return this.#progress.isAsked && this.#stop !== "deadline_exceeded";',
     },
   },
   {
@@ -113,7 +131,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/metering/generation.ts",
-      find: "if (this.#text.isEmpty) return false;",
+      find: "return this.order.streamed && !this.#text.isEmpty;",
       put: "return true;",
     },
   },

@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Progress } from "../../src/upstreams/progress.ts";
+import type { RunnerLimits } from "../../src/upstreams/runner.ts";
+import { refuse, refuseWithoutEnd, replyWhen, silent } from "../support/fake-upstreams/behaviours.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
+import { PROMPT, read } from "./support.ts";
+
+let first: FakeUpstream;
+let second: FakeUpstream;
+let runner: TestRunner;
+let progress: Progress;
+let leaving: AbortController;
+
+beforeEach(async () => {
+  [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
+  progress = new Progress();
+  leaving = new AbortController();
+  use();
+});
+afterEach(async () => {
+  await runner.close();
+  await Promise.all([first.stop(), second.stop()]);
+});
+
+function use(limits: Partial<RunnerLimits> = {}): void {
+  runner = createTestRunner(limits);
+}
+
+const model = () => modelOf(first.settings(), second.settings());
+const run = (prompt = PROMPT) => runner.run(model(), prompt, leaving.signal, progress);
+
+/** Cancels the call and returns what was known at that moment. */
+async function leave(outcome: Promise<unknown>): Promise<boolean> {
+  leaving.abort(new Error("gone"));
+  const { isAsked } = progress;
+  await outcome;
+  return isAsked;
+}
+
+test("an upstream that has the request is asked", async () => {
+  first.next(silent);
+  const outcome = read(run());
+  expect(progress.isAsked).toBe(false);
+  await first.until(({ calls }) => calls.length === 1);
+  expect(await leave(outcome)).toBe(true);
+});
+
+test("a call that waits for a slot has asked no upstream", async () => {
+  use({ slots: { running: 1, waiting: 1, waitMs: 60_000 } });
+  const gate = Promise.withResolvers<void>();
+  first.next(replyWhen(gate.promise));
+  const before = read(runner.run(model(), PROMPT, new AbortController().signal, new Progress()));
+  await first.until(({ calls }) => calls.length === 1);
+  const outcome = read(run());
+  expect(runner.status()[0]?.waiting).toBe(1);
+  expect(await leave(outcome)).toBe(false);
+  gate.resolve();
+  await before;
+});
+
+test("a call whose upstream refuses connections has asked no upstream", async () => {
+  const events = run();
+  await Promise.all([first.stop(), second.stop()]);
+  await read(events);
+  expect(progress.isAsked).toBe(false);
+  [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
+});
+
+test("between an upstream that failed and the next one, no upstream is asked", async () => {
+  first.always(refuse(500));
+  const sleeping = Promise.withResolvers<void>();
+  runner.sleep = (_, signal) => {
+    sleeping.resolve();
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+    });
+  };
+  const outcome = read(run());
+  await sleeping.promise;
+  expect(await leave(outcome)).toBe(false);
+});
+
+test("an upstream that has answered with an error is not asked while its text is read", async () => {
+  first.next(refuseWithoutEnd(500));
+  const outcome = read(run());
+  await first.until(({ calls }) => calls.length === 1);
+  await expect.poll(() => progress.isAsked, { interval: 1 }).toBe(false);
+  expect(await leave(outcome)).toBe(false);
+});
+
+test("the upstream after one that failed is asked", async () => {
+  first.next(refuse(400));
+  second.next(silent);
+  const outcome = read(run());
+  await second.until(({ calls }) => calls.length === 1);
+  expect(await leave(outcome)).toBe(true);
+});
+
+test("text that the reader did not take is known when the call is cancelled", async () => {
+  const taken = Promise.withResolvers<void>();
+  const sent = Promise.withResolvers<void>();
+  first.next(async (turn) => {
+    turn.head();
+    await turn.send(turn.beginning(2));
+    await taken.promise;
+    await turn.send(turn.make("world"));
+    sent.resolve();
+  });
+  const events = run();
+  expect((await events.next()).value).toEqual({ kind: "delta", content: "Hello, " });
+  taken.resolve();
+  await sent.promise;
+  // Whatever was sent before this round trip has arrived after it.
+  await (await fetch(first.baseUrl, { method: "POST", body: "{}" })).text();
+  leaving.abort(new Error("gone"));
+  expect(progress.unread).toBe("world");
+  await expect(events.next()).rejects.toBe(leaving.signal.reason);
+});
