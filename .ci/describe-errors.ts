@@ -14,7 +14,9 @@ Made from \`src/domain/errors.ts\` by \`npm run generate\`.
 
 Every error has one reason. Over gRPC, gRPC-Web and Connect the code says what kind of error it is, and a
 \`google.rpc.ErrorInfo\` detail (domain \`vx\`) carries the reason in upper case. \`BadRequest\`, \`RetryInfo\`, \`QuotaFailure\`
-and \`PreconditionFailure\` are added where they say more. Over plain HTTP the body is
+and \`PreconditionFailure\` are added where they say more. For a method that does not exist (404), another verb (405) and
+an unknown content type (415), their code is the one that gRPC and Connect derive from the HTTP status: \`UNIMPLEMENTED\`,
+\`UNKNOWN\`, \`UNKNOWN\`. Over plain HTTP the body is
 
     {"error": {"code": reason, "type": …, "message": …, "param": field or null, "status": gRPC code,
                "details": [google.rpc details], "request_id": …}}

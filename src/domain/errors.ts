@@ -147,6 +147,12 @@ export const ERRORS = {
     "Too many calls with unknown keys came from this address. Wait until the next minute begins.",
     true,
   ),
+  unexpected_compression: row(
+    "INTERNAL",
+    400,
+    "invalid_request_error",
+    "The message is flagged as compressed, but the call names no compression. Name it in the header 'grpc-encoding' or 'connect-content-encoding', or send the message without the flag.",
+  ),
   internal: row(
     "INTERNAL",
     500,

@@ -3,17 +3,10 @@ import { KEY_PREFIX } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import { asDomainError } from "../interceptors/connect-error.ts";
 import type { Log } from "../log.ts";
-import { errorBody, errorStatus } from "../rest/error-body.ts";
-import {
-  type HttpHandler,
-  type HttpRequest,
-  type HttpResponse,
-  hasSaneHost,
-  pathOf,
-  sendJson,
-} from "./http.ts";
+import { type HttpHandler, type HttpRequest, type HttpResponse, hasSaneHost, pathOf } from "./http.ts";
 import type { Observe } from "./observe.ts";
 import type { OpenCalls } from "./open-calls.ts";
+import { refuse, refuseRpc } from "./refusal.ts";
 import { requestIdFrom } from "./request-id.ts";
 import type { ServeRest } from "./rest.ts";
 import { checkRpcRequest, createCall, type RpcRoute, serveRpc } from "./rpc.ts";
@@ -39,7 +32,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const requestId = requestIdFrom(request.headers["x-request-id"], options.drawRequestId);
     serve(options, request, response, requestId).catch((error: unknown) => {
       if (!response.destroyed) options.log.error({ err: error, request_id: requestId }, "request failed");
-      refuse(response, asDomainError(error), requestId);
+      refuse(request, response, asDomainError(error), requestId);
     });
   };
 }
@@ -59,11 +52,8 @@ async function serve(
   }
   response.setHeader("x-request-id", requestId);
   if (!hasHost) {
-    refuse(
-      response,
-      new DomainError("invalid_argument", { message: "The Host header is not valid." }),
-      requestId,
-    );
+    const problem = new DomainError("invalid_argument", { message: "The Host header is not valid." });
+    refuse(request, response, problem, requestId);
     return;
   }
   const route = path === undefined ? undefined : options.routes.get(path);
@@ -78,7 +68,7 @@ async function serve(
     await page(request, response, requestId);
   } else {
     response.setHeader("allow", "GET, HEAD");
-    refuse(response, new DomainError("method_not_allowed"), requestId);
+    refuse(request, response, new DomainError("method_not_allowed"), requestId);
   }
 }
 
@@ -93,14 +83,14 @@ async function serveRoute(
   if (problem) {
     if (problem.reason === "method_not_allowed")
       response.setHeader("allow", route.handler.allowedMethods.join(", "));
-    refuse(response, problem, requestId);
+    refuseRpc(request, response, problem);
     return;
   }
   if (!route.policy) {
     const isStream = route.handler.method.methodKind !== "unary";
     if (options.openCalls.enter(isStream, request, response))
       await serveRpc(route, undefined, request, response);
-    else refuseOverloaded(request, response, requestId);
+    else refuseRpc(request, response, new DomainError("overloaded"));
     return;
   }
   const startedAt = performance.now();
@@ -113,36 +103,10 @@ async function serveRoute(
   }
 }
 
-/** Answers in the protocol of the caller where it can be told. */
 function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: string): void {
   const path = pathOf(request) ?? "";
-  if (refuseGrpc(request, response, Code.Unimplemented, "there is no such method here")) return;
   // The path is the caller's: it goes back only when it is plain, and never with a key in it.
   const shown = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX) ? ` ${path}` : "";
-  refuse(
-    response,
-    new DomainError("not_found", { message: `There is nothing at${shown || " this address"}.` }),
-    requestId,
-  );
-}
-
-/** Without the machinery of a call: whoever sends very many is refused for next to nothing. */
-function refuseOverloaded(request: HttpRequest, response: HttpResponse, requestId: string): void {
-  if (!refuseGrpc(request, response, Code.Unavailable, "too many calls without a key are open"))
-    refuse(response, new DomainError("overloaded"), requestId);
-}
-
-/** Headers alone are a whole answer of gRPC and gRPC-Web. */
-function refuseGrpc(request: HttpRequest, response: HttpResponse, code: Code, message: string): boolean {
-  const type = request.headers["content-type"];
-  if (!type?.startsWith("application/grpc")) return false;
-  response.setHeader("content-type", type);
-  response.setHeader("grpc-status", String(code));
-  response.setHeader("grpc-message", message);
-  response.end();
-  return true;
-}
-
-function refuse(response: HttpResponse, error: DomainError, requestId: string): void {
-  sendJson(response, errorStatus(error), errorBody(error, requestId));
+  const message = `There is nothing at${shown || " this address"}.`;
+  refuse(request, response, new DomainError("not_found", { message }), requestId);
 }

@@ -26,11 +26,16 @@ export function createObserver(log: Log, metrics: Metrics): Observe {
       key_id: call.key?.keyId,
       reason: call.failure === undefined ? undefined : reasonOf(call.failure),
     };
-    if (code === "internal" || code === "unknown")
+    if (!isMistakeOfCaller(call.failure) && (code === "internal" || code === "unknown"))
       log.error({ ...line, err: causeOf(call.failure) }, "call failed");
     else if (code === "unavailable") log.warn({ ...line, err: causeOf(call.failure) }, "call refused");
     else log.info(line, "call");
   };
+}
+
+/** gRPC asks for the code INTERNAL for some mistakes of callers, too. */
+function isMistakeOfCaller(failure: unknown): boolean {
+  return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
 }
 
 function codeName(call: Call, transportCode: Code | 0): string {

@@ -5,6 +5,7 @@ import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect
 import { DomainError } from "../domain/errors.ts";
 import type { Protocol } from "../gate/call.ts";
 import { toConnectError, withoutKeys } from "../interceptors/connect-error.ts";
+import { envelope } from "./envelope.ts";
 
 /**
  * Errors that Connect itself makes, before or instead of a service: a message that is none, an unknown compression,
@@ -54,12 +55,4 @@ export function explainPiece(
   const unread = new ConnectError("the call failed", Code.Unknown);
   const error = explainOwnError(errorFromJsonBytes(piece, undefined, unread));
   return { piece: errorToJsonBytes(error, undefined), error };
-}
-
-/** One byte of flags, four of length, then the data. */
-function envelope(flags: number, data: Uint8Array): Uint8Array {
-  const head = Buffer.alloc(5);
-  head[0] = flags;
-  head.writeUInt32BE(data.length, 1);
-  return Buffer.concat([head, data]);
 }

@@ -9,6 +9,7 @@ import type { BodyBudget } from "../rest/body-budget.ts";
 import type { Reader } from "../rest/reader.ts";
 import { parse, readMessage } from "../rest/request.ts";
 import { readBinary } from "../wire/read-message.ts";
+import { envelope, HEAD_BYTES } from "./envelope.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 import { toKnownError } from "./known-error.ts";
 import { stopBody } from "./stop-body.ts";
@@ -21,8 +22,6 @@ export type RpcInput = {
   readonly budget: BodyBudget;
 };
 
-/** One byte of flags, four of length. */
-const HEAD_BYTES = 5;
 const COMPRESSED = 1;
 /** Connect may end a stream of messages with one that is none. */
 const END_STREAM = 2;
@@ -60,7 +59,7 @@ export class RpcBody implements Decoded {
     }
     if (this.message === undefined) return;
     const empty = isJson ? EMPTY_JSON : Buffer.alloc(0);
-    yield isEnveloped ? envelope(empty) : empty;
+    yield isEnveloped ? envelope(0, empty) : empty;
   }
 
   async #read(isEnveloped: boolean, isJson: boolean): Promise<Message | undefined> {
@@ -69,7 +68,7 @@ export class RpcBody implements Decoded {
     const limits = { maxBytes: maxBytes + (isEnveloped ? HEAD_BYTES : 0), hold, bodyMs: budget.bodyMs };
     try {
       const sent = await readBytes(this.#request, limits);
-      const bytes = isEnveloped ? await this.#open(sent, limits) : await this.#decompressed(sent, limits);
+      const bytes = isEnveloped ? await this.#open(sent, limits) : await this.#unwrapped(sent, limits);
       if (bytes === undefined) return undefined;
       const steps = isJson ? readMessage(readJson, bytes) : readBinary(method.input, bytes);
       return await parse(bytes, budget, steps);
@@ -85,7 +84,15 @@ export class RpcBody implements Decoded {
     const flags = sent[0] as number;
     if (end < sent.length) this.#checkRest(sent, end, limits.maxBytes);
     const bytes = sent.subarray(HEAD_BYTES, end);
-    return (flags & COMPRESSED) === 0 ? bytes : this.#decompressed(bytes, limits);
+    return (flags & COMPRESSED) === 0 ? bytes : this.#inflated(bytes, limits);
+  }
+
+  /** A flagged message needs an encoding to be read with: without one, gRPC and Connect say INTERNAL. */
+  #inflated(bytes: Buffer, limits: BodyLimits): Promise<Buffer> {
+    const { headers } = this.#request;
+    const encoding = headers["grpc-encoding"] ?? headers["connect-content-encoding"];
+    if (encoding === undefined || encoding === "identity") throw new DomainError("unexpected_compression");
+    return decompress(bytes, encoding, limits);
   }
 
   #checkRest(sent: Buffer, start: number, maxBytes: number): void {
@@ -94,17 +101,8 @@ export class RpcBody implements Decoded {
     throw new DomainError("unimplemented", { message: "The method takes one message." });
   }
 
-  async #decompressed(bytes: Buffer, limits: BodyLimits): Promise<Buffer> {
-    const { headers } = this.#request;
-    const { isEnveloped } = formOf(this.#request);
-    const encoding = isEnveloped
-      ? (headers["grpc-encoding"] ?? headers["connect-content-encoding"])
-      : headers["content-encoding"];
-    if (isEnveloped && encoding === undefined)
-      throw new DomainError("invalid_argument", {
-        message: "The message does not say how it is compressed.",
-      });
-    return bytes.length === 0 ? bytes : decompress(bytes, encoding, limits);
+  async #unwrapped(sent: Buffer, limits: BodyLimits): Promise<Buffer> {
+    return sent.length === 0 ? sent : decompress(sent, this.#request.headers["content-encoding"], limits);
   }
 }
 
@@ -121,10 +119,4 @@ function endOfEnvelope(bytes: Buffer, start: number, maxBytes: number): number {
   if (head + length > bytes.length)
     throw new DomainError("invalid_argument", { message: "A message is incomplete." });
   return head + length;
-}
-
-function envelope(data: Buffer): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES);
-  head.writeUInt32BE(data.length, 1);
-  return Buffer.concat([head, data]);
 }

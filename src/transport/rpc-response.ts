@@ -57,7 +57,7 @@ export async function writeUniversalResponse(
 }
 
 /** Connect encodes more than gRPC says, and Google's client for Node decodes no more than it must. */
-function encodeMessage(trailer: Headers): void {
+export function encodeMessage(trailer: Headers): void {
   const message = trailer.get("grpc-message");
   if (message === null) return;
   const text = decodeURIComponent(message);
@@ -100,6 +100,6 @@ const CODE_OF_STATUS: Record<number, Code> = {
   504: Code.DeadlineExceeded,
 };
 
-function toNodeHeaders(headers: Headers | undefined): Record<string, string> {
+export function toNodeHeaders(headers: Headers | undefined): Record<string, string> {
   return headers ? Object.fromEntries(headers) : {};
 }

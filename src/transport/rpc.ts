@@ -8,7 +8,7 @@ import {
   type Interceptor,
 } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { DomainError } from "../domain/errors.ts";
+import { DomainError, type Reason } from "../domain/errors.ts";
 import type { Call, Protocol } from "../gate/call.ts";
 import type { Gate } from "../gate/gate.ts";
 import { callKey, callOf } from "../interceptors/call-context.ts";
@@ -21,6 +21,7 @@ import { Readers } from "../rest/reader.ts";
 import { acceptCompression, isKnownEncoding } from "./compression.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
 import { MAX_OPEN_STREAM_BYTES, MAX_OPEN_UNARY_BYTES, openBody } from "./open-body.ts";
+import { refuseRpc } from "./refusal.ts";
 import { RpcBody, type RpcInput } from "./rpc-body.ts";
 import { writeUniversalResponse } from "./rpc-response.ts";
 import { RunningCalls } from "./running-calls.ts";
@@ -149,6 +150,9 @@ export function createCall(
 /** Until the service is called; from then on it is that of Connect's context. */
 const NEVER = new AbortController().signal;
 
+/** What Connect refuses without a body and checkRpcRequest does not see: the encoding in the query of a GET. */
+const BARE_REFUSALS: Record<number, Reason> = { 405: "method_not_allowed", 415: "unsupported_media_type" };
+
 /** Runs the RPC and sends its answer. Resolves to the gRPC code it ended with. */
 export async function serveRpc(
   route: RpcRoute,
@@ -180,7 +184,13 @@ export async function serveRpc(
   };
   try {
     const answer = await route.handler(universal);
-    return await writeUniversalResponse(answer, response, call);
+    const reason = BARE_REFUSALS[answer.status];
+    if (answer.body !== undefined || reason === undefined)
+      return await writeUniversalResponse(answer, response, call);
+    const error = new DomainError(reason);
+    if (call) call.failure = error;
+    refuseRpc(request, response, error);
+    return Code.Unknown;
   } finally {
     route.running.leave(place);
   }

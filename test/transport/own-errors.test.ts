@@ -52,6 +52,13 @@ describe("a message that cannot be parsed is the caller's mistake, with reason a
     expect(error.details.map((detail) => detail.type)).toContain("google.rpc.ErrorInfo");
   });
 
+  test("also one that is flagged as compressed, which gRPC calls an internal error", async () => {
+    const flagged = Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), noProtobuf]);
+    const { headers } = await sendHttp2(app.url, send("application/grpc+proto", flagged, { te: "trailers" }));
+    expect(headers["grpc-status"]).toBe("13");
+    expect(app.logText()).toContain('"reason":"unexpected_compression"');
+  });
+
   test("and is not logged as a failure of ours", () => {
     expect(app.logText()).toContain('"code":"invalid_argument"');
     expect(app.logText().match(/"level":"error"/)).toBeNull();
@@ -63,4 +70,14 @@ test("an error of a service keeps its own details", async () => {
   expect(answer.status).toBe(404);
   const { details } = JSON.parse(answer.body.toString()) as { details: { debug: JsonValue }[] };
   expect(details[0]?.debug).toMatchObject({ reason: "NOT_FOUND" });
+});
+
+test("a GET in an encoding that does not exist is a 415 in Connect's shape", async () => {
+  const query = "?connect=v1&encoding=yaml&message=%7B%7D";
+  const answer = await sendHttp1(app.url, { method: "GET", path: path + query, headers: bearer(secret) });
+  expect(answer.status).toBe(415);
+  const error = JSON.parse(answer.body.toString()) as { code: string; details: { debug: JsonValue }[] };
+  expect(error.code).toBe("unknown");
+  expect(error.details[0]?.debug).toMatchObject({ reason: "UNSUPPORTED_MEDIA_TYPE" });
+  expect(app.logText()).toContain('"reason":"unsupported_media_type"');
 });

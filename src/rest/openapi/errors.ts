@@ -33,7 +33,9 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   unavailable: always,
   overloaded: always,
   deadline_exceeded: metered,
-  // No address of the document answers so: they are for other addresses, verbs and listeners, and for methods to come.
+  // No address of the document answers so: they are for other addresses, verbs, protocols and listeners, and for
+  // methods to come.
+  unexpected_compression: never,
   method_not_allowed: never,
   invalid_operator_token: never,
   unimplemented: never,

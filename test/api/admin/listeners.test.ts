@@ -36,7 +36,7 @@ describe.each(sides)("$what is not there", ({ methods, url }) => {
     });
   });
 
-  test("to plain HTTP it is a 404", async () => {
+  test("over Connect it is a 404 with the reason not_found", async () => {
     for (const method of methods) {
       const answer = await sendHttp1(url(), {
         path: pathOf(method),
@@ -44,7 +44,10 @@ describe.each(sides)("$what is not there", ({ methods, url }) => {
         body: "{}",
       });
       expect(answer.status, method.name).toBe(404);
-      expect(JSON.parse(answer.body.toString()).error.code).toBe("not_found");
+      expect(JSON.parse(answer.body.toString())).toMatchObject({
+        code: "unimplemented",
+        details: [{ debug: { reason: "NOT_FOUND" } }],
+      });
     }
   });
 });
