@@ -23,7 +23,9 @@ export type Mounted = {
 };
 
 export type MountOptions = {
-  readonly methods: Record<string, (request: never, call: Call) => unknown>;
+  readonly methods?: Record<string, (request: never, call: Call) => unknown>;
+  /** For methods that need Connect's context; instead of `methods`. */
+  readonly routes?: (router: ConnectRouter) => void;
   readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
   readonly budget?: BodyBudget;
@@ -31,17 +33,19 @@ export type MountOptions = {
   readonly shutdownSignal?: AbortSignal;
   readonly openRoutes?: (router: ConnectRouter) => void;
   readonly limits?: Partial<Limits>;
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
 };
 
 const OPEN: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
 
 /** The service of a test, served as the product serves its own, on one port for both forms of HTTP. */
-export async function mount({ service }: TestFile, options: MountOptions): Promise<Mounted> {
+export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
   const ended: Mounted["ended"] = [];
   const observe = (call: Call, code: number) => ended.push({ rpc: call.rpc, code, failure: call.failure });
+  const methods = options.methods ?? {};
   const implementations = new Map<DescMethod, Implementation>();
   for (const method of service.methods) {
-    const implementation = options.methods[method.localName];
+    const implementation = methods[method.localName];
     if (implementation) implementations.set(method, implementation as Implementation);
   }
   const policies = new Map(service.methods.map((method) => [method, OPEN]));
@@ -68,7 +72,7 @@ export async function mount({ service }: TestFile, options: MountOptions): Promi
     budget,
     shutdownSignal,
     drainSignal: shutdownSignal,
-    routes: (router) => bindService(router, service, options.methods as never),
+    routes: options.routes ?? ((router) => bindService(router, service, methods as never)),
     openRoutes: options.openRoutes ?? (() => undefined),
   });
   const handler = createHandler({
@@ -83,10 +87,15 @@ export async function mount({ service }: TestFile, options: MountOptions): Promi
   const listener = new Listener({
     host: "127.0.0.1",
     port: 0,
+    tls: options.tls,
     handler,
     limits: { ...defaultLimits, ...options.limits },
     refusals: badRequestAnswers(() => "req_test"),
   });
   const { port } = await listener.open();
-  return { url: `http://127.0.0.1:${port}`, ended, stop: () => listener.close(0) };
+  return {
+    url: `${options.tls ? "https" : "http"}://127.0.0.1:${port}`,
+    ended,
+    stop: () => listener.close(0),
+  };
 }

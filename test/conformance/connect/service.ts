@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createRegistry, type DescFile, type FileRegistry, type Message } from "@bufbuild/protobuf";
+import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
+import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { createUntyped, messageType } from "../descriptors.ts";
+
+const PACKAGE = "connectrpc.conformance.v1";
+export const SERVICE = `${PACKAGE}.ConformanceService`;
+
+type Header = { readonly name: string; readonly value: readonly string[] };
+type ErrorDefinition = { readonly code: Code; readonly message?: string; readonly details: readonly Any[] };
+type Definition = {
+  readonly responseHeaders: readonly Header[];
+  readonly responseTrailers: readonly Header[];
+  readonly responseDelayMs: number;
+};
+type UnaryRequest = Message & {
+  readonly responseDefinition?: Definition & {
+    readonly response:
+      | { readonly case: "responseData"; readonly value: Uint8Array }
+      | { readonly case: "error"; readonly value: ErrorDefinition }
+      | { readonly case: undefined };
+  };
+};
+type StreamRequest = Message & {
+  readonly fullDuplex?: boolean;
+  readonly responseDefinition?: Definition & {
+    readonly responseData: readonly Uint8Array[];
+    readonly error?: ErrorDefinition;
+  };
+};
+
+/** The service that the suite calls. It answers as each request defines and repeats what it received. */
+export class ConformanceService {
+  readonly #registry: FileRegistry;
+
+  constructor(registry: FileRegistry) {
+    this.#registry = registry;
+  }
+
+  /** Methods that take one message: served as the product serves its own. */
+  addTo(router: ConnectRouter): void {
+    const unary = async (request: Message, context: HandlerContext) =>
+      this.#unary([request as UnaryRequest], context);
+    const serverStream = (request: Message, context: HandlerContext) =>
+      this.#stream([request as StreamRequest], context);
+    this.#add(router, { unary, idempotentUnary: unary, serverStream });
+  }
+
+  /** Methods that take a stream of messages: served as the product serves reflection. */
+  addStreamsTo(router: ConnectRouter): void {
+    const clientStream = async (requests: AsyncIterable<Message>, context: HandlerContext) =>
+      this.#unary((await collect(requests)) as UnaryRequest[], context);
+    const bidiStream = (requests: AsyncIterable<Message>, context: HandlerContext) =>
+      this.#bidiStream(requests as AsyncIterable<StreamRequest>, context);
+    this.#add(router, { clientStream, bidiStream });
+  }
+
+  #add(router: ConnectRouter, methods: Record<string, unknown>): void {
+    const service = this.#registry.getService(SERVICE);
+    if (!service) throw new Error(`the suite has no service ${SERVICE}`);
+    const jsonOptions = { registry: createRegistry(service.file as DescFile) };
+    for (const [name, implementation] of Object.entries(methods)) {
+      const method = service.method[name];
+      if (!method) throw new Error(`${SERVICE} has no method ${name}`);
+      router.rpc(method, implementation as never, { jsonOptions });
+    }
+  }
+
+  async #unary(requests: readonly UnaryRequest[], context: HandlerContext): Promise<object> {
+    const definition = requests[0]?.responseDefinition;
+    const requestInfo = this.#requestInfo(requests, context);
+    setHeaders(definition, context);
+    await sleep(definition?.responseDelayMs ?? 0);
+    const response = definition?.response;
+    if (response?.case === "error") throw this.#error(response.value, requestInfo);
+    const data = response?.case === "responseData" ? response.value : undefined;
+    return { payload: { data, requestInfo } };
+  }
+
+  async *#stream(requests: readonly StreamRequest[], context: HandlerContext): AsyncGenerator<object> {
+    const definition = requests[0]?.responseDefinition;
+    const requestInfo = this.#requestInfo(requests, context);
+    setHeaders(definition, context);
+    if (!definition) return;
+    for (const [index, data] of definition.responseData.entries()) {
+      await sleep(definition.responseDelayMs);
+      yield { payload: { data, requestInfo: index === 0 ? requestInfo : undefined } };
+    }
+    const isEmpty = definition.responseData.length === 0;
+    if (definition.error) throw this.#error(definition.error, isEmpty ? requestInfo : undefined);
+  }
+
+  async *#bidiStream(
+    requests: AsyncIterable<StreamRequest>,
+    context: HandlerContext,
+  ): AsyncGenerator<object> {
+    const unread = requests[Symbol.asyncIterator]();
+    const first = await unread.next();
+    if (first.done) return;
+    if (!first.value.fullDuplex) {
+      const rest = await collect({ [Symbol.asyncIterator]: () => unread });
+      yield* this.#stream([first.value, ...rest], context);
+      return;
+    }
+    const definition = first.value.responseDefinition;
+    setHeaders(definition, context);
+    let sent = 0;
+    for (let next: IteratorResult<StreamRequest> = first; !next.done; next = await unread.next()) {
+      const data = definition?.responseData[sent];
+      if (data === undefined) break;
+      await sleep(definition?.responseDelayMs);
+      const requestInfo =
+        sent++ === 0 ? this.#requestInfo([next.value], context) : { requests: this.#pack([next.value]) };
+      yield { payload: { data, requestInfo } };
+    }
+    if (definition?.error)
+      throw this.#error(definition.error, sent === 0 ? this.#requestInfo([first.value], context) : undefined);
+  }
+
+  #requestInfo(requests: readonly Message[], context: HandlerContext): object {
+    const timeoutMs = context.timeoutMs();
+    return {
+      requestHeaders: toHeaders(context.requestHeader),
+      timeoutMs: timeoutMs === undefined ? undefined : BigInt(Math.trunc(timeoutMs)),
+      requests: this.#pack(requests),
+      connectGetInfo:
+        context.requestMethod === "GET"
+          ? { queryParams: toHeaders(new URL(context.url).searchParams) }
+          : undefined,
+    };
+  }
+
+  #pack(messages: readonly Message[]): Any[] {
+    return messages.map((message) => anyPack(messageType(this.#registry, message.$typeName), message));
+  }
+
+  #error({ code, message, details }: ErrorDefinition, requestInfo: object | undefined): ConnectError {
+    const error = new ConnectError(message ?? "", code);
+    error.details = details.map(({ typeUrl, value }) => ({
+      type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1),
+      value,
+    }));
+    if (requestInfo) {
+      const desc = messageType(this.#registry, `${PACKAGE}.ConformancePayload.RequestInfo`);
+      error.details.push({ desc, value: createUntyped(desc, requestInfo) as never });
+    }
+    return error;
+  }
+}
+
+function setHeaders(definition: Definition | undefined, context: HandlerContext): void {
+  for (const { name, value } of definition?.responseHeaders ?? [])
+    for (const item of value) context.responseHeader.append(name, item);
+  for (const { name, value } of definition?.responseTrailers ?? [])
+    for (const item of value) context.responseTrailer.append(name, item);
+}
+
+function toHeaders(entries: Iterable<[string, string]>): Header[] {
+  return [...entries].map(([name, value]) => ({ name, value: [value] }));
+}
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}

@@ -1,0 +1,17 @@
+// Runs the conformance suites of others against our transport and our JSON. A suite that cannot run here is skipped.
+import { runConnectSuite } from "./connect/run.ts";
+import { Unavailable } from "./tools.ts";
+
+const suites: readonly [name: string, run: () => boolean][] = [
+  ["Connect, gRPC and gRPC-Web", runConnectSuite],
+];
+
+for (const [name, run] of suites) {
+  console.log(`\nConformance: ${name}`);
+  try {
+    if (!run()) process.exitCode = 1;
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    console.warn(`SKIPPED, nothing was tested: ${error.message}`);
+  }
+}
