@@ -2,6 +2,7 @@
 import { Pool } from "undici";
 import { Connections } from "../src/upstreams/connections.ts";
 import { openUpstream } from "../src/upstreams/open-upstream.ts";
+import { Progress } from "../src/upstreams/progress.ts";
 import { RUNNER_LIMITS, Runner } from "../src/upstreams/runner.ts";
 import { type Figure, hammer, median, startProgram } from "./support.ts";
 
@@ -68,7 +69,7 @@ async function startRunner(baseUrl: string) {
     now: () => performance.now(),
     random: Math.random,
     sleep: () => Promise.resolve(),
-    onTry: () => undefined,
+    onReport: () => undefined,
   });
   const model = {
     id: "m",
@@ -83,8 +84,11 @@ async function startRunner(baseUrl: string) {
   await runner.use([model]);
   return {
     call: async () => {
-      const signal = new AbortController().signal;
-      for await (const event of runner.run(model, PROMPT, signal)) if (event.kind === "done") return;
+      const { signal } = new AbortController();
+      const of = { accountId: "acct_1", requestId: "req_1", progress: new Progress() };
+      for await (const { kind } of runner.run({ model, prompt: PROMPT, signal, ...of })) {
+        if (kind === "done") return;
+      }
     },
     close: () => runner.close(),
   };

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { TokenCounter } from "./tokens/token-counter.ts";
+import type { AttemptReport } from "./upstreams/attempt.ts";
 import { Connections } from "./upstreams/connections.ts";
+import type { UpstreamFailure } from "./upstreams/failure.ts";
 import { openUpstream } from "./upstreams/open-upstream.ts";
 import { RUNNER_LIMITS, Runner } from "./upstreams/runner.ts";
 import { SandboxUpstream } from "./upstreams/sandbox.ts";
@@ -14,7 +16,7 @@ type UpstreamsOptions = {
   readonly metrics: Metrics;
 };
 
-/** What asks the upstreams of models; with none yet. */
+/** A runner without models yet. */
 export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions): Runner {
   const connections = new Connections();
   const runner = new Runner({
@@ -32,9 +34,10 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
     now: () => performance.now(),
     random: Math.random,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-    onTry: (upstream, outcome, failure) => {
+    onReport: (report) => {
+      const { upstream, outcome, failure } = report;
       metrics.upstreamTries.inc({ upstream, outcome });
-      if (failure) log.warn({ upstream, outcome, err: failure }, "an upstream failed");
+      if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
     },
   });
   metrics.gaugesOf("vx_upstream_running", "Calls that an upstream is working on.", "upstream", () =>
@@ -43,8 +46,30 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
   metrics.gaugesOf("vx_upstream_waiting", "Calls that wait for an upstream.", "upstream", () =>
     runner.status().map(({ name, waiting }) => [name, waiting]),
   );
-  metrics.gaugesOf("vx_upstream_open", "1 while a breaker keeps calls from an upstream.", "upstream", () =>
-    runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
+  metrics.gaugesOf(
+    "vx_upstream_open",
+    "1 while a breaker keeps all accounts from an upstream.",
+    "upstream",
+    () => runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
+  );
+  metrics.gaugesOf(
+    "vx_upstream_open_accounts",
+    "Accounts that a breaker keeps from an upstream because their own calls failed.",
+    "upstream",
+    () => runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
   );
   return runner;
+}
+
+/** No stack: a failed upstream is no bug of the server. */
+function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
+  return {
+    request_id: call.requestId,
+    account_id: call.accountId,
+    model: call.model.id,
+    upstream,
+    attempt: number,
+    reason: failure.kind,
+    detail: failure.message,
+  };
 }

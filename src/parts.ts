@@ -58,7 +58,7 @@ export function createParts({ config, log, catalog, login, keeper }: PartsOption
     databases,
     pipelines: config.billingPipelines,
     models: catalog,
-    run: (...of) => upstreams.run(...of),
+    run: (call) => upstreams.run(call),
     tokens,
     ids: typeIds,
     log,

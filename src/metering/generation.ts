@@ -6,6 +6,7 @@ import type { AdmittedKey } from "../store/admit.ts";
 import type { Charge } from "../store/billing.ts";
 import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
+import type { UpstreamCall } from "../upstreams/upstream-call.ts";
 import { encodeAnswer } from "./answer.ts";
 import type { Reply } from "./ask.ts";
 import { GatheredText } from "./gathered-text.ts";
@@ -33,12 +34,7 @@ export type Order = {
 };
 
 export type GenerationParts = {
-  readonly run: (
-    model: Model,
-    prompt: Prompt,
-    signal: AbortSignal,
-    progress: Progress,
-  ) => AsyncIterable<UpstreamEvent>;
+  readonly run: (call: UpstreamCall) => AsyncIterable<UpstreamEvent>;
   readonly settler: Settler;
   readonly tokens: Tokens;
 };
@@ -57,6 +53,7 @@ export class Generation {
   readonly #progress = new Progress();
   readonly #events: AsyncIterator<UpstreamEvent>;
   readonly #text = new GatheredText();
+  #charge: Charge | undefined;
   #done: Extract<UpstreamEvent, { kind: "done" }> | undefined;
   #stop: Stop | undefined;
   #failure: unknown;
@@ -65,13 +62,22 @@ export class Generation {
   #left: { readonly error: unknown } | undefined;
   #wakeReader: (() => void) | undefined;
   #settled: Promise<Settled> | undefined;
-  #onSettled: (() => void) | undefined;
+  #isSettled = false;
+  readonly #onSettled: (() => void)[] = [];
 
   constructor(order: Order, parts: GenerationParts) {
     this.order = order;
     this.#parts = parts;
-    const { model, prompt } = order;
-    this.#events = parts.run(model, prompt, this.#upstream.signal, this.#progress)[Symbol.asyncIterator]();
+    const { model, prompt, requestId, key } = order;
+    const events = parts.run({
+      model,
+      prompt,
+      requestId,
+      accountId: key.accountId,
+      signal: this.#upstream.signal,
+      progress: this.#progress,
+    });
+    this.#events = events[Symbol.asyncIterator]();
   }
 
   /** The next piece; undefined when there is no more, whatever the reason. */
@@ -110,9 +116,20 @@ export class Generation {
     this.#goOn().catch(() => undefined);
   }
 
-  /** Called once, when the hold has ended or could not be ended. */
+  /** The last upstream that was sent the prompt; undefined while none was. */
+  get upstream(): string | undefined {
+    return this.#progress.upstream;
+  }
+
+  /** What the ledger says; undefined until then, and where nothing is charged. */
+  get charge(): Charge | undefined {
+    return this.#charge;
+  }
+
+  /** Calls the listener once, when the hold has ended or could not be ended; at once if that was before. */
   onSettled(listener: () => void): void {
-    this.#onSettled = listener;
+    if (this.#isSettled) listener();
+    else this.#onSettled.push(listener);
   }
 
   /** Settles and says how it ended: the reply, or why there is none. */
@@ -166,7 +183,10 @@ export class Generation {
   }
 
   #settle(): Promise<Settled> {
-    this.#settled ??= this.#end().finally(() => this.#onSettled?.());
+    this.#settled ??= this.#end().finally(() => {
+      this.#isSettled = true;
+      for (const listener of this.#onSettled) listener();
+    });
     return this.#settled;
   }
 
@@ -183,7 +203,9 @@ export class Generation {
       accountId: key.accountId,
       charge: outcome.charge,
     });
-    return { outcome, balanceMicros: ended.outcome === "settled" ? ended.balanceMicros : undefined };
+    if (ended.outcome !== "settled") return { outcome, balanceMicros: undefined };
+    this.#charge = outcome.charge;
+    return { outcome, balanceMicros: ended.balanceMicros };
   }
 
   async #outcome(): Promise<Outcome> {

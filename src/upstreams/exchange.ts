@@ -12,7 +12,7 @@ type Body =
   | { readonly kind: "events"; readonly stream: EventStream }
   | { readonly kind: "whole" | "error"; readonly chunks: Buffer[] };
 
-/** What undici calls such errors, and what they are. Anything else before the headers is no connection. */
+/** Undici's codes for a server that stays silent. */
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 
 /**
@@ -169,7 +169,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const { code = error.name } = error as NodeJS.ErrnoException;
     if (TIMEOUTS.has(code))
       return new UpstreamFailure("timeout", `the upstream was silent for too long: ${code}`);
-    return this.#status === 0
+    return this.#controller === undefined
       ? new UpstreamFailure("unreachable", `the upstream cannot be reached: ${code}`)
       : dropped(`the connection ended before the answer did: ${code}`);
   }

@@ -1,22 +1,22 @@
-/** How a try can fail, whether another try at the same upstream may help, and whether it speaks of a sick upstream. */
+/** How a try can fail, whether another try at the same upstream may help, and whether it means a sick upstream. */
 const TREATMENTS = {
-  /** No connection, or one that ended before the answer began. */
+  /** No connection could be made, so nothing was sent. */
   unreachable: { retry: true, sick: true },
-  /** Silent for longer than it may be. Trying again would keep the caller waiting as long once more. */
+  /** Silent for too long. Trying again would keep the caller waiting as long once more. */
   timeout: { retry: false, sick: true },
-  /** 429: it lives, and says that it has enough to do. */
+  /** 429: it works, and is busy. */
   rate_limited: { retry: true, sick: false },
-  /** It will not do what was asked, now or later: any other 4xx, and redirects, which are not followed. */
+  /** It refuses the request, now and later: any other 4xx, and redirects, which are not followed. */
   rejected: { retry: false, sick: false },
-  /** 5xx and 408, also told inside a 200. */
+  /** 5xx and 408, also inside a 200. */
   failed: { retry: true, sick: true },
-  /** The answer broke off. */
+  /** The connection ended before the answer did. */
   dropped: { retry: true, sick: true },
-  /** The answer is none: not what was asked for, unreadable, or without end. */
+  /** The answer cannot be used: another format, unreadable, or endless. */
   garbled: { retry: false, sick: true },
 } as const;
 
-type FailureKind = keyof typeof TREATMENTS;
+export type FailureKind = keyof typeof TREATMENTS;
 
 const LOG_LENGTH_MAX = 400;
 
@@ -49,6 +49,11 @@ export class UpstreamFailure extends Error {
 
   get isSick(): boolean {
     return TREATMENTS[this.kind].sick;
+  }
+
+  /** The only failure that no prompt can cause: every other one comes after the request was sent. */
+  get isUnconnected(): boolean {
+    return this.kind === "unreachable";
   }
 }
 

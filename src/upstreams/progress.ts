@@ -5,6 +5,8 @@
 export class Progress {
   /** A request was started at an upstream, and that upstream has not failed. */
   isAsked = false;
+  /** The last upstream that a request was meant for; undefined while there was none. */
+  upstream: string | undefined;
   /** Text that the upstream produced and the reader had not taken when the call was cancelled. */
   unread = "";
 }

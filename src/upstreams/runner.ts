@@ -1,13 +1,14 @@
 import { DomainError } from "../domain/errors.ts";
-import type { Prompt } from "../domain/generation.ts";
 import type { Model, UpstreamSettings } from "../domain/model.ts";
+import type { Attempt, OnReport } from "./attempt.ts";
 import { type BackOffOptions, backOffMs } from "./back-off.ts";
-import type { BreakerOptions, BreakerState } from "./breaker.ts";
+import type { BreakerOptions } from "./breaker.ts";
+import type { CircuitState, CircuitTools } from "./circuit.ts";
 import { UpstreamFailure } from "./failure.ts";
-import { Line, type OnTry, type Try } from "./line.ts";
-import { Progress } from "./progress.ts";
+import { GuardedUpstream } from "./guarded-upstream.ts";
 import type { SlotOptions } from "./slots.ts";
 import type { Upstream, UpstreamEvent } from "./upstream.ts";
+import type { UpstreamCall } from "./upstream-call.ts";
 
 export type RunnerLimits = {
   readonly slots: SlotOptions;
@@ -18,65 +19,58 @@ export type RunnerLimits = {
 
 /** Per upstream. */
 export const RUNNER_LIMITS: RunnerLimits = {
-  // Each is a connection to a server that has a queue of its own.
+  // Each is a connection to a server that has its own queue.
   slots: { running: 1_024, waiting: 1_024, waitMs: 10_000 },
-  // Nobody is asked: as many as there can be generations in a process.
+  // No server is asked, so the limit is that of generations in a process.
   sandboxSlots: { running: 8_192, waiting: 0, waitMs: 0 },
-  breaker: { failuresMax: 5, openMs: 1_000, longestOpenMs: 10_000 },
+  breaker: { maxFailures: 5, proofMs: 1_000, openMs: 1_000, maxOpenMs: 10_000 },
   backOff: { triesMax: 3, firstMs: 100, longestMs: 2_000, retryAfterMsMax: 3_000 },
 };
 
-type RunnerOptions = {
+type RunnerOptions = CircuitTools & {
   readonly limits: RunnerLimits;
   readonly open: (settings: UpstreamSettings) => Upstream;
-  /** Milliseconds that never go back. */
-  readonly now: () => number;
-  /** From 0 to below 1. */
-  readonly random: () => number;
   /** Throws when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  readonly onTry: OnTry;
+  readonly onReport: OnReport;
 };
 
 type UpstreamStatus = {
   readonly name: string;
   readonly running: number;
   readonly waiting: number;
-  readonly breaker: BreakerState;
+  /** Of the circuit that all accounts share. */
+  readonly breaker: CircuitState;
+  readonly openAccounts: number;
 };
 
-/** Brings each prompt to the first upstream of its model that answers. */
+/** Sends each prompt to the first upstream of its model that answers. */
 export class Runner {
   readonly #options: RunnerOptions;
-  readonly #lines = new Map<string, Line>();
+  readonly #upstreams = new Map<string, GuardedUpstream>();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
   }
 
-  /** Opens the upstreams of a catalog, and closes those that are in it no more once their calls have ended. */
+  /** Opens the upstreams of a catalog, and closes those that it no longer has once their calls have ended. */
   async use(models: readonly Model[]): Promise<void> {
     const settings = models.flatMap(({ upstreams }) => upstreams);
-    // What cannot be opened is found before anything changes: the catalog that was good goes on.
-    const wanted = new Set(settings.map((one) => this.#line(one)));
-    for (const line of this.#lines.values()) line.kept = wanted.has(line);
-    await this.#closeUnused([...this.#lines.values()]);
+    // One that cannot be opened throws before anything changes, so the former catalog stays in use.
+    const wanted = new Set(settings.map((one) => this.#guarded(one)));
+    for (const guarded of this.#upstreams.values()) guarded.kept = wanted.has(guarded);
+    await this.#closeUnused([...this.#upstreams.values()]);
   }
 
   /**
    * The reply of the model: pieces, then one end. Throws the signal's reason when that aborts, `overloaded` when no
-   * upstream had room, and `upstream_error` when none came to an end. What was read until then was produced; once there
-   * is a piece, nobody else is asked.
+   * upstream had room, and `upstream_error` when none came to an end. What was read until then was produced; after the
+   * first piece no other upstream is asked.
    */
-  run(
-    model: Model,
-    prompt: Prompt,
-    signal: AbortSignal,
-    progress = new Progress(),
-  ): AsyncIterableIterator<UpstreamEvent> {
+  run(call: UpstreamCall): AsyncIterableIterator<UpstreamEvent> {
     const stop = new AbortController();
-    const run = { prompt, signal, progress, stop, isWhole: false };
-    const events = this.#reply(model.upstreams, run);
+    const run = { call, stop, isWhole: false };
+    const events = this.#reply(run);
     return {
       [Symbol.asyncIterator]() {
         return this;
@@ -91,32 +85,30 @@ export class Runner {
   }
 
   status(): UpstreamStatus[] {
-    return [...this.#lines.values()].map(({ upstream, slots, breaker }) => ({
+    return [...this.#upstreams.values()].map(({ upstream, slots, breaker }) => ({
       name: upstream.name,
       running: slots.running,
       waiting: slots.waiting,
       breaker: breaker.state,
+      openAccounts: breaker.openAccounts,
     }));
   }
 
-  /** Closes each upstream, those that are being asked with their last call. */
+  /** Closes each upstream; one with running calls is closed after the last of them. */
   async close(): Promise<void> {
     await this.use([]);
   }
 
-  async *#reply(
-    upstreams: readonly UpstreamSettings[],
-    run: Run,
-  ): AsyncGenerator<UpstreamEvent, void, undefined> {
-    const { signal, stop } = run;
-    signal.throwIfAborted();
-    const abort = () => stop.abort(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    const lines = upstreams.map((settings) => this.#line(settings));
-    for (const line of lines) line.users++;
+  async *#reply(run: Run): AsyncGenerator<UpstreamEvent, void, undefined> {
+    const { call, stop } = run;
+    call.signal.throwIfAborted();
+    const abort = () => stop.abort(call.signal.reason);
+    call.signal.addEventListener("abort", abort, { once: true });
+    const upstreams = call.model.upstreams.map((settings) => this.#guarded(settings));
+    for (const guarded of upstreams) guarded.users++;
     let current: Begun | undefined;
     try {
-      current = await this.#begin(lines, run);
+      current = await this.#begin(upstreams, call, stop.signal);
       for (let event = current.first; ; event = eventOf(await current.events.next())) {
         if (event.kind === "done") {
           run.isWhole = true;
@@ -127,30 +119,38 @@ export class Runner {
       }
     } catch (error) {
       if (stop.signal.reason === STOPPED) return;
-      // However what was waited for told of it.
+      // After an abort its reason counts, whatever error came of it.
       stop.signal.throwIfAborted();
       throw current ? upstreamError(judge(error, current.attempt, stop.signal)) : error;
     } finally {
-      signal.removeEventListener("abort", abort);
+      call.signal.removeEventListener("abort", abort);
       current?.attempt.close();
       await current?.events.return?.();
-      for (const line of lines) line.users--;
-      await this.#closeUnused(lines);
+      for (const guarded of upstreams) guarded.users--;
+      await this.#closeUnused(upstreams);
     }
   }
 
   /** Asks one upstream after the other until a reply begins. */
-  async #begin(lines: readonly Line[], { prompt, progress, stop: { signal } }: Run): Promise<Begun> {
+  async #begin(
+    upstreams: readonly GuardedUpstream[],
+    call: UpstreamCall,
+    signal: AbortSignal,
+  ): Promise<Begun> {
+    const { limits, random, sleep } = this.#options;
+    const { prompt, progress } = call;
     let cause: unknown;
-    for (const line of lines) {
-      for (let tries = 1; ; tries++) {
-        const attempt = await line.start(signal, tries - 1);
+    for (const guarded of upstreams) {
+      const { upstream } = guarded;
+      for (let number = 1; ; number++) {
+        const attempt = await guarded.start(call, number, signal);
         if (attempt === "busy") break;
         if (attempt === "down") {
-          cause ??= new UpstreamFailure("unreachable", `${line.upstream.name} failed too often to be asked`);
+          cause ??= new UpstreamFailure("unreachable", `the breaker of ${upstream.name} is open`);
           break;
         }
-        const events = line.upstream.generate(prompt, signal, progress)[Symbol.asyncIterator]();
+        progress.upstream = upstream.name;
+        const events = upstream.generate(prompt, signal, progress)[Symbol.asyncIterator]();
         try {
           const first = eventOf(await events.next());
           attempt.begin();
@@ -159,54 +159,47 @@ export class Runner {
           cause = judge(error, attempt, signal);
           progress.isAsked = false;
         }
-        const waitMs = backOffMs(
-          this.#options.limits.backOff,
-          cause as UpstreamFailure,
-          tries,
-          this.#options.random,
-        );
+        const waitMs = backOffMs(limits.backOff, cause as UpstreamFailure, number, random);
         if (waitMs === undefined) break;
-        await this.#options.sleep(waitMs, signal);
+        await sleep(waitMs, signal);
       }
     }
     throw cause === undefined ? new DomainError("overloaded") : upstreamError(cause);
   }
 
-  #line(settings: UpstreamSettings): Line {
+  #guarded(settings: UpstreamSettings): GuardedUpstream {
     const name = identityOf(settings);
-    const known = this.#lines.get(name);
+    const known = this.#upstreams.get(name);
     if (known) return known;
     const { limits, open } = this.#options;
     const slots = settings.kind === "sandbox" ? limits.sandboxSlots : limits.slots;
-    const line = new Line(open(settings), { ...limits, slots }, this.#options);
-    this.#lines.set(name, line);
-    return line;
+    const guarded = new GuardedUpstream(open(settings), { ...limits, slots }, this.#options);
+    this.#upstreams.set(name, guarded);
+    return guarded;
   }
 
-  async #closeUnused(lines: readonly Line[]): Promise<void> {
-    const unused = lines.filter((line) => !line.kept && line.users === 0);
+  async #closeUnused(upstreams: readonly GuardedUpstream[]): Promise<void> {
+    const unused = upstreams.filter((guarded) => !guarded.kept && guarded.users === 0);
     if (unused.length === 0) return;
-    for (const [name, line] of this.#lines) if (unused.includes(line)) this.#lines.delete(name);
+    for (const [name, guarded] of this.#upstreams) if (unused.includes(guarded)) this.#upstreams.delete(name);
     await Promise.all(unused.map(({ upstream }) => upstream.close()));
   }
 }
 
 type Run = {
-  readonly prompt: Prompt;
-  readonly signal: AbortSignal;
-  readonly progress: Progress;
-  /** Aborted with the signal, and when the reader stops. */
+  readonly call: UpstreamCall;
+  /** Aborted with the call's signal, and when the reader stops. */
   readonly stop: AbortController;
   isWhole: boolean;
 };
 
 type Begun = {
-  readonly attempt: Try;
+  readonly attempt: Attempt;
   readonly events: AsyncIterator<UpstreamEvent>;
   readonly first: UpstreamEvent;
 };
 
-/** Why a reply ends that nobody reads any more. */
+/** The reason of an abort by a reader that stopped. */
 const STOPPED = Symbol("stopped");
 
 function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent {
@@ -214,8 +207,8 @@ function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent 
   return value;
 }
 
-/** Notes how the try ended. What is no failure of the upstream goes on as it is. */
-function judge(error: unknown, attempt: Try, signal: AbortSignal): UpstreamFailure {
+/** Ends the attempt with its failure. An error that is no failure of the upstream is thrown as it is. */
+function judge(error: unknown, attempt: Attempt, signal: AbortSignal): UpstreamFailure {
   if (!signal.aborted && error instanceof UpstreamFailure) {
     attempt.fail(error);
     return error;

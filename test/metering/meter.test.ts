@@ -36,7 +36,7 @@ beforeEach(async () => {
     databases: { single: database, billing: database } as never,
     pipelines: 1,
     models: { get: () => MODEL },
-    run: (_, __, signal, progress) => {
+    run: ({ signal, progress }) => {
       progress.isAsked = true;
       return endless(signal);
     },

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
-import { NEVER, PROMPT, read } from "./support.ts";
+import { callOf, read } from "./support.ts";
 
 let fake: FakeUpstream;
 let other: FakeUpstream;
@@ -26,7 +26,7 @@ test("models with the same upstream share it, and upstreams on one server its co
   await runner.use(models);
   expect(runner.status().length).toBe(3);
   expect(runner.connections.size).toBe(2);
-  for (const model of models) await read(runner.run(model, PROMPT, NEVER));
+  for (const model of models) await read(runner.run(callOf(model)));
   expect(fake.connections).toBeLessThanOrEqual(2);
 });
 
@@ -35,7 +35,7 @@ test("an upstream that leaves the catalog closes with its last call, which comes
   await runner.use([old]);
   const gate = Promise.withResolvers<void>();
   fake.next(replyWhen(gate.promise));
-  const call = read(runner.run(old, PROMPT, NEVER));
+  const call = read(runner.run(callOf(old)));
   await fake.until(({ calls }) => calls.length === 1);
 
   await runner.use([modelOf(other.settings())]);
@@ -48,16 +48,16 @@ test("an upstream that leaves the catalog closes with its last call, which comes
 
 test("what stays in the catalog stays as it is", async () => {
   await runner.use([modelOf(fake.settings())]);
-  await read(runner.run(modelOf(fake.settings()), PROMPT, NEVER));
+  await read(runner.run(callOf(modelOf(fake.settings()))));
   await runner.use([modelOf(fake.settings(), other.settings())]);
-  await read(runner.run(modelOf(fake.settings()), PROMPT, NEVER));
+  await read(runner.run(callOf(modelOf(fake.settings()))));
   expect(fake.connections).toBeLessThanOrEqual(2);
   expect(fake.openConnections).toBeGreaterThan(0);
 });
 
 test("a call that still has the old catalog is answered, and leaves nothing open", async () => {
   await runner.use([]);
-  expect((await read(runner.run(modelOf(fake.settings()), PROMPT, NEVER))).text).toBe("Hello, world.");
+  expect((await read(runner.run(callOf(modelOf(fake.settings()))))).text).toBe("Hello, world.");
   expect([runner.status().length, runner.connections.size]).toEqual([0, 0]);
   await fake.until(({ openConnections }) => openConnections === 0);
 });
@@ -66,6 +66,6 @@ test("a catalog with a key that is not there is refused, and the one before goes
   const good = modelOf(fake.settings());
   await runner.use([good]);
   await expect(runner.use([modelOf(other.settings({ apiKeyEnv: "NOT_SET" }))])).rejects.toThrow("NOT_SET");
-  expect((await read(runner.run(good, PROMPT, NEVER))).text).toBe("Hello, world.");
+  expect((await read(runner.run(callOf(good)))).text).toBe("Hello, world.");
   expect(runner.status().length).toBe(1);
 });

@@ -4,7 +4,7 @@ import * as behaviours from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire, openaiWire } from "../support/fake-upstreams/wire.ts";
 import { createTestRunner, modelOf } from "./runner-support.ts";
-import { PROMPT } from "./support.ts";
+import { callOf } from "./support.ts";
 
 const CALLS = 500;
 const CALLERS = 50;
@@ -36,7 +36,7 @@ test("after hundreds of calls of every sort each had one ending, and nothing is 
     return Math.floor((state / 2 ** 32) * below);
   };
   for (const fake of fakes) fake.always((turn) => SORTS[draw(SORTS.length)]?.(turn));
-  const slots = { running: 30, waiting: 50, waitMs: 60_000 };
+  const slots = { running: 35, waiting: 60, waitMs: 60_000 };
   const runner = createTestRunner({ slots });
   const model = modelOf(...fakes.map((fake) => fake.settings({ timeoutMs: 50 })));
   await runner.use([model]);
@@ -51,7 +51,7 @@ test("after hundreds of calls of every sort each had one ending, and nothing is 
     let ending = "stopped";
     if (patience === 0) setImmediate(() => leaving.abort(left));
     try {
-      for await (const event of runner.run(model, PROMPT, leaving.signal)) {
+      for await (const event of runner.run(callOf(model, { signal: leaving.signal }))) {
         if (event.kind === "done") ending = text === WHOLE ? "whole" : "wrong";
         else text += event.content;
         if (event.kind === "delta" && patience === 1) break;

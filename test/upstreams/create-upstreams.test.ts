@@ -7,7 +7,7 @@ import type { Runner } from "../../src/upstreams/runner.ts";
 import { refuse, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { modelOf } from "./runner-support.ts";
-import { NEVER, PROMPT, read } from "./support.ts";
+import { callOf, read } from "./support.ts";
 
 const KEY = "secret-of-the-operator";
 
@@ -35,11 +35,11 @@ afterEach(async () => {
   await fake.stop();
 });
 
-test("tries are counted by upstream and outcome, and failures logged without the key", async () => {
+test("attempts are counted by upstream and outcome; failures are logged with their call, without key and stack", async () => {
   const model = modelOf(fake.settings({ apiKeyEnv: "KEY" }));
   await runner.use([model]);
   fake.next(refuse(500, {}, JSON.stringify({ error: { message: `no such key: ${KEY}` } })));
-  expect((await read(runner.run(model, PROMPT, NEVER))).text).toBe("Hello, world.");
+  expect((await read(runner.run(callOf(model)))).text).toBe("Hello, world.");
 
   const page = await metrics.registry.metrics();
   const name = `openai 127.0.0.1:${fake.port}/v1 fake-model`;
@@ -47,27 +47,42 @@ test("tries are counted by upstream and outcome, and failures logged without the
   expect(page).toContain(`vx_upstream_tries_total{upstream="${name}",outcome="ok"} 1`);
   expect(page).toContain(`vx_upstream_running{upstream="${name}"} 0`);
   expect(page).toContain(`vx_upstream_open{upstream="${name}"} 0`);
-  expect(logged.length).toBe(1);
-  expect(JSON.parse(logged[0] ?? "")).toMatchObject({
-    upstream: name,
-    outcome: "failed",
-    err: { message: "the upstream answered 500: no such key: [redacted]" },
-  });
+  expect(logged.map((line) => JSON.parse(line) as unknown)).toEqual([
+    {
+      level: "warn",
+      time: expect.any(String),
+      request_id: "req_1",
+      account_id: "acct_1",
+      model: model.id,
+      upstream: name,
+      attempt: 1,
+      reason: "failed",
+      detail: "the upstream answered 500: no such key: [redacted]",
+      msg: "upstream attempt failed",
+    },
+  ]);
 });
 
-test("what runs is seen while it runs, and an upstream that is down", async () => {
+test("the metrics show running calls, and the accounts that a breaker keeps away", async () => {
   const leaving = new AbortController();
   const model = modelOf(fake.settings());
   await runner.use([model]);
   fake.next(silent);
-  const call = read(runner.run(model, PROMPT, leaving.signal));
+  const call = read(runner.run(callOf(model, { signal: leaving.signal })));
   await fake.until(({ calls }) => calls.length === 1);
   expect(await metrics.registry.metrics()).toMatch(/^vx_upstream_running\{.*\} 1$/m);
   leaving.abort(new Error("gone"));
   await call;
   fake.always(refuse(500));
-  await Promise.all(Array.from({ length: 5 }, () => read(runner.run(model, PROMPT, NEVER))));
-  expect(await metrics.registry.metrics()).toMatch(/^vx_upstream_open\{.*\} 1$/m);
+  const failFor = async (accountIds: readonly string[]) => {
+    await Promise.all(accountIds.map((accountId) => read(runner.run(callOf(model, { accountId })))));
+    return await metrics.registry.metrics();
+  };
+  const ofOneAccount = await failFor(Array(5).fill("acct_1"));
+  expect(ofOneAccount).toMatch(/^vx_upstream_open\{.*\} 0$/m);
+  expect(ofOneAccount).toMatch(/^vx_upstream_open_accounts\{.*\} 1$/m);
+  const ofSeveral = await failFor(["acct_2", "acct_3", "acct_4", "acct_5"]);
+  expect(ofSeveral).toMatch(/^vx_upstream_open\{.*\} 1$/m);
 });
 
 test("a caller who leaves during the wait between two tries is let go at once", async () => {
@@ -75,7 +90,7 @@ test("a caller who leaves during the wait between two tries is let go at once", 
   const model = modelOf(fake.settings());
   await runner.use([model]);
   fake.always(refuse(429, { "retry-after": "3" }));
-  const call = read(runner.run(model, PROMPT, leaving.signal));
+  const call = read(runner.run(callOf(model, { signal: leaving.signal })));
   await fake.until(({ calls }) => calls[0]?.ended === "finished");
   const startedAt = performance.now();
   setTimeout(() => leaving.abort(new Error("gone")), 20);

@@ -72,7 +72,7 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   const failures: [what: string, behaviour: Behaviour, kind: string][] = [
-    ["a reset instead of an answer", resetAtOnce, "unreachable"],
+    ["a reset instead of an answer", resetAtOnce, "dropped"],
     [
       "an answer that ends before the reply",
       endAfter(0),

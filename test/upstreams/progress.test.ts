@@ -4,7 +4,7 @@ import type { RunnerLimits } from "../../src/upstreams/runner.ts";
 import { refuse, refuseWithoutEnd, replyWhen, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
-import { PROMPT, read } from "./support.ts";
+import { callOf, read } from "./support.ts";
 
 let first: FakeUpstream;
 let second: FakeUpstream;
@@ -28,7 +28,7 @@ function use(limits: Partial<RunnerLimits> = {}): void {
 }
 
 const model = () => modelOf(first.settings(), second.settings());
-const run = (prompt = PROMPT) => runner.run(model(), prompt, leaving.signal, progress);
+const run = () => runner.run(callOf(model(), { signal: leaving.signal, progress }));
 
 /** Cancels the call and returns what was known at that moment. */
 async function leave(outcome: Promise<unknown>): Promise<boolean> {
@@ -47,10 +47,11 @@ test("an upstream that has the request is asked", async () => {
 });
 
 test("a call that waits for a slot has asked no upstream", async () => {
-  use({ slots: { running: 1, waiting: 1, waitMs: 60_000 } });
+  // One of them for one account.
+  use({ slots: { running: 2, waiting: 2, waitMs: 60_000 } });
   const gate = Promise.withResolvers<void>();
   first.next(replyWhen(gate.promise));
-  const before = read(runner.run(model(), PROMPT, new AbortController().signal, new Progress()));
+  const before = read(runner.run(callOf(model())));
   await first.until(({ calls }) => calls.length === 1);
   const outcome = read(run());
   expect(runner.status()[0]?.waiting).toBe(1);

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
 import { RUNNER_LIMITS, Runner } from "../../src/upstreams/runner.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox.ts";
+import { callOf } from "./support.ts";
 
 const MODEL: Model = {
   id: "m",
@@ -27,12 +28,12 @@ test("the sandbox runs more streams at once than any server is asked for", async
     now: () => 0,
     random: () => 0.5,
     sleep: () => Promise.resolve(),
-    onTry: () => undefined,
+    onReport: () => undefined,
   });
   await runner.use([MODEL]);
   const { signal } = new AbortController();
-  const streams = Array.from({ length: 2 * RUNNER_LIMITS.slots.running }, () =>
-    runner.run(MODEL, PROMPT, signal),
+  const streams = Array.from({ length: 2 * RUNNER_LIMITS.slots.running }, (_, i) =>
+    runner.run(callOf(MODEL, { prompt: PROMPT, signal, accountId: `acct_${i % 3}` })),
   );
   // Each has begun and none has ended.
   const firsts = await Promise.all(streams.map((stream) => stream.next()));

@@ -1,10 +1,10 @@
 import type { Model } from "../../src/domain/model.ts";
+import type { Outcome } from "../../src/upstreams/attempt.ts";
 import { Connections } from "../../src/upstreams/connections.ts";
-import type { Outcome } from "../../src/upstreams/line.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
 import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner.ts";
 
-/** A runner whose time and luck are in the hands of the test. */
+/** A runner whose clock and random numbers the test controls. */
 export class TestRunner extends Runner {
   readonly connections: Connections;
   readonly #hands: Hands;
@@ -24,18 +24,18 @@ export class TestRunner extends Runner {
       now: () => hands.nowMs,
       random: () => 0.5,
       sleep: (ms, signal) => hands.sleep(ms, signal),
-      onTry: (_, outcome) => hands.outcomes.push(outcome),
+      onReport: ({ outcome }) => hands.outcomes.push(outcome),
     });
     this.connections = connections;
     this.#hands = hands;
   }
 
-  /** How the tries ended so far. */
+  /** How the attempts ended so far. */
   outcomes(): readonly Outcome[] {
     return this.#hands.outcomes;
   }
 
-  /** The waits between tries, none of which took any time. */
+  /** The waits between attempts, none of which took any time. */
   get sleeps(): readonly number[] {
     return this.#hands.sleeps;
   }
@@ -67,7 +67,10 @@ export function createTestRunner(limits: Partial<RunnerLimits> = {}): TestRunner
       return Promise.resolve();
     },
   };
-  return new TestRunner({ breaker: { failuresMax: 1_000, openMs: 1, longestOpenMs: 1 }, ...limits }, hands);
+  return new TestRunner(
+    { breaker: { maxFailures: 1_000, proofMs: 0, openMs: 1, maxOpenMs: 1 }, ...limits },
+    hands,
+  );
 }
 
 export function modelOf(...upstreams: Model["upstreams"]): Model {

@@ -16,7 +16,7 @@ import {
 } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
-import { NEVER, PROMPT, read } from "./support.ts";
+import { callOf, NEVER, read } from "./support.ts";
 
 let first: FakeUpstream;
 let second: FakeUpstream;
@@ -40,7 +40,8 @@ async function start(limits: Partial<RunnerLimits> = {}): Promise<void> {
   await runner.use([model]);
 }
 
-const run = (signal = NEVER, asked = model) => read(runner.run(asked, PROMPT, signal));
+const run = (signal = NEVER, asked = model) => read(runner.run(callOf(asked, { signal })));
+const runFor = (accountId: string, signal = NEVER) => read(runner.run(callOf(model, { accountId, signal })));
 const reasonOf = (failure: unknown) => (failure instanceof DomainError ? failure.reason : failure);
 const counts = () => [first.calls.length, second.calls.length];
 
@@ -54,7 +55,7 @@ describe("before the first piece", () => {
   test.each([
     ["429", refuse(429), "rate_limited"],
     ["500", refuse(500), "failed"],
-    ["a reset", resetAtOnce, "unreachable"],
+    ["a reset", resetAtOnce, "dropped"],
     ["a hang-up amid the headers' answer", hangUpAfter(0), "dropped"],
     ["an error inside a 200", errorInside(0), "failed"],
   ])("%s is tried again at the same upstream", async (_, behaviour, outcome) => {
@@ -168,7 +169,7 @@ describe("a caller who leaves", () => {
     ["while it waits for the next piece", silentAfter(1), 1],
   ])("a reader who stops %s is let go at once", async (_, behaviour, pieces) => {
     first.next(behaviour);
-    const events = runner.run(model, PROMPT, NEVER);
+    const events = runner.run(callOf(model));
     for (let i = 0; i < pieces; i++) expect((await events.next()).done).toBe(false);
     const waiting = events.next();
     await first.until(({ calls }) => calls.length === 1);
@@ -181,8 +182,8 @@ describe("a caller who leaves", () => {
 
   test("a reader who stops between pieces, or with the end, leaves a free slot", async () => {
     first.next(silentAfter(1));
-    for await (const _ of runner.run(model, PROMPT, NEVER)) break;
-    for await (const event of runner.run(model, PROMPT, NEVER)) if (event.kind === "done") break;
+    for await (const _ of runner.run(callOf(model))) break;
+    for await (const event of runner.run(callOf(model))) if (event.kind === "done") break;
     expect(runner.status()[0]?.running).toBe(0);
     expect(runner.outcomes()).toEqual(["cancelled", "ok"]);
   });
@@ -193,27 +194,60 @@ test("connections that the upstream closes between calls cost no reply", async (
   for (let i = 0; i < 30; i++) expect((await run()).text).toBe("Hello, world.");
 });
 
+/** One account gets 7 of 8 slots. */
+const SLOTS = { running: 16, waiting: 80, waitMs: 60_000 };
+const OF_ONE_ACCOUNT = 14;
+
 describe("slots", () => {
   test("calls beyond the limit wait in the order they came, and go on one by one", async () => {
-    await start({ slots: { running: 2, waiting: 10, waitMs: 60_000 } });
-    const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+    await start({ slots: SLOTS });
+    const gates = Array.from({ length: OF_ONE_ACCOUNT + 2 }, () => Promise.withResolvers<void>());
     first.next(...gates.map(({ promise }) => replyWhen(promise)));
     const ended: number[] = [];
     const calls = gates.map((_, i) => run().then(() => ended.push(i)));
-    await first.until(({ calls: { length } }) => length === 2);
-    expect(runner.status()[0]).toMatchObject({ running: 2, waiting: 2 });
+    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT);
+    expect(runner.status()[0]).toMatchObject({ running: OF_ONE_ACCOUNT, waiting: 2 });
     gates[0]?.resolve();
-    await first.until(({ calls: { length } }) => length === 3);
-    expect(runner.status()[0]).toMatchObject({ running: 2, waiting: 1 });
+    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT + 1);
+    expect(runner.status()[0]).toMatchObject({ running: OF_ONE_ACCOUNT, waiting: 1 });
     for (const { resolve } of gates) resolve();
     await Promise.all(calls);
     expect(ended[0]).toBe(0);
     expect(runner.status()[0]).toMatchObject({ running: 0, waiting: 0 });
-    expect(counts()).toEqual([4, 0]);
+    expect(counts()).toEqual([gates.length, 0]);
+  });
+
+  test("an account that takes all it can get leaves a slot for another account, which does not wait", async () => {
+    await start({ slots: SLOTS });
+    const gate = Promise.withResolvers<void>();
+    first.always(replyWhen(gate.promise));
+    const attack = Array.from({ length: 3 * OF_ONE_ACCOUNT }, () => runFor("acct_attacker"));
+    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT);
+    first.next(reply());
+    expect((await runFor("acct_honest")).text).toBe("Hello, world.");
+    expect(first.calls.length).toBe(OF_ONE_ACCOUNT + 1);
+    gate.resolve();
+    for (const { text } of await Promise.all(attack)) expect(text).toBe("Hello, world.");
+  });
+
+  test("the queue has room for another account, however many calls of one wait", async () => {
+    await start({ slots: { ...SLOTS, waiting: 16 } });
+    const gate = Promise.withResolvers<void>();
+    first.always(replyWhen(gate.promise));
+    model = modelOf(first.settings());
+    const attack = Array.from({ length: 3 * OF_ONE_ACCOUNT }, () => runFor("acct_attacker"));
+    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT);
+    const honest = [runFor("acct_honest"), runFor("acct_honest")];
+    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT + 1);
+    expect(runner.status()[0]).toMatchObject({ running: OF_ONE_ACCOUNT + 1, waiting: OF_ONE_ACCOUNT + 1 });
+    gate.resolve();
+    for (const { text } of await Promise.all(honest)) expect(text).toBe("Hello, world.");
+    const refused = (await Promise.all(attack)).filter(({ failure }) => failure !== undefined);
+    expect(refused.map(({ failure }) => reasonOf(failure))).toEqual(Array(OF_ONE_ACCOUNT).fill("overloaded"));
   });
 
   test("with no room to wait the next upstream is asked; with none anywhere the call is told so", async () => {
-    await start({ slots: { running: 1, waiting: 0, waitMs: 60_000 } });
+    await start({ slots: { running: 2, waiting: 0, waitMs: 60_000 } });
     const gate = Promise.withResolvers<void>();
     first.always(replyWhen(gate.promise));
     second.always(replyWhen(gate.promise));
@@ -228,8 +262,8 @@ describe("slots", () => {
     expect(runner.outcomes()).toEqual(["busy", "busy", "busy", "ok", "ok"]);
   });
 
-  test("who waits for too long is sent on", async () => {
-    await start({ slots: { running: 1, waiting: 1, waitMs: 5 } });
+  test("a call that waits for too long goes to the next upstream", async () => {
+    await start({ slots: { running: 2, waiting: 2, waitMs: 5 } });
     const gate = Promise.withResolvers<void>();
     first.next(replyWhen(gate.promise));
     const one = run();
@@ -239,8 +273,8 @@ describe("slots", () => {
     expect((await one).text).toBe("Hello, world.");
   });
 
-  test("who leaves while waiting takes no slot", async () => {
-    await start({ slots: { running: 1, waiting: 1, waitMs: 60_000 } });
+  test("a caller who leaves while waiting takes no slot", async () => {
+    await start({ slots: { running: 2, waiting: 2, waitMs: 60_000 } });
     const gate = Promise.withResolvers<void>();
     const leaving = new AbortController();
     first.next(replyWhen(gate.promise));

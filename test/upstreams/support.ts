@@ -1,9 +1,12 @@
 import type { Prompt } from "../../src/domain/generation.ts";
+import type { Model } from "../../src/domain/model.ts";
 import { Connections } from "../../src/upstreams/connections.ts";
 import { UpstreamFailure } from "../../src/upstreams/failure.ts";
 import type { RemoteSettings } from "../../src/upstreams/http-upstream.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
+import { Progress } from "../../src/upstreams/progress.ts";
 import type { Upstream, UpstreamEvent } from "../../src/upstreams/upstream.ts";
+import type { UpstreamCall } from "../../src/upstreams/upstream-call.ts";
 
 export const PROMPT: Prompt = {
   messages: [{ role: "user", content: "Say hello." }],
@@ -13,6 +16,19 @@ export const PROMPT: Prompt = {
 };
 
 export const NEVER = new AbortController().signal;
+
+/** A call of the account "acct_1" with PROMPT, unless the options say otherwise. */
+export function callOf(model: Model, options: Partial<UpstreamCall> = {}): UpstreamCall {
+  return {
+    model,
+    prompt: PROMPT,
+    accountId: "acct_1",
+    requestId: "req_1",
+    signal: NEVER,
+    progress: new Progress(),
+    ...options,
+  };
+}
 
 /** An upstream over HTTP with connections of its own. */
 export function openRemote(settings: RemoteSettings, env: Record<string, string> = {}): Upstream {

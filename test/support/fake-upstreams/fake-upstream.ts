@@ -106,6 +106,11 @@ export class FakeUpstream {
     this.#script.push(...behaviours);
   }
 
+  /** Drops what is left of next. */
+  forgetNext(): void {
+    this.#script.length = 0;
+  }
+
   /** What to do with every call from now on. */
   always(behaviour: Behaviour): void {
     this.#usual = behaviour;

@@ -1,0 +1,57 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { Circuit } from "../../src/upstreams/circuit.ts";
+
+let nowMs: number;
+let random: number;
+
+beforeEach(() => {
+  nowMs = 0;
+  random = 0.5;
+});
+
+const createCircuit = (openMs: number, maxOpenMs: number) =>
+  new Circuit({ openMs, maxOpenMs }, { now: () => nowMs, random: () => random });
+
+/** Opens the circuit and returns for how long nothing may pass. */
+function openFor(circuit: Circuit): number {
+  circuit.open();
+  const from = nowMs;
+  while (circuit.state === "open") nowMs++;
+  return nowMs - from;
+}
+
+describe("a circuit", () => {
+  test("is closed at first", () => {
+    const circuit = createCircuit(100, 100);
+    expect([circuit.isClosed, circuit.state, circuit.tryProbe()]).toEqual([true, "closed", false]);
+  });
+
+  test("lets one probe pass when its wait is over, and another when that was cancelled", () => {
+    const circuit = createCircuit(100, 100);
+    circuit.open();
+    expect(circuit.tryProbe()).toBe(false);
+    nowMs = 100;
+    expect([circuit.tryProbe(), circuit.tryProbe(), circuit.state]).toEqual([true, false, "half_open"]);
+    circuit.cancelProbe();
+    expect(circuit.tryProbe()).toBe(true);
+  });
+
+  test("has random waits around the one that is set", () => {
+    const waits = [0, 0.999].map((value) => {
+      random = value;
+      return openFor(createCircuit(100, 100));
+    });
+    expect(waits).toEqual([50, 150]);
+  });
+
+  test("doubles its wait up to the maximum until it is reset", () => {
+    const circuit = createCircuit(100, 300);
+    expect([openFor(circuit), openFor(circuit), openFor(circuit), openFor(circuit)]).toEqual([
+      100, 200, 300, 300,
+    ]);
+    circuit.close();
+    expect(openFor(circuit)).toBe(300);
+    circuit.reset();
+    expect(openFor(circuit)).toBe(100);
+  });
+});
