@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import type { Micros } from "../domain/money.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
@@ -29,6 +30,26 @@ export type Call = {
   key: AdmittedKey | undefined;
   /** Why the call failed, for log and metrics. */
   failure: unknown;
+  /** What a metered call asked for, for the log: the id of a model of the catalog. */
+  model: string | undefined;
+  /** The generation that a metered call started, for the log. */
+  generation: LoggedGeneration | undefined;
+};
+
+/** What the log line of a call says about its generation. */
+export type LoggedGeneration = {
+  /** The last upstream that was asked; undefined while none was. */
+  readonly upstream: string | undefined;
+  /** Undefined until it is charged, and where it is free. */
+  readonly charge: LoggedCharge | undefined;
+  /** Calls the listener once, when the hold has ended; at once if it has. */
+  onSettled(listener: () => void): void;
+};
+
+type LoggedCharge = {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly amountMicros: Micros;
 };
 
 /** The calling key of a call that passed the developer gate. */

@@ -74,6 +74,7 @@ export class Meter {
     const key = callingKey(call);
     const model = models.get(ask.model);
     if (!model) throw unknownModel(ask.model);
+    call.model = model.id;
     running.reserve(key.accountId);
     try {
       const idempotency = await idempotencyOf(call, ask);
@@ -102,6 +103,7 @@ export class Meter {
     const { signal } = call;
     const { running } = this.#parts;
     const generation = new Generation(order, this.#parts);
+    call.generation = generation;
     const place = running.enter(generation);
     const onAbort = () => {
       const why = stopOf(call);

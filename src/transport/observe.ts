@@ -7,35 +7,59 @@ import type { Metrics } from "../metrics.ts";
 
 export type Observe = (call: Call, code: Code | 0, startedAt: number) => void;
 
-/** Counts and logs a finished call: who, what, how it ended, how long it took. */
+/**
+ * Counts and logs a finished call: who called, what it used, how it ended, how long it took. The line of a metered call
+ * waits for its settlement, which may come after the caller has left.
+ */
 export function createObserver(log: Log, metrics: Metrics): Observe {
   return (call, transportCode, startedAt) => {
-    const { rpc } = call;
+    const { rpc, generation } = call;
     const seconds = (performance.now() - startedAt) / 1000;
     const code = codeName(call, transportCode);
     metrics.calls.inc({ rpc, protocol: call.protocol, code });
     metrics.latency.observe({ rpc, protocol: call.protocol }, seconds);
-    const line = {
-      request_id: call.requestId,
-      rpc,
-      protocol: call.protocol,
-      code,
-      ms: Math.round(seconds * 1e6) / 1e3,
-      remote: call.remoteAddress,
-      account_id: call.key?.accountId,
-      key_id: call.key?.keyId,
-      reason: call.failure === undefined ? undefined : reasonOf(call.failure),
-    };
-    if (!isMistakeOfCaller(call.failure) && (code === "internal" || code === "unknown"))
-      log.error({ ...line, err: causeOf(call.failure) }, "call failed");
-    else if (code === "unavailable") log.warn({ ...line, err: causeOf(call.failure) }, "call refused");
-    else log.info(line, "call");
+    const write = () => writeLine(log, call, code, Math.round(seconds * 1e6) / 1e3);
+    if (generation) generation.onSettled(write);
+    else write();
   };
+}
+
+function writeLine(log: Log, call: Call, code: string, durationMs: number): void {
+  const { failure, generation } = call;
+  const charge = generation?.charge;
+  const line = {
+    request_id: call.requestId,
+    rpc: call.rpc,
+    protocol: call.protocol,
+    code,
+    status: statusOf(failure, code),
+    duration_ms: durationMs,
+    remote: call.remoteAddress,
+    account_id: call.key?.accountId,
+    key_id: call.key?.keyId,
+    model: call.model,
+    upstream: generation?.upstream,
+    input_tokens: charge?.inputTokens,
+    output_tokens: charge?.outputTokens,
+    cost_micros: generation ? (charge?.amountMicros ?? 0n) : undefined,
+    reason: failure === undefined ? undefined : reasonOf(failure),
+  };
+  // Only a bug has a stack trace.
+  const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
+  if (isBug) log.error({ ...line, err: causeOf(failure) }, "call failed");
+  else if (code === "unavailable") log.warn({ ...line, detail: detailOf(failure) }, "call refused");
+  else log.info(line, "call");
 }
 
 /** gRPC asks for the code INTERNAL for some mistakes of callers, too. */
 function isMistakeOfCaller(failure: unknown): boolean {
   return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
+}
+
+/** The HTTP status that REST has for it, whatever the protocol; undefined where it has none. */
+function statusOf(failure: unknown, code: string): number | undefined {
+  if (failure === undefined) return code === "ok" ? 200 : undefined;
+  return failure instanceof ConnectError ? undefined : ERRORS[asDomainError(failure).reason].status;
 }
 
 function codeName(call: Call, transportCode: Code | 0): string {
@@ -56,6 +80,12 @@ function reasonOf(failure: unknown): string {
 
 function causeOf(failure: unknown): unknown {
   return failure instanceof DomainError ? (failure.cause ?? failure) : failure;
+}
+
+function detailOf(failure: unknown): string | undefined {
+  const cause = causeOf(failure) as NodeJS.ErrnoException | undefined;
+  // Node's error of several addresses that refuse a connection has a code and no message.
+  return cause?.message || cause?.code;
 }
 
 function snake(name: string): string {

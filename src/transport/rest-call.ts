@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type DomainError, ERRORS } from "../domain/errors.ts";
-import type { Call } from "../gate/call.ts";
+import type { Call, LoggedGeneration } from "../gate/call.ts";
 import type { Policy } from "../policy/policy.ts";
 import { errorBody, errorStatus } from "../rest/error-body.ts";
 import { isGone } from "../rest/gone.ts";
@@ -19,6 +19,8 @@ export class RestCall implements Call {
   rpc: string;
   key: AdmittedKey | undefined = undefined;
   failure: unknown = undefined;
+  model: string | undefined = undefined;
+  generation: LoggedGeneration | undefined = undefined;
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */

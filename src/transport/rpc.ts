@@ -144,6 +144,8 @@ export function createCall(
     },
     key: undefined,
     failure: undefined,
+    model: undefined,
+    generation: undefined,
   };
 }
 
