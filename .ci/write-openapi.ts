@@ -4,6 +4,8 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { BUILT_IN_MODELS } from "../src/models/built-in.ts";
+import { exampleModel } from "../src/models/example-model.ts";
 import { restServices } from "../src/public-server.ts";
 import { commentsOf } from "../src/rest/openapi/comments.ts";
 import { openApiDocument } from "../src/rest/openapi/document.ts";
@@ -12,7 +14,10 @@ const set = execFileSync("buf", ["build", "proto", "--as-file-descriptor-set", "
   maxBuffer: 1 << 26,
 });
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+const model = exampleModel(BUILT_IN_MODELS);
+if (!model) throw new Error("there is no built-in model for the examples");
 const document = openApiDocument({
+  model,
   services: restServices,
   version,
   commentOf: commentsOf(fromBinary(FileDescriptorSetSchema, set)),

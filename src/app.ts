@@ -65,7 +65,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     // Only now that nothing can fail any more: the key is shown once.
     const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
-    if (demoKey !== undefined) say(demoText(demoKey, url));
+    if (demoKey !== undefined) say(demoText(demoKey, url, catalog.list()));
     const reload = async () => {
       workers?.reloadModels();
       await parts.reloadModels();

@@ -141,7 +141,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const handler = createHandler({
     routes,
     rest,
-    pages: new Map([...probePages(readiness), ...pages()]),
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
     openCalls: new OpenCalls(defaultLimits),
     observe,
     drawRequestId: deps.ids.request,

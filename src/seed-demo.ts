@@ -1,6 +1,8 @@
 import { laneOfId } from "./domain/lane.ts";
+import type { Model } from "./domain/model.ts";
 import { formatMicros } from "./domain/money.ts";
 import { SCOPES, toScopeBits } from "./domain/scope.ts";
+import { exampleModel } from "./models/example-model.ts";
 import type { Deps } from "./services/deps.ts";
 import { createFirstAccount } from "./store/accounts.ts";
 
@@ -21,8 +23,9 @@ export async function seedDemo(deps: Deps): Promise<string | undefined> {
   return created ? secret : undefined;
 }
 
-/** What the person at the terminal is told about it. */
-export function demoText(secret: string, baseUrl: string): string {
+/** The text about it for the terminal. */
+export function demoText(secret: string, baseUrl: string, models: readonly Model[]): string {
+  const model = exampleModel(models)?.id ?? "MODEL";
   return `
 An account "demo" was created with a balance of ${formatMicros(BALANCE_MICROS)} and this key. It is shown this once:
 
@@ -34,6 +37,6 @@ Try it:
 
     curl ${baseUrl}/v1/generate -H 'Authorization: Bearer ${secret}' \\
       -H 'content-type: application/json' \\
-      -d '{"model": "vx-sandbox-small", "messages": [{"role": "user", "content": "What is a ledger?"}]}'
+      -d '{"model": "${model}", "messages": [{"role": "user", "content": "What is a ledger?"}]}'
 `;
 }

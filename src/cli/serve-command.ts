@@ -6,7 +6,7 @@ import { printError } from "./output.ts";
 export const define: Define = (command) => {
   withExamples(command, [
     "vx serve",
-    "PORT=9000 DATABASE_URL=postgres://vx_app@db.example/vx vx serve",
+    "PORT=9000 DATABASE_URL=postgres://owner@db.example/vx vx serve",
   ]).action(run);
 };
 

@@ -33,6 +33,8 @@ globalThis.__zod_globalConfig = { jitless: true };
 addEventListener("DOMContentLoaded", () => {
   globalThis.Scalar.createApiReference("#reference", {
     url: "/openapi.json",
+    // The address of the page is right behind every proxy.
+    servers: [{ url: location.origin }],
     persistAuth: false,
     telemetry: false,
     proxyUrl: "",

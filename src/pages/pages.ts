@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs";
+import type { Catalog } from "../models/catalog.ts";
 import type { Page } from "../transport/handler.ts";
 import { asset } from "./asset.ts";
+import { homePage } from "./home-page.ts";
+import { openApiPage } from "./openapi-page.ts";
+import { rendered } from "./rendered.ts";
 
 const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -15,15 +19,16 @@ const PLAIN = `${NOTHING}; style-src 'self'; img-src data:`;
 /** Where the reference comes from: a package with a bundle that needs nothing else. */
 const PACKAGE = new URL("../", import.meta.resolve("@scalar/api-reference"));
 
-/** What people read: no key is needed, nothing is loaded from another host, and nothing is remembered. */
-export function pages(): Map<string, Page> {
+/** The pages for people. They need no key, load nothing from other hosts and store nothing in the browser. */
+export function pages(catalog: Catalog): Map<string, Page> {
   const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as {
     version: string;
   };
   const bundle = `/docs/assets/scalar-${version}.js`;
   const own = (name: string) => new URL(name, import.meta.url);
+  const models = () => catalog.list();
   return new Map([
-    ["/", asset({ file: own("home.html"), contentType: HTML, contentSecurityPolicy: PLAIN })],
+    ["/", rendered({ models, prepare: homePage, contentType: HTML, contentSecurityPolicy: PLAIN })],
     [
       "/docs",
       asset({
@@ -56,8 +61,9 @@ export function pages(): Map<string, Page> {
     ],
     [
       "/openapi.json",
-      asset({
-        file: own("../../gen/openapi.json"),
+      rendered({
+        models,
+        prepare: openApiPage,
         contentType: "application/json",
         contentSecurityPolicy: NOTHING,
       }),

@@ -37,6 +37,8 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
     const secret = await server.line(/(vx_live_\w+)/);
     const url = await server.line(/^vx ready on (\S+)$/m);
     expect(await idsOf(url, secret)).toEqual(["first"]);
+    expect(server.stdout()).toContain('{"model": "first", "messages"');
+    expect(await (await fetch(url)).text()).toContain('"model": "first"');
     const told = (text: string) => server.stderr().split(text).length - 1;
 
     file.write("models: [{id: second}]");
@@ -51,6 +53,11 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
     const processes = workers === 1 ? 1 : workers + 1;
     await vi.waitFor(() => expect(told("models were read again")).toBe(processes));
     for (let i = 0; i < 8; i++) expect(await idsOf(url, secret)).toEqual(["second", "third"]);
+    for (const path of ["/", "/openapi.json"]) {
+      const page = await (await fetch(url + path, { headers: { connection: "close" } })).text();
+      expect(page).toMatch(/"model": "second"/);
+      expect(page).not.toContain(`"first"`);
+    }
     expect(told("the former ones stay")).toBe(processes);
     expect(await server.end("SIGTERM")).toBe(0);
   });

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { rmSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -46,7 +47,9 @@ describe.skipIf(missing !== undefined)("from Python", () => {
 
   describe("over gRPC, with stubs", () => {
     beforeAll(async () => {
-      await run(process.execPath, [".ci/derive-validate-proto.ts"]);
+      // As in a fresh clone; the packages are those of the virtual environment.
+      rmSync(".buf", { recursive: true, force: true });
+      await run("sh", ["-c", readmeCommand("npm ci && npm run").replace("npm ci && ", "")], { env });
       const command = readmeCommand("python -m grpc_tools.protoc").replaceAll("_out=.", `_out=${STUBS}`);
       await run("sh", ["-c", command], { env });
       await run(

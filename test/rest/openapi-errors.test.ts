@@ -3,10 +3,12 @@ import { request } from "node:http";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { drawKey } from "../../src/domain/api-key.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import type { Model } from "../../src/domain/model.ts";
+import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { developerServices } from "../../src/public-server.ts";
 import { BodyBudget } from "../../src/rest/body-budget.ts";
+import { errorExample } from "../../src/rest/openapi/error-examples.ts";
 import { documentedReasons } from "../../src/rest/openapi/errors.ts";
-import { errorExample } from "../../src/rest/openapi/examples.ts";
 import { operationsOf } from "../../src/rest/openapi/operations.ts";
 import { bodyBudget } from "../../src/transport/limits.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -17,6 +19,7 @@ import { differences } from "./differences.ts";
 import { mount } from "./mount.ts";
 import { type JsonAnswer, sendJson } from "./send-json.ts";
 
+const MODEL = BUILT_IN_MODELS[0] as Model;
 let app: TestApp;
 let key: TestKey;
 
@@ -138,7 +141,7 @@ test.each(Object.entries(FAILING))("%s looks like its example", async (reason, f
   const answer = await fail();
   expect(answer.body).toMatchObject({ error: { code: reason } });
   expect(answer.status).toBe(ERRORS[reason as Reason].status);
-  expect(differences(errorExample(reason as Reason), answer.body)).toEqual([]);
+  expect(differences(errorExample(reason as Reason, MODEL), answer.body)).toEqual([]);
 });
 
 async function withLockedLedger(during: () => Promise<JsonAnswer>): Promise<JsonAnswer> {

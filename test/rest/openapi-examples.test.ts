@@ -3,9 +3,11 @@ import { type DescField, getOption } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
+import type { Model } from "../../src/domain/model.ts";
+import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { isUntyped } from "../../src/policy/untyped-values.ts";
 import { developerServices } from "../../src/public-server.ts";
-import { EXAMPLES, type OperationExample } from "../../src/rest/openapi/examples.ts";
+import { type OperationExample, operationExamples } from "../../src/rest/openapi/examples.ts";
 import { operationsOf } from "../../src/rest/openapi/operations.ts";
 import type { Schema } from "../../src/rest/openapi/rules.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -33,6 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
+const EXAMPLES = operationExamples(BUILT_IN_MODELS[0] as Model);
 const operations = operationsOf(developerServices);
 
 type BodySchema = { readonly properties: Readonly<Record<string, Schema>>; readonly required?: string[] };

@@ -2,8 +2,8 @@ import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../reader.ts";
 import type { CommentOf } from "./comments.ts";
 import { documentedReasons, errorResponses, errorSchema } from "./errors.ts";
-import { errorExample, eventsText, exampleOf } from "./examples.ts";
 import { answerHeaders, HEADERS } from "./headers.ts";
+import { type ExampleModel, insertExamples } from "./insert-examples.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { clean, rulesOf, type Schema } from "./rules.ts";
 import { Schemas } from "./schemas.ts";
@@ -15,10 +15,16 @@ type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
+  /** The model of the examples. */
+  readonly model: ExampleModel;
 };
 
-/** The OpenAPI document of the services: what their descriptors say, and the examples. */
-export function openApiDocument({ services, version, commentOf }: DocumentOptions): Schema {
+/** The OpenAPI document of the services: what their descriptors say, and examples. */
+export function openApiDocument({ model, ...options }: DocumentOptions): Schema {
+  return insertExamples(withoutExamples(options), model);
+}
+
+function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions, "model">): Schema {
   const operations = operationsOf(services.map(({ service }) => service));
   const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
   const schemas = new Schemas(commentOf);
@@ -64,26 +70,24 @@ export function openApiDocument({ services, version, commentOf }: DocumentOption
         },
       },
       headers: HEADERS,
-      examples: Object.fromEntries(reasons.map((reason) => [reason, { value: errorExample(reason) }])),
+      examples: Object.fromEntries(reasons.map((reason) => [reason, {}])),
       schemas: { ...schemas.components, ErrorBody: errorSchema(reasons) },
     },
   };
 }
 
 function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
-  const { path = {}, query = {} } = exampleOf(operation.id);
-  const describe = (field: DescField, where: "path" | "query", example: unknown) =>
+  const describe = (field: DescField, where: "path" | "query") =>
     clean({
       name: field.name,
       in: where,
       description: commentOf(field) || undefined,
       required: where === "path" || !rulesOf(field).optional || undefined,
       schema: schemas.parameter(field),
-      example,
     });
   const list = [
-    ...operation.pathFields.map((field) => describe(field, "path", path[field.name])),
-    ...operation.queryFields.map((field) => describe(field, "query", query[field.name])),
+    ...operation.pathFields.map((field) => describe(field, "path")),
+    ...operation.queryFields.map((field) => describe(field, "query")),
     ...(operation.policy.metered ? [IDEMPOTENCY_KEY] : []),
   ];
   return list.length > 0 ? { parameters: list } : {};
@@ -101,11 +105,10 @@ function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFie
   const { usual, bodyFields } = operation;
   if (bodyFields.length === 0) return {};
   const schema = schemas.body(usual.input, bodyFields, unknown);
-  const { body } = exampleOf(operation.id);
   return {
     requestBody: {
       required: bodyFields.some((field) => !rulesOf(field).optional),
-      content: { "application/json": clean({ schema, example: body }) },
+      content: { "application/json": { schema } },
     },
   };
 }
@@ -113,19 +116,18 @@ function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFie
 function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
   const { binding, usual, streamed } = operation;
   const answer = binding.responseBody?.message ?? usual.output;
-  const { response } = exampleOf(operation.id);
   return {
     description: commentOf(answer),
     headers: answerHeaders(operation, 200),
     content: {
-      "application/json": { schema: schemas.response(answer), example: response },
+      "application/json": { schema: schemas.response(answer) },
       ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
     },
   };
 }
 
 /** OpenAPI 3.1 has no word of its own for the events of a stream; JSON Schema has one for what is in a text. */
-function events({ id, streamed }: Operation, schemas: Schemas): Schema {
+function events({ streamed }: Operation, schemas: Schemas): Schema {
   if (!streamed) return {};
   const { output } = streamed.method;
   return {
@@ -135,6 +137,5 @@ function events({ id, streamed }: Operation, schemas: Schemas): Schema {
       contentMediaType: "text/event-stream",
       contentSchema: schemas.response(output),
     },
-    example: eventsText(exampleOf(id).events ?? []),
   };
 }
