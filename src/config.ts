@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { z } from "zod";
-import { embeddedConnections, MOST_EMBEDDED_CONNECTIONS } from "./connections.ts";
+import { type ConnectionSettings, embeddedConnections, MAX_EMBEDDED_CONNECTIONS } from "./connections.ts";
 import { databaseUrlProblem } from "./store/endpoints.ts";
 
 /** All settings, read once at start. */
-export type Config = {
+export type Config = ConnectionSettings & {
   readonly databaseUrl: string | undefined;
   readonly host: string;
   readonly port: number;
@@ -17,15 +17,11 @@ export type Config = {
   /** Where the models are described; the built-in ones if undefined. */
   readonly modelsFile: string | undefined;
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
-  readonly workers: number;
   readonly logLevel: LogLevel;
   readonly seedDemo: boolean;
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
   readonly maxConnectionsPerAddress: number;
-  readonly admissionPipelines: number;
-  readonly billingPipelines: number;
-  readonly databaseConnections: number;
 };
 
 /** One line per wrong setting. */
@@ -81,14 +77,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     );
   }
   const values = parsed.data;
-  const connections = embeddedConnections({
+  const sizes = {
     workers: values.VX_WORKERS,
     databaseConnections: values.VX_DATABASE_CONNECTIONS,
     admissionPipelines: values.VX_ADMISSION_PIPELINES,
-  });
-  if (values.DATABASE_URL === undefined && connections > MOST_EMBEDDED_CONNECTIONS) {
+    billingPipelines: values.VX_BILLING_PIPELINES,
+  };
+  const connections = embeddedConnections(sizes);
+  if (values.DATABASE_URL === undefined && connections > MAX_EMBEDDED_CONNECTIONS) {
     throw new ConfigError(
-      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES: together they need ${connections} connections, the embedded database takes ${MOST_EMBEDDED_CONNECTIONS}`,
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: together they need ${connections} connections, ` +
+        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; lower one of them, or set DATABASE_URL`,
     );
   }
   return Object.freeze({
@@ -101,15 +100,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     dataDir: resolve(values.VX_DATA_DIR),
     modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
     tls: readTls(values.VX_TLS_CERT, values.VX_TLS_KEY),
-    workers: values.VX_WORKERS,
+    ...sizes,
     logLevel: values.VX_LOG_LEVEL,
     seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
-    admissionPipelines: values.VX_ADMISSION_PIPELINES,
-    billingPipelines: values.VX_BILLING_PIPELINES,
-    databaseConnections: values.VX_DATABASE_CONNECTIONS,
   });
 }
 

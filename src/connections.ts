@@ -1,23 +1,35 @@
-/** What decides how many connections to PostgreSQL the server opens. */
-type ConnectionSettings = {
+/** The settings that decide how many connections to PostgreSQL a server opens. */
+export type ConnectionSettings = {
   readonly workers: number;
   readonly databaseConnections: number;
   readonly admissionPipelines: number;
+  readonly billingPipelines: number;
 };
 
-/** Beside the two pools that are settings, each process has a monitor, and a small pool for money. */
-const OTHERS_PER_PROCESS = 1 + 4;
-/** The guard, migrations, a person with psql, those kept back for superusers, late ones that are being replaced. */
-const RESERVE = 30;
-/** Enough for a start with usual settings to be no special case. */
-const LEAST = 100;
-/** What an embedded PostgreSQL can be expected to serve. */
-export const MOST_EMBEDDED_CONNECTIONS = 5_000;
+/** The pools of one process and their sizes. */
+export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
+  return {
+    single: settings.databaseConnections,
+    admission: settings.admissionPipelines,
+    billing: settings.billingPipelines,
+    monitor: 1,
+  };
+}
 
-/** The connections an embedded PostgreSQL must allow. */
+/**
+ * The guard of the data folder, the migrations, psql, three that PostgreSQL keeps for superusers, and late connections
+ * whose backend still runs while they are replaced.
+ */
+const RESERVE = 30;
+/** Covers the usual settings, so that changing one of them a little needs no restart of the database. */
+const MIN_EMBEDDED_CONNECTIONS = 100;
+/** Each connection is a process of PostgreSQL. */
+export const MAX_EMBEDDED_CONNECTIONS = 5_000;
+
+/** The connections that an embedded PostgreSQL must allow. */
 export function embeddedConnections(settings: ConnectionSettings): number {
-  const perProcess = settings.databaseConnections + settings.admissionPipelines + OTHERS_PER_PROCESS;
-  // Beside several workers, the process that starts them serves the operator.
+  const perProcess = Object.values(poolSizes(settings)).reduce((sum, size) => sum + size, 0);
+  // Beside several workers, the process that starts them serves the operator with the same pools.
   const processes = settings.workers === 1 ? 1 : settings.workers + 1;
-  return Math.max(LEAST, processes * perProcess + RESERVE);
+  return Math.max(MIN_EMBEDDED_CONNECTIONS, processes * perProcess + RESERVE);
 }

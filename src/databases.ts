@@ -1,4 +1,5 @@
 import type { Config } from "./config.ts";
+import { poolSizes } from "./connections.ts";
 import type { DatabaseAddress } from "./store/connect.ts";
 import { Database, type DatabaseOptions } from "./store/database.ts";
 
@@ -9,7 +10,7 @@ const MAX_WAIT_MS = 3_000;
 /** Where the database is, and the role to act as there. */
 export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: string };
 
-/** Connections by what they are for: nothing slow can stand before admission, money, or the look whether all is well. */
+/** One pool per purpose, so that slow statements delay neither admission nor money nor the monitor. */
 export type Databases = {
   readonly single: Database;
   readonly admission: Database;
@@ -18,6 +19,7 @@ export type Databases = {
 };
 
 export function openDatabases(config: Config, { address, role }: DatabaseLogin): Databases {
+  const sizes = poolSizes(config);
   const open = (name: string, connections: number) => {
     const options: DatabaseOptions = {
       name,
@@ -30,10 +32,10 @@ export function openDatabases(config: Config, { address, role }: DatabaseLogin):
     return new Database(address, options);
   };
   return {
-    single: open("vx", config.databaseConnections),
-    admission: open("vx admission", config.admissionPipelines),
-    billing: open("vx billing", config.billingPipelines),
-    monitor: open("vx monitor", 1),
+    single: open("vx", sizes.single),
+    admission: open("vx admission", sizes.admission),
+    billing: open("vx billing", sizes.billing),
+    monitor: open("vx monitor", sizes.monitor),
   };
 }
 

@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Config, ConfigError, readConfig } from "../../src/config.ts";
+import { embeddedConnections } from "../../src/connections.ts";
+import { closeDatabases, type Databases, openDatabases } from "../../src/databases.ts";
+import type { Database } from "../../src/store/database.ts";
+
+const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;
+/** One each for the guard and the migrations, two for a person, three that PostgreSQL keeps for superusers. */
+const OTHERS = 7;
+
+async function connectionsOf(config: Config): Promise<number> {
+  const databases: Databases = openDatabases(config, { address: nowhere, role: "x" });
+  const pools: Database[] = Object.values(databases);
+  await closeDatabases(databases);
+  return pools.reduce((sum, { connections }) => sum + connections, 0);
+}
+
+test("the embedded database allows every connection that the settings let the processes open", async () => {
+  const count = (max: number) => fc.integer({ min: 1, max });
+  await fc.assert(
+    fc.asyncProperty(
+      count(4),
+      count(200),
+      count(64),
+      count(64),
+      async (workers, single, admission, billing) => {
+        const config = readConfig({
+          VX_WORKERS: `${workers}`,
+          VX_DATABASE_CONNECTIONS: `${single}`,
+          VX_ADMISSION_PIPELINES: `${admission}`,
+          VX_BILLING_PIPELINES: `${billing}`,
+        });
+        const processes = workers === 1 ? 1 : workers + 1;
+        const opened = processes * (await connectionsOf(config));
+        expect(embeddedConnections(config)).toBeGreaterThanOrEqual(opened + OTHERS);
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
+
+test("settings that need more connections than the embedded database allows are refused", () => {
+  const env = { VX_WORKERS: "64", VX_BILLING_PIPELINES: "64", VX_ADMISSION_PIPELINES: "64" };
+  expect(() => readConfig(env)).toThrow(ConfigError);
+  expect(() => readConfig(env)).toThrow(/VX_BILLING_PIPELINES: together they need 8935 connections/);
+  expect(readConfig({ ...env, DATABASE_URL: "postgres://h/d" }).workers).toBe(64);
+});
