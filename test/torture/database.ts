@@ -3,6 +3,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
 
 /** A PostgreSQL of the run's own, fsync on, and the way around everything into it. */
 export class RunDatabase {
@@ -10,6 +11,7 @@ export class RunDatabase {
   readonly #embedded: EmbeddedPostgres;
   /** As the owner, over the socket: the proxies do not stand in its way. */
   readonly owner: postgres.Sql;
+  #standby: Promise<Standby> | undefined;
 
   private constructor(folder: string, embedded: EmbeddedPostgres) {
     this.folder = folder;
@@ -23,6 +25,8 @@ export class RunDatabase {
       backoff: () => 0.2,
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
+      // Also while the database is read-only for everything else.
+      connection: { default_transaction_read_only: false },
     });
   }
 
@@ -30,7 +34,10 @@ export class RunDatabase {
     const embedded = await startEmbeddedPostgres({ dataDir: folder, say: () => undefined });
     const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
     await migrate({ ...socket, user: "postgres" });
-    return new RunDatabase(folder, embedded);
+    const database = new RunDatabase(folder, embedded);
+    await allowReplication(database.owner);
+    await embedded.restart();
+    return database;
   }
 
   get socketPath(): string {
@@ -70,7 +77,14 @@ export class RunDatabase {
     await this.#embedded.ensureRunning();
   }
 
+  /** The socket of a hot standby, which is started when it is first needed and stays until the end. */
+  async standbyPath(): Promise<string> {
+    this.#standby ??= startStandby(this.#embedded, this.owner);
+    return (await this.#standby).socketPath;
+  }
+
   async stop(): Promise<void> {
+    await (await this.#standby?.catch(() => undefined))?.stop();
     await this.owner.end({ timeout: 5 });
     await this.#embedded.stop();
   }

@@ -42,6 +42,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const violations: Violation[] = [];
   for (const [i, faults] of scenes.entries()) {
     const begunAt = performance.now();
+    for (const { prepare } of faults) await prepare?.(arena);
     const lasts = Math.max(seconds, ...faults.map(({ lastsSeconds = 0 }) => lastsSeconds + 4));
     const episode = await runEpisode({ arena, seed, number: first + i, seconds: lasts, perSecond, faults });
     await arena.heal();

@@ -23,5 +23,7 @@ export type Fault = {
   readonly isHarmless?: boolean;
   /** Where it is more than a moment: the load goes on for longer. */
   readonly lastsSeconds?: number;
+  /** What has to be there before the load begins. */
+  readonly prepare?: (arena: Arena) => Promise<unknown>;
   readonly strike: (scene: FaultScene) => Promise<void>;
 };

@@ -1,6 +1,7 @@
 import { exhaustConnections, killDatabase, lockLanes, stepDatabaseClock } from "./databases.ts";
 import type { Fault } from "./fault.ts";
 import { databaseNetwork, upstreamNetwork } from "./network.ts";
+import { readOnlyDatabase, routeToStandby } from "./read-only.ts";
 import {
   killAfterCommit,
   killBeforeSettle,
@@ -25,6 +26,8 @@ export const FAULTS: readonly Fault[] = [
   ...databaseNetwork,
   lockLanes,
   exhaustConnections,
+  routeToStandby,
+  readOnlyDatabase,
   pauseServer(10),
   killDatabase,
 ];
