@@ -31,9 +31,12 @@ export function askOf(request: GenerateRequest | StreamGenerateRequest): Ask {
   };
 }
 
-/** A protobuf message has members that no upstream knows, such as $typeName. The rules of the .proto limit the role. */
+/**
+ * A protobuf message has members that no upstream knows, such as $typeName. The rules of the .proto limit the role and
+ * require the content.
+ */
 function promptMessageOf({ role, content }: Message): PromptMessage {
-  return { role: role as PromptMessage["role"], content };
+  return { role: role as PromptMessage["role"], content: content as string };
 }
 
 export function summaryOf(reply: Reply) {

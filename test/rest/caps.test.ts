@@ -54,6 +54,8 @@ describe.each(https)("over $name", ({ send }) => {
       ["201 messages", { messages: Array(201).fill(hello) }, "messages"],
       ["another role", { messages: [hello, { role: "tool", content: "" }] }, "messages[1].role"],
       ["no role", { messages: [{ content: "" }] }, "messages[0].role"],
+      ["no content", { messages: [hello, { role: "user" }] }, "messages[1].content"],
+      ["content that is null", { messages: [{ role: "user", content: null }] }, "messages[0].content"],
       ["400,001 characters", { messages: [hello, said("x".repeat(400_001))] }, "messages[1].content"],
       [
         "400,001 characters of four bytes",
@@ -87,7 +89,7 @@ describe.each(https)("over $name", ({ send }) => {
       model: "",
       max_tokens: 0,
       temperature: 3,
-      messages: [{ role: "x" }, hello],
+      messages: [{ role: "x", content: "" }, hello],
     });
     const { details } = expectError(answer, "invalid_argument", "model");
     const { field_violations: violations } = details[1] as unknown as {

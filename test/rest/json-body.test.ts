@@ -96,7 +96,7 @@ describe.each(https)("over $name", ({ send }) => {
     ['{"stream":"true"}', "stream"],
     ['{"stream":1}', "stream"],
   ])("%s has the wrong type, and the answer names the field", async (body, field) => {
-    const rest = ['"model":"m"', '"messages":[{"role":"user"}]'].filter(
+    const rest = ['"model":"m"', '"messages":[{"role":"user","content":""}]'].filter(
       (one) => !body.startsWith(`{${one.slice(0, 8)}`),
     );
     expectError(await generate(body.replace("{", `{${rest.join(",")},`)), "invalid_argument", field);

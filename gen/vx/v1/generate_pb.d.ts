@@ -24,11 +24,11 @@ export declare type Message = Message$1<"vx.v1.Message"> & {
   role: string;
 
   /**
-   * What is said: at most 400,000 characters.
+   * What is said: at most 400,000 characters. It may be empty, but it must be there.
    *
-   * @generated from field: string content = 2;
+   * @generated from field: optional string content = 2;
    */
-  content: string;
+  content?: string | undefined;
 };
 
 /**

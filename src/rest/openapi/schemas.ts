@@ -87,12 +87,12 @@ export class Schemas {
     };
   }
 
-  /** Responses contain every field; an unset one is null. */
+  /** Responses contain every field; an unset one is null, unless the rules say that it must be set. */
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
     // The json_schema option of a Value says itself whether null is possible.
-    if (field.message && isUntyped(field.message)) return value;
+    if ((field.message && isUntyped(field.message)) || !rulesOf(field).optional) return value;
     return nullable(value);
   }
 

@@ -31,6 +31,12 @@ const edges: [string, Partial<GenerateAsk>, Partial<GenerateAsk>, string][] = [
     { messages: [said("x"), said(ASTRAL.repeat(400_001))] },
     "messages[1].content",
   ],
+  [
+    "a message without content",
+    { messages: [said("")] },
+    { messages: [said("x"), { role: "user" }] },
+    "messages[1].content",
+  ],
   ["the smallest max_tokens", { maxTokens: 1 }, { maxTokens: 0 }, "max_tokens"],
   ["the largest max_tokens", { maxTokens: 32_000 }, { maxTokens: 32_001 }, "max_tokens"],
   ["the lowest temperature", { temperature: 0 }, { temperature: -0.01 }, "temperature"],
