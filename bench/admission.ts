@@ -1,7 +1,7 @@
 // Batched admission straight against the store, beside one statement per call over the same function.
 import { Admitter } from "../src/store/admit.ts";
 import { Database } from "../src/store/database.ts";
-import { type BenchDatabase, createKeys, type Figure, hammer, median } from "./support.ts";
+import { type BenchDatabase, type BenchKey, createKeys, type Figure, hammer, median } from "./support.ts";
 
 const CALLERS = 256;
 const KEYS = 1_000;
@@ -9,16 +9,19 @@ const SECONDS = 2;
 const ROUNDS = 5;
 
 export async function admission(database: BenchDatabase): Promise<Figure[]> {
-  const fingerprints = await createKeys(database.owner, KEYS);
-  const pick = () => fingerprints[Math.floor(Math.random() * fingerprints.length)] as string;
+  const keys = await createKeys(database.owner, KEYS);
+  const pick = () => keys[Math.floor(Math.random() * keys.length)] as BenchKey;
   const options = { statementTimeoutMs: 5_000, maxStatements: 4_096, maxWaitMs: 5_000, role: "vx_app" };
   const pool = new Database(database.address, { ...options, connections: 2, name: "bench" });
   const admitter = new Admitter(pool, { pipelines: 2, maxWaiting: 16_384 });
   const singlePool = new Database(database.address, { ...options, connections: 16, name: "bench single" });
 
-  const batched = () => admitter.admit({ fingerprint: pick(), scope: "read", limited: true });
-  const hot = () => admitter.admit({ fingerprint: fingerprints[0] as string, scope: "read", limited: true });
-  const single = () => singlePool.call("admit", `{"\\\\x${pick()}"}`, "{0}", "{1}", "{0}");
+  const batched = () => admitter.admit({ ...pick(), scope: "read", limited: true });
+  const hot = () => admitter.admit({ ...(keys[0] as BenchKey), scope: "read", limited: true });
+  const single = () => {
+    const { lane, fingerprint } = pick();
+    return singlePool.call("admit", `{${lane}}`, `{"\\\\x${fingerprint}"}`, "{0}", "{1}", "{0}");
+  };
 
   await hammer(CALLERS, 1, batched);
   await hammer(CALLERS, 1, single);

@@ -65,28 +65,26 @@ async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: n
   const hotRows = Math.floor(rows / 2);
   const otherRows = Math.floor((rows - hotRows) / (payers.length - 1));
   await owner.begin(async (sql) => {
-    const indexes = await sql<{ name: string; definition: string; isKey: boolean }[]>`
-      SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition, indisprimary AS "isKey"
-      FROM pg_index WHERE indrelid = 'vx.ledger'::regclass`;
+    const keys = await sql<{ name: string; definition: string }[]>`
+      SELECT conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+      WHERE conrelid = 'vx.ledger'::regclass AND contype IN ('p', 'u')`;
     // Emptied in the same transaction: then nothing of it goes through the log of changes.
     await sql`TRUNCATE vx.ledger`;
-    for (const { name, isKey } of indexes) {
-      await sql.unsafe(isKey ? "ALTER TABLE vx.ledger DROP CONSTRAINT ledger_pkey" : `DROP INDEX ${name}`);
-    }
+    for (const { name } of keys) await sql`ALTER TABLE vx.ledger DROP CONSTRAINT ${sql(name)}`;
     await sql`
-      INSERT INTO vx.ledger (lane, account_id, seq, id, kind, amount_micros, balance_after_micros, reason, request_id,
+      INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
         key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
-        created_at, hash)
-      SELECT p.lane, p.account_id, s, 'led_' || md5(p.n || '-' || s), CASE s WHEN 1 THEN 'credit' ELSE 'generation' END,
+        created_at, hash_version, hash)
+      SELECT p.lane, p.account_id, s, 'led_' || md5(p.n || '-' || s), 0, CASE s WHEN 1 THEN 'credit' ELSE 'generation' END,
         CASE s WHEN 1 THEN 1000000000000 ELSE -33 END, 1000000000000 - 33 * (s - 1),
         'Generation with vx-sandbox-small: 7 tokens in, 25 tokens out', 'req_' || md5(s::text), p.key_id,
         'vx-sandbox-small', 7, 25, 250000, 1250000, now() - interval '1 year' + s * interval '1 second',
-        sha256(convert_to(s::text, 'UTF8'))
+        1, sha256(convert_to(s::text, 'UTF8'))
       FROM unnest(${lanes}::smallint[], ${payers.map(({ accountId }) => accountId)}::text[],
           ${payers.map(({ keyId }) => keyId)}::text[]) WITH ORDINALITY AS p (lane, account_id, key_id, n),
         generate_series(1, CASE p.n WHEN 1 THEN ${hotRows}::bigint ELSE ${otherRows}::bigint END) s`;
-    for (const { definition, isKey } of indexes) {
-      await sql.unsafe(isKey ? "ALTER TABLE vx.ledger ADD PRIMARY KEY (lane, account_id, seq)" : definition);
+    for (const { name, definition } of keys) {
+      await sql.unsafe(`ALTER TABLE vx.ledger ADD CONSTRAINT ${name} ${definition}`);
     }
     await sql`
       UPDATE vx.accounts a SET last_seq = l.seq, balance_micros = l.balance_after_micros, last_hash = l.hash

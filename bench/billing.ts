@@ -1,7 +1,9 @@
 // Durable hold and settle straight against the store, batched, over many accounts and over one.
-import { typeid } from "typeid-js";
+import { typeIds } from "../src/domain/ids.ts";
+import { laneOfId } from "../src/domain/lane.ts";
 import { Billing, type HoldOutcome } from "../src/store/billing.ts";
 import { Database } from "../src/store/database.ts";
+import { DatabaseClock } from "../src/store/database-clock.ts";
 import { type BenchDatabase, createKeys, type Figure, hammer, median } from "./support.ts";
 
 const ACCOUNTS = 1_000;
@@ -20,6 +22,7 @@ export async function billing(database: BenchDatabase): Promise<Figure[]> {
   const sizes: number[] = [];
   const till = new Billing(pool, {
     serverId: "bench",
+    clock: new DatabaseClock(() => performance.now()),
     pipelines: 1,
     maxWaiting: 16_384,
     onBatch: (size) => sizes.push(size),
@@ -59,7 +62,7 @@ export async function billing(database: BenchDatabase): Promise<Figure[]> {
 }
 
 async function generation(till: Billing, payer: Payer): Promise<void> {
-  const holdId = typeid("gen").toString();
+  const holdId = typeIds.generation(laneOfId(payer.id));
   const held: HoldOutcome = await till.hold({
     holdId,
     accountId: payer.id,

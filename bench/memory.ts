@@ -3,7 +3,14 @@ import { Admitter } from "../src/store/admit.ts";
 import { Database } from "../src/store/database.ts";
 import { START } from "../test/support/start-script.ts";
 import { serverEnv } from "./grpc-me.ts";
-import { type BenchDatabase, createKeys, type Figure, residentMib, startProgram } from "./support.ts";
+import {
+  type BenchDatabase,
+  type BenchKey,
+  createKeys,
+  type Figure,
+  residentMib,
+  startProgram,
+} from "./support.ts";
 
 const CALLERS = 512;
 const IDLE_MS = 3_000;
@@ -19,7 +26,7 @@ export async function idleMemory(database: BenchDatabase): Promise<Figure[]> {
 
 /** The memory after half of them, when the heap has the size the load asks for, is held against the memory after all. */
 export async function admissionMemory(database: BenchDatabase, count: number): Promise<Figure[]> {
-  const [fingerprint] = await createKeys(database.owner, 1);
+  const [key] = await createKeys(database.owner, 1);
   const options = { statementTimeoutMs: 5_000, maxStatements: 64, maxWaitMs: 5_000, role: "vx_app" };
   const pool = new Database(database.address, { ...options, connections: 2, name: "bench" });
   const admitter = new Admitter(pool, { pipelines: 2, maxWaiting: 16_384 });
@@ -30,7 +37,7 @@ export async function admissionMemory(database: BenchDatabase, count: number): P
     Array.from({ length: CALLERS }, async () => {
       while (left > 0) {
         left--;
-        await admitter.admit({ fingerprint: fingerprint as string, scope: "read", limited: true });
+        await admitter.admit({ ...(key as BenchKey), scope: "read", limited: true });
         if (early === 0 && left < count / 2) early = residentAfterCollection();
       }
     }),

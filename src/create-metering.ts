@@ -10,6 +10,7 @@ import { RunningGenerations } from "./metering/running.ts";
 import { Settler } from "./metering/settler.ts";
 import type { Metrics } from "./metrics.ts";
 import { Billing } from "./store/billing.ts";
+import { DatabaseClock } from "./store/database-clock.ts";
 import { Presence } from "./store/presence.ts";
 import { RevocationWatch } from "./store/revocation-watch.ts";
 
@@ -40,10 +41,12 @@ export type Metering = {
 
 export function createMetering(options: MeteringOptions): Metering {
   const { databases, log, metrics } = options;
-  // Not the process id: it comes back, and a hold of the one before must not look alive.
+  // A process id could be reused, and the holds of its former process would count as held.
   const serverId = `srv_${randomUUID()}`;
+  const clock = new DatabaseClock(() => performance.now());
   const billing = new Billing(databases.billing, {
     serverId,
+    clock,
     pipelines: options.pipelines,
     maxWaiting: MAX_WAITING,
     onBatch: (size) => metrics.batchSize.observe({ lane: "billing" }, size),
@@ -52,17 +55,21 @@ export function createMetering(options: MeteringOptions): Metering {
     billing,
     now: () => performance.now(),
     wait: (ms) => wait(ms),
+    onRetry: (end, error) => log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying"),
     onFailure: (end, error) =>
       log.error(
         { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
-        "a generation could not be settled; its hold will be given back",
+        "stopped before a generation was settled; its hold will be released uncharged",
       ),
   });
   const running = new RunningGenerations(MAX_RUNNING);
   const presence = new Presence(databases.single, {
     serverId,
-    onSwept: (holds) => log.warn({ holds }, "gave back what calls held that nobody will settle"),
-    onFailure: (error) => log.error({ err: error }, "the database does not hear of this server"),
+    clock,
+    isOpen: (holdId) => billing.isOpen(holdId),
+    release: (hold) => billing.end({ ...hold, charge: undefined }),
+    onReleased: (holds) => log.warn({ holds }, "released abandoned holds"),
+    onFailure: (error) => log.error({ err: error }, "heartbeat failed"),
   });
   const watch = new RevocationWatch(databases.single, {
     now: () => performance.now(),
@@ -87,7 +94,10 @@ export function createMetering(options: MeteringOptions): Metering {
       await presence.start();
       watch.start();
     },
-    cut: () => running.close(),
+    cut: () => {
+      running.close();
+      settler.close();
+    },
     settle: () => running.idle(),
     stop: async () => {
       watch.stop();

@@ -17,7 +17,7 @@ export async function seedDemo(deps: Deps): Promise<string | undefined> {
   const created = await createFirstAccount(
     deps.database,
     { id, name: "demo", plan: PLAN },
-    { entryId: deps.ids.entry(), amountMicros: BALANCE_MICROS, reason: "demo credit" },
+    { entryId: deps.ids.entry(lane), amountMicros: BALANCE_MICROS, reason: "demo credit" },
     { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), drawn },
   );
   return created ? secret : undefined;

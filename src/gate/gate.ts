@@ -1,4 +1,4 @@
-import { fingerprintOf, isWellFormedKey } from "../domain/api-key.ts";
+import { fingerprintOf, isWellFormedKey, laneOfKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Admission, AdmissionRequest, RateWindow } from "../store/admit.ts";
 import { bearerCredential } from "./bearer.ts";
@@ -25,7 +25,7 @@ export function developerGate(options: DeveloperGateOptions): Gate {
       throw new DomainError("too_many_failed_authentications", { retryAfterSeconds: blocked });
     }
     const { scope, rateLimited } = call.policy;
-    const admission = await admit({ fingerprint, scope, limited: rateLimited });
+    const admission = await admit({ lane: laneOfKey(key), fingerprint, scope, limited: rateLimited });
     if (admission.outcome === "unknown") failures.add(call.remoteAddress);
     if (admission.outcome === "admitted" || admission.outcome === "rate_limited") {
       if (admission.window) announceWindow(call, admission.window);

@@ -1,5 +1,6 @@
 import { DomainError, type Reason } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
+import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { type Call, callingKey, stopOf } from "../gate/call.ts";
 import type { Billing, HoldOutcome } from "../store/billing.ts";
@@ -78,7 +79,7 @@ export class Meter {
     running.reserve(key.accountId);
     try {
       const idempotency = await idempotencyOf(call, ask);
-      const held = await this.#hold(call, ask, model, ids.generation(), idempotency);
+      const held = await this.#hold(call, ask, model, ids.generation(laneOfId(key.accountId)), idempotency);
       if (!("size" in held)) {
         running.release(key.accountId);
         return held;

@@ -1,54 +1,56 @@
-import { DomainError } from "../domain/errors.ts";
 import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
-/** A hold lives longer than any call and all tries to end it. */
-const TRY_FOR_MS = 60_000;
-/** By then a statement whose answer was lost has ended, one way or the other. */
-const STATEMENT_GONE_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
+/** How long a server that stops goes on trying. */
+const MAX_STOP_MS = 60_000;
 
 type SettlerOptions = {
-  readonly billing: Billing;
+  readonly billing: Pick<Billing, "end">;
   /** In milliseconds, never going back. */
   readonly now: () => number;
   readonly wait: (ms: number) => Promise<unknown>;
+  /** Called once per hold, when its first attempt failed. */
+  readonly onRetry: (end: EndRequest, error: unknown) => void;
+  /** Called when a server that stops has given up. */
   readonly onFailure: (end: EndRequest, error: unknown) => void;
 };
 
-/** Ends holds, again and again while the database is away: a charge is not lost because one statement was. */
+/**
+ * Ends holds. Ending a hold is idempotent, so every error is retried, whatever it is, until the database says that the
+ * hold is settled or gone: a charge must not be lost because statements fail for a while.
+ */
 export class Settler {
   readonly #options: SettlerOptions;
+  #until = Number.POSITIVE_INFINITY;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
   }
 
-  /** Ends a hold of which nobody knows whether it was placed, or still will be. */
+  /** Ends a hold that may or may not have been placed. One that appears later is released with a heartbeat. */
   async abandon({ holdId, accountId }: Pick<EndRequest, "holdId" | "accountId">): Promise<void> {
-    const end = { holdId, accountId, charge: undefined };
-    if ((await this.end(end)).outcome !== "gone") return;
-    await this.#options.wait(STATEMENT_GONE_MS);
-    await this.end(end);
+    await this.end({ holdId, accountId, charge: undefined });
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {
-    const { billing, now, wait, onFailure } = this.#options;
-    const until = now() + TRY_FOR_MS;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    const { billing, now, wait, onRetry, onFailure } = this.#options;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       try {
         return await billing.end(end);
       } catch (error) {
-        if (now() + pauseMs > until || !isPassing(error)) {
+        if (now() + pauseMs > this.#until) {
           onFailure(end, error);
           throw error;
         }
+        if (pauseMs === FIRST_PAUSE_MS) onRetry(end, error);
       }
       await wait(pauseMs);
     }
   }
-}
 
-function isPassing(error: unknown): boolean {
-  return error instanceof DomainError && (error.reason === "unavailable" || error.reason === "overloaded");
+  /** Limits the time of all attempts: the process is about to end. */
+  close(): void {
+    this.#until = this.#options.now() + MAX_STOP_MS;
+  }
 }

@@ -1,5 +1,6 @@
 import type { NewKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
+import { monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
@@ -52,7 +53,7 @@ type FirstKey = {
   readonly drawn: Omit<NewKey, "secret">;
 };
 
-/** An account with a credit and a key, all at once, and only if there is no account yet. Tells whether it did. */
+/** Creates an account with a credit and a key, if the database has no account. Returns whether it did. */
 export async function createFirstAccount(
   database: Database,
   account: { readonly id: string; readonly name: string; readonly plan: string },
@@ -66,6 +67,7 @@ export async function createFirstAccount(
     account.name,
     account.plan,
     credit.entryId,
+    monthOfId(credit.entryId),
     credit.amountMicros,
     credit.reason,
     key.id,

@@ -1,13 +1,15 @@
-import { laneOfFingerprint } from "../domain/lane.ts";
+import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { Batcher } from "./batcher.ts";
 import type { Database } from "./database.ts";
 
-/** One call that asks to be let in. */
+/** One call that asks for admission. */
 export type AdmissionRequest = {
+  /** The lane of the key. */
+  readonly lane: Lane;
   /** SHA-256 of the key, in hex. */
   readonly fingerprint: string;
-  /** The scope the call needs; none if any valid key will do. */
+  /** The scope that the call needs; undefined when any valid key may make it. */
   readonly scope: Scope | undefined;
   /** Whether the call takes one slot of the key's minute. */
   readonly limited: boolean;
@@ -58,12 +60,13 @@ export class Admitter {
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#batcher.add(laneOfFingerprint(request.fingerprint), request);
+    return this.#batcher.add(request.lane, request);
   }
 }
 
 /** All calls of a batch that carry the same key. */
 type Group = {
+  readonly lane: Lane;
   readonly generate: number;
   readonly read: number;
   readonly keys: number;
@@ -92,6 +95,7 @@ async function admit(database: Database, requests: readonly AdmissionRequest[]):
   const list = [...groups.values()];
   const rows = await database.call<AdmitRow>(
     "admit",
+    `{${list.map((group) => group.lane).join(",")}}`,
     `{${[...groups.keys()].map((fingerprint) => `"\\\\x${fingerprint}"`).join(",")}}`,
     `{${list.map((group) => group.generate).join(",")}}`,
     `{${list.map((group) => group.read).join(",")}}`,
@@ -103,11 +107,14 @@ async function admit(database: Database, requests: readonly AdmissionRequest[]):
 }
 
 function groupByKey(requests: readonly AdmissionRequest[]): Map<string, Group> {
-  const groups = new Map<string, { generate: number; read: number; keys: number; calls: number[] }>();
+  const groups = new Map<
+    string,
+    { lane: Lane; generate: number; read: number; keys: number; calls: number[] }
+  >();
   requests.forEach((request, i) => {
     let group = groups.get(request.fingerprint);
     if (!group) {
-      group = { generate: 0, read: 0, keys: 0, calls: [] };
+      group = { lane: request.lane, generate: 0, read: 0, keys: 0, calls: [] };
       groups.set(request.fingerprint, group);
     }
     group.calls.push(i);

@@ -47,7 +47,7 @@ export async function audit(
   for (let lane = 0; lane < LANE_COUNT; lane++) {
     let position: Position | undefined = START;
     while (position) {
-      // Whoever asked may have gone.
+      // The caller may have left.
       signal.throwIfAborted();
       position = await auditPiece(database, lane, position, pieceRows, report);
     }

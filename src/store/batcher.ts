@@ -8,8 +8,8 @@ type BatcherOptions<Item, Result> = {
   readonly weight?: { readonly of: (item: Item) => number; readonly max: number };
   /** How many items may wait; one more is refused as overloaded. */
   readonly maxWaiting: number;
-  /** Decides a batch: one result per item, in the same order. */
-  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /** Decides a batch: one result or error per item, in the same order. */
+  readonly run: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
   readonly onBatch?: (size: number) => void;
 };
 
@@ -63,7 +63,9 @@ export class Batcher<Item, Result> {
       try {
         const results = await this.#options.run(batch.map((waiting) => waiting.item));
         batch.forEach((waiting, i) => {
-          waiting.resolve(results[i] as Result);
+          const result = results[i];
+          if (result === undefined || result instanceof DomainError) waiting.reject(result ?? missing());
+          else waiting.resolve(result);
         });
       } catch (error) {
         for (const waiting of batch) waiting.reject(error);
@@ -86,4 +88,8 @@ export class Batcher<Item, Result> {
     }
     return waiting.splice(0, count);
   }
+}
+
+function missing(): DomainError {
+  return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
 }

@@ -1,8 +1,10 @@
+import { DomainError } from "../domain/errors.ts";
+import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
-import { numberArray, textArray } from "./array-text.ts";
 import { Batcher } from "./batcher.ts";
 import type { Database } from "./database.ts";
+import type { DatabaseClock } from "./database-clock.ts";
 import type { EntryRow } from "./ledger.ts";
 
 /** Reserves the most a generation can cost. */
@@ -11,7 +13,7 @@ export type HoldRequest = {
   readonly accountId: string;
   readonly keyId: string;
   readonly amountMicros: Micros;
-  /** After this time anyone may give the hold back. */
+  /** After this time any server may release the hold. */
   readonly seconds: number;
   readonly idempotency: { readonly key: string; readonly digest: string } | undefined;
 };
@@ -44,15 +46,12 @@ export type Charge = {
 
 export type EndOutcome =
   | { readonly outcome: "settled"; readonly balanceMicros: Micros; readonly chargedMicros: Micros }
-  /** Given back before: nothing is charged. */
-  | { readonly outcome: "gone" };
-
-/** With its lane, which is a hash of the account and so is made once. */
-type Queued<Request> = Request & { readonly lane: Lane };
+  /** Ended without a charge now, or before. */
+  | { readonly outcome: "released" | "gone" };
 
 type Item =
-  | { readonly kind: "hold"; readonly hold: Queued<HoldRequest> }
-  | { readonly kind: "end"; readonly end: Queued<EndRequest> };
+  | { readonly kind: "hold"; readonly lane: Lane; readonly hold: HoldRequest }
+  | { readonly kind: "end"; readonly lane: Lane; readonly end: EndRequest };
 
 type Result = HoldOutcome | EndOutcome;
 
@@ -60,26 +59,32 @@ type BillingOptions = {
   readonly serverId: string;
   readonly pipelines: number;
   readonly maxWaiting: number;
+  readonly clock: DatabaseClock;
   readonly onBatch?: (size: number) => void;
 };
 
-/** A batch stays a statement of some tens of milliseconds. */
+/** Keeps a batch to some tens of milliseconds. */
 const MAX_BATCH = 512;
 /** Answers can be long. */
 const MAX_BATCH_CHARACTERS = 2_097_152;
+/** How long a statement may wait before it starts; after that the server may have given it up. */
+const START_WITHIN_MS = 5_000;
 
 /** Holds and settlements, batched together: one round trip and one wait for the disk for all that arrived meanwhile. */
 export class Billing {
   readonly #database: Database;
+  readonly #options: BillingOptions;
   readonly #batcher: Batcher<Item, Result>;
+  readonly #openHolds = new Set<string>();
 
   constructor(database: Database, options: BillingOptions) {
     this.#database = database;
+    this.#options = options;
     this.#batcher = new Batcher({
       ...options,
       maxBatch: MAX_BATCH,
       weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
-      run: (items) => run(database, options.serverId, items),
+      run: (items) => this.#bill(items),
     });
   }
 
@@ -87,18 +92,46 @@ export class Billing {
     return this.#batcher.depth;
   }
 
-  hold(hold: HoldRequest): Promise<HoldOutcome> {
+  /** Whether a hold of this server may still have to be ended. Any other hold in its name is a leftover. */
+  isOpen(holdId: string): boolean {
+    return this.#openHolds.has(holdId);
+  }
+
+  async hold(hold: HoldRequest): Promise<HoldOutcome> {
+    const { holdId } = hold;
     const lane = laneOfId(hold.accountId);
-    return this.#batcher.add(lane, { kind: "hold", hold: { ...hold, lane } }) as Promise<HoldOutcome>;
+    this.#openHolds.add(holdId);
+    try {
+      const result = (await this.#batcher.add(lane, { kind: "hold", lane, hold })) as HoldOutcome;
+      if (result.outcome !== "held") this.#openHolds.delete(holdId);
+      return result;
+    } catch (error) {
+      // Anything else leaves open whether it was placed, until it is ended.
+      if (error instanceof DomainError && error.reason === "overloaded") this.#openHolds.delete(holdId);
+      throw error;
+    }
   }
 
   async end(end: EndRequest): Promise<EndOutcome> {
     const lane = laneOfId(end.accountId);
-    const ended = (await this.#batcher.add(lane, { kind: "end", end: { ...end, lane } })) as EndOutcome;
-    if (ended.outcome === "settled") return ended;
-    // Perhaps an earlier try was settled, and only its answer was lost.
-    const entry = await this.findEntry(end.accountId, end.holdId);
-    if (!entry) return ended;
+    const result = (await this.#batcher.add(lane, { kind: "end", lane, end })) as EndOutcome;
+    const outcome = result.outcome === "gone" ? await this.#earlierOutcome(end) : result;
+    this.#openHolds.delete(end.holdId);
+    return outcome;
+  }
+
+  /** The ledger row of a generation. */
+  async findEntry(accountId: string, generationId: string): Promise<EntryRow | undefined> {
+    const id = entryIdOf(generationId);
+    const month = monthOfId(id);
+    const [row] = await this.#database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, id, month);
+    return row;
+  }
+
+  /** An earlier attempt may have settled the hold although its result was lost. */
+  async #earlierOutcome({ accountId, holdId }: EndRequest): Promise<EndOutcome> {
+    const entry = await this.findEntry(accountId, holdId);
+    if (!entry) return { outcome: "gone" };
     return {
       outcome: "settled",
       balanceMicros: entry.balance_after_micros,
@@ -106,151 +139,126 @@ export class Billing {
     };
   }
 
-  /** The ledger row of a generation. */
-  async findEntry(accountId: string, generationId: string): Promise<EntryRow | undefined> {
-    const entryId = generationId.replace(/^gen_/, "led_");
-    const [row] = await this.#database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, entryId);
-    return row;
+  /** One invalid item must not fail the others: a batch with one is split until that item is alone. */
+  async #bill(items: readonly Item[]): Promise<readonly (Result | DomainError)[]> {
+    try {
+      return await this.#send(items);
+    } catch (error) {
+      if (!(error instanceof DomainError) || !isInvalidData(error)) throw error;
+      if (items.length === 1) return [error];
+      const half = Math.ceil(items.length / 2);
+      return [...(await this.#bill(items.slice(0, half))), ...(await this.#bill(items.slice(half)))];
+    }
+  }
+
+  async #send(items: readonly Item[]): Promise<readonly Result[]> {
+    const { serverId, clock } = this.#options;
+    const lanes = [...new Set(items.map(({ lane }) => lane))];
+    const ends = placesOf(items, "end");
+    const holds = placesOf(items, "hold");
+    const parameters = [
+      `{${lanes.join(",")}}`,
+      ends.map((place) => endRow(items[place] as EndItem)),
+      holds.map((place) => holdRow(items[place] as HoldItem)),
+    ];
+    const call = () =>
+      this.#database.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
+    let rows = await call();
+    if (rows[0]?.kind === "late") {
+      // Unless the statement was delayed, the database's clock has moved: then a second attempt succeeds.
+      clock.set(rows[0].clock);
+      rows = await call();
+      if (rows[0]?.kind === "late") throw new DomainError("unavailable");
+    }
+    const results = new Array<Result>(items.length);
+    for (const row of rows) {
+      const place = (row.kind === "end" ? ends : holds)[Number(row.n) - 1];
+      if (place === undefined) throw new Error(`the result of bill has a row ${row.kind} ${row.n}`);
+      results[place] = row.kind === "end" ? endOutcome(row) : holdOutcome(row);
+    }
+    return results;
   }
 }
+
+type EndItem = Extract<Item, { kind: "end" }>;
+type HoldItem = Extract<Item, { kind: "hold" }>;
+
+type BillRow = {
+  readonly kind: "end" | "hold" | "late";
+  readonly n: bigint;
+  readonly outcome: string;
+  readonly balance_micros: bigint;
+  readonly held_micros: bigint;
+  readonly amount_micros: bigint | null;
+  readonly answer: string;
+  readonly clock: Date;
+};
 
 function charactersOf(item: Item): number {
   return item.kind === "end" ? (item.end.charge?.answer?.length ?? 0) : 0;
 }
 
-async function run(database: Database, serverId: string, items: readonly Item[]): Promise<Result[]> {
-  const [item] = items;
-  if (!item || items.length > 1) return await bill(database, serverId, items);
-  if (item.kind === "end") return [await endAlone(database, item.end)];
-  return item.hold.idempotency
-    ? await bill(database, serverId, items)
-    : [await holdAlone(database, serverId, item.hold)];
-}
-
-type HoldRow = {
-  readonly outcome: string;
-  readonly balance_micros: bigint;
-  readonly held_micros: bigint;
-};
-
-type EndRow = {
-  readonly outcome: string;
-  readonly balance_micros: bigint;
-  readonly charged_micros: bigint;
-};
-
-type BillRow = HoldRow & EndRow & { readonly ends: boolean; readonly n: number; readonly answer: string };
-
-async function bill(database: Database, serverId: string, items: readonly Item[]): Promise<Result[]> {
-  const ends: Queued<EndRequest>[] = [];
-  const holds: Queued<HoldRequest>[] = [];
-  const endPlaces: number[] = [];
-  const holdPlaces: number[] = [];
+function placesOf(items: readonly Item[], kind: Item["kind"]): number[] {
+  const places: number[] = [];
   items.forEach((item, place) => {
-    if (item.kind === "end") {
-      ends.push(item.end);
-      endPlaces.push(place);
-    } else {
-      holds.push(item.hold);
-      holdPlaces.push(place);
-    }
+    if (item.kind === kind) places.push(place);
   });
-  const rows = await database.call<BillRow>("bill", serverId, ...endArrays(ends), ...holdArrays(holds));
-  const results = new Array<Result>(items.length);
-  for (const row of rows) {
-    const place = (row.ends ? endPlaces : holdPlaces)[row.n - 1];
-    if (place !== undefined) results[place] = resultOf(row);
-  }
-  return results;
+  return places;
 }
 
-function endArrays(ends: readonly Queued<EndRequest>[]): string[] {
-  const charges = ends.map(({ charge }) => charge);
-  return [
-    numberArray(ends.map(({ lane }) => lane)),
-    textArray(ends.map(({ accountId }) => accountId)),
-    textArray(ends.map(({ holdId }) => holdId)),
-    numberArray(charges.map((charge) => charge?.amountMicros)),
-    textArray(charges.map((charge) => charge?.reason)),
-    textArray(charges.map((charge) => charge?.requestId)),
-    textArray(charges.map((charge) => charge?.keyId)),
-    textArray(charges.map((charge) => charge?.model)),
-    numberArray(charges.map((charge) => charge?.inputTokens)),
-    numberArray(charges.map((charge) => charge?.outputTokens)),
-    numberArray(charges.map((charge) => charge?.inputPrice)),
-    numberArray(charges.map((charge) => charge?.outputPrice)),
-    textArray(charges.map((charge) => charge?.answer)),
-  ];
+/** The members are the columns that vx.post_entries reads; amounts are text, because JSON numbers are not exact. */
+function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
+  const hold = { lane, account_id: accountId, hold_id: holdId };
+  if (!charge) return hold;
+  const id = entryIdOf(holdId);
+  return {
+    ...hold,
+    id,
+    month: monthOfId(id),
+    kind: "generation",
+    amount: String(-charge.amountMicros),
+    reason: charge.reason,
+    request_id: charge.requestId,
+    key_id: charge.keyId,
+    model: charge.model,
+    input_tokens: charge.inputTokens,
+    output_tokens: charge.outputTokens,
+    input_price: String(charge.inputPrice),
+    output_price: String(charge.outputPrice),
+    answer: charge.answer,
+  };
 }
 
-function holdArrays(holds: readonly Queued<HoldRequest>[]): string[] {
-  return [
-    numberArray(holds.map(({ lane }) => lane)),
-    textArray(holds.map(({ accountId }) => accountId)),
-    textArray(holds.map(({ holdId }) => holdId)),
-    textArray(holds.map(({ keyId }) => keyId)),
-    numberArray(holds.map(({ amountMicros }) => amountMicros)),
-    numberArray(holds.map(({ seconds }) => seconds)),
-    textArray(holds.map(({ idempotency }) => idempotency?.key)),
-    textArray(holds.map(({ idempotency }) => idempotency?.digest)),
-  ];
-}
-
-async function holdAlone(
-  database: Database,
-  serverId: string,
-  hold: Queued<HoldRequest>,
-): Promise<HoldOutcome> {
-  const { lane, accountId, holdId, keyId, amountMicros, seconds } = hold;
-  const [row] = await database.call<HoldRow>(
-    "hold_alone",
-    serverId,
+/** The members are the columns that vx.place_holds reads. */
+function holdRow({ lane, hold }: HoldItem) {
+  return {
     lane,
-    accountId,
-    holdId,
-    keyId,
-    amountMicros,
-    seconds,
-  );
-  return holdOutcome(row as HoldRow);
+    account_id: hold.accountId,
+    hold_id: hold.holdId,
+    key_id: hold.keyId,
+    amount: String(hold.amountMicros),
+    seconds: hold.seconds,
+    idempotency_key: hold.idempotency?.key,
+    digest: hold.idempotency?.digest,
+  };
 }
 
-async function endAlone(
-  database: Database,
-  { lane, accountId, holdId, charge }: Queued<EndRequest>,
-): Promise<EndOutcome> {
-  const [row] = await database.call<EndRow>(
-    "end_alone",
-    lane,
-    accountId,
-    holdId,
-    charge?.amountMicros ?? null,
-    charge?.reason ?? null,
-    charge?.requestId ?? null,
-    charge?.keyId ?? null,
-    charge?.model ?? null,
-    charge?.inputTokens ?? null,
-    charge?.outputTokens ?? null,
-    charge?.inputPrice ?? null,
-    charge?.outputPrice ?? null,
-    charge?.answer ?? null,
-  );
-  return endOutcome(row as EndRow);
-}
-
-function resultOf(row: BillRow): Result {
-  if (row.ends) return endOutcome(row);
-  return row.outcome === "answered" ? { outcome: "answered", answer: row.answer } : holdOutcome(row);
-}
-
-function endOutcome(row: EndRow): EndOutcome {
+function endOutcome(row: BillRow): EndOutcome {
   if (row.outcome === "gone") return { outcome: "gone" };
-  return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: row.charged_micros };
+  if (row.amount_micros === null) return { outcome: "released" };
+  return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };
 }
 
-function holdOutcome(row: HoldRow): HoldOutcome {
+function holdOutcome(row: BillRow): HoldOutcome {
+  if (row.outcome === "answered") return { outcome: "answered", answer: row.answer };
   if (row.outcome === "insufficient") {
     return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
   }
   return { outcome: row.outcome as "held" | "revoked" | "running" | "reused" };
+}
+
+/** SQLSTATE classes of errors that come from a value or a broken rule, not from the state of the database. */
+function isInvalidData(error: DomainError): boolean {
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  return typeof code === "string" && /^(22|23|P0)/.test(code);
 }

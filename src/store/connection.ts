@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { JSONValue } from "postgres";
 import { DomainError } from "../domain/errors.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
 import { type Session, SessionOpener, type SessionOptions } from "./session.ts";
@@ -8,7 +9,8 @@ import { keepsSession } from "./store-error.ts";
 const GRACE_MS = 1_000;
 const RECONNECT_MS = 200;
 
-export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
+/** An array of objects is sent as JSON. */
+export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null | readonly JSONValue[];
 
 /**
  * One connection, opened when it is first needed. It is replaced when it is lost, when a statement is late, and after

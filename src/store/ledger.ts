@@ -1,3 +1,4 @@
+import { monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
@@ -34,6 +35,7 @@ export async function moveBalance(database: Database, movement: Movement): Promi
     laneOfId(movement.accountId),
     movement.accountId,
     movement.entryId,
+    monthOfId(movement.entryId),
     movement.kind,
     movement.amountMicros,
     movement.reason,

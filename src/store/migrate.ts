@@ -1,47 +1,52 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "./connect.ts";
+import { compareReleases, RELEASE } from "./release.ts";
 
 /** One clear line for the person who starts the server. */
 export class MigrationError extends Error {}
 
-type Migration = {
-  readonly version: number;
-  readonly name: string;
-  readonly sql: string;
-  readonly checksum: string;
-};
-type Applied = { version: number; name: string; checksum: string };
+/** The schema of the database: the only place with its name besides the calls of its functions. */
+const SCHEMA = "vx";
+/** Servers of older releases cannot work with this schema. */
+const OLDEST_RELEASE = "0.1.0";
 
-const FOLDER = new URL("./migrations/", import.meta.url);
-/** Any number will do, as long as every version of the server takes the same one. */
+const TABLES = new URL("./schema/tables/", import.meta.url);
+const FUNCTIONS = new URL("./schema/functions/", import.meta.url);
+/** Any number, as long as every version of the server uses the same one. */
 const LOCK = 7_665_120;
 const OLDEST_POSTGRESQL = 150_000;
 const MIGRATION_TIMEOUT_MS = 10 * 60_000;
 
-/** Brings the schema to the version of this code. Safe when several servers start at once. */
+type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
+type State = { readonly version: number; readonly release: string; readonly oldest_release: string };
+
+/**
+ * Brings the schema to the version of this code. Numbered files change tables, and each is applied once; files of
+ * functions are applied again whenever their text changes. Safe when several servers start at once.
+ */
 export async function migrate(address: DatabaseAddress): Promise<void> {
   let sql: Sql | undefined;
   try {
     sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
     await requirePostgres(sql);
-    const migrations = readMigrations();
-    // A login that may only execute functions can still start a server whose schema is up to date.
-    const version = await currentVersion(sql);
-    if (version === migrations.length) {
-      if (await mayReadMigrations(sql)) verify(await readApplied(sql), migrations);
-      return;
-    }
-    if (version > migrations.length) {
+    const [tables, functions] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const state = await readState(sql);
+    // A server of an older release works beside a newer schema, and leaves it as it is.
+    if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
+    if (state && state.version > tables.length) {
       throw new MigrationError(
-        `the database is newer than this code: its schema has version ${version}, this code knows ${migrations.length}`,
+        `the database is newer than this code: its schema has version ${state.version}, this code knows ${tables.length}`,
       );
     }
+    if (state?.version === tables.length && !(await mayReadMigrations(sql))) return;
+    if (state && (await isUpToDate(sql, tables, functions))) return;
     await sql`SELECT pg_advisory_lock(${LOCK})`;
     await prepare(sql);
-    const applied = await readApplied(sql);
-    verify(applied, migrations);
-    for (const migration of migrations.slice(applied.length)) await apply(sql, migration);
+    const applied = await readChecksums(sql, "migrations");
+    verify(applied, tables);
+    for (const file of tables.slice(applied.size)) await applyTables(sql, file);
+    await applyFunctions(sql, functions);
   } catch (error) {
     throw explain(error);
   } finally {
@@ -49,13 +54,13 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
   }
 }
 
-function readMigrations(): Migration[] {
-  const files = readdirSync(FOLDER)
+function readFiles(folder: URL): SqlFile[] {
+  const files = readdirSync(folder)
     .filter((file) => file.endsWith(".sql"))
     .sort();
-  return files.map((name) => {
-    const sql = readFileSync(new URL(name, FOLDER), "utf8");
-    return { version: Number.parseInt(name, 10), name, sql, checksum: hash("sha256", sql, "hex") };
+  return files.map((file) => {
+    const sql = readFileSync(new URL(file, folder), "utf8");
+    return { name: file.replace(/\.sql$/, ""), sql, checksum: hash("sha256", sql, "hex") };
   });
 }
 
@@ -66,22 +71,52 @@ async function requirePostgres(sql: Sql): Promise<void> {
   }
 }
 
-/** 0 if nothing is there yet. */
-async function currentVersion(sql: Sql): Promise<number> {
-  const [found] = await sql`SELECT to_regprocedure('vx.schema_version()') IS NOT NULL AS present`;
-  if (found?.present !== true) return 0;
-  const [row] = await sql<{ version: number }[]>`SELECT vx.schema_version() AS version`;
-  return row?.version ?? 0;
+/** Undefined in an empty database. */
+async function readState(sql: Sql): Promise<State | undefined> {
+  const name = `${SCHEMA}.schema_version()`;
+  const [found] = await sql`SELECT to_regprocedure(${name}) IS NOT NULL AS present`;
+  if (found?.present !== true) return undefined;
+  const [row] = await sql.unsafe<State[]>(`SELECT * FROM ${name}`);
+  return row;
 }
 
-function readApplied(sql: Sql): Promise<Applied[]> {
-  return sql<Applied[]>`SELECT version, name, checksum FROM vx.migrations ORDER BY version`;
+function isOlder(release: string, than: string): boolean {
+  return compareReleases(release, than) < 0;
+}
+
+function requireCompatible(state: State): void {
+  if (!isOlder(RELEASE, state.oldest_release)) return;
+  throw new MigrationError(
+    `the database was migrated by release ${state.release}, which needs servers of release ${state.oldest_release} or newer; this is ${RELEASE}`,
+  );
 }
 
 /** The owner may; a login that only acts as the server's role may not. */
 async function mayReadMigrations(sql: Sql): Promise<boolean> {
-  const [row] = await sql`SELECT has_table_privilege('vx.migrations', 'SELECT') AS allowed`;
+  const [row] = await sql`SELECT has_table_privilege(${`${SCHEMA}.migrations`}, 'SELECT') AS allowed`;
   return row?.allowed === true;
+}
+
+async function isUpToDate(
+  sql: Sql,
+  tables: readonly SqlFile[],
+  functions: readonly SqlFile[],
+): Promise<boolean> {
+  const applied = await readChecksums(sql, "migrations");
+  verify(applied, tables);
+  const known = await readChecksums(sql, "functions");
+  return applied.size === tables.length && areEqual(known, functions);
+}
+
+async function readChecksums(sql: Sql, table: "migrations" | "functions"): Promise<Map<string, string>> {
+  const rows = await sql.unsafe<{ name: string; checksum: string }[]>(
+    `SELECT name, checksum FROM ${SCHEMA}.${table} ORDER BY name`,
+  );
+  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+}
+
+function areEqual(known: ReadonlyMap<string, string>, files: readonly SqlFile[]): boolean {
+  return known.size === files.length && files.every(({ name, checksum }) => known.get(name) === checksum);
 }
 
 async function prepare(sql: Sql): Promise<void> {
@@ -90,7 +125,7 @@ async function prepare(sql: Sql): Promise<void> {
       IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'vx_app') THEN
         CREATE ROLE vx_app LOGIN;
       END IF;
-    -- Roles belong to all databases of a server: another one may have been faster.
+    -- Roles belong to all databases of a server: a migration of another database may have created it meanwhile.
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
     END $$;
     DO $$ BEGIN
@@ -98,25 +133,84 @@ async function prepare(sql: Sql): Promise<void> {
         EXECUTE format('GRANT vx_app TO %I', current_user);
       END IF;
     END $$;
-    CREATE SCHEMA IF NOT EXISTS vx;
-    CREATE TABLE IF NOT EXISTS vx.migrations (
+    CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
+    GRANT USAGE ON SCHEMA ${SCHEMA} TO vx_app;
+    CREATE TABLE IF NOT EXISTS ${SCHEMA}.migrations (
       version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS ${SCHEMA}.functions (
+      name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS ${SCHEMA}.releases (
+      release text PRIMARY KEY, oldest_release text NOT NULL, applied_at timestamptz NOT NULL
     );`);
 }
 
-function verify(applied: readonly Applied[], migrations: readonly Migration[]): void {
-  applied.forEach((row, i) => {
-    if (row.checksum !== migrations[i]?.checksum) {
-      throw new MigrationError(`the database was made with another version of migration ${row.name}`);
+function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[]): void {
+  [...applied].forEach(([name, checksum], i) => {
+    if (checksum !== files[i]?.checksum) {
+      throw new MigrationError(`the database was made with another text of the migration ${name}`);
     }
   });
 }
 
-async function apply(sql: Sql, migration: Migration): Promise<void> {
+async function applyTables(sql: Sql, { name, sql: text, checksum }: SqlFile): Promise<void> {
+  await inSchema(sql, async (transaction) => {
+    await transaction.unsafe(text);
+    await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC`;
+    const version = Number.parseInt(name, 10);
+    await transaction`INSERT INTO migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
+  });
+}
+
+/** All functions at once: a server never sees half of them. */
+async function applyFunctions(sql: Sql, files: readonly SqlFile[]): Promise<void> {
+  await inSchema(sql, async (transaction) => {
+    // Another server may have been faster.
+    const known = await readChecksums(transaction, "functions");
+    if (areEqual(known, files)) return;
+    // Functions call each other, in no order that their names tell.
+    await transaction`SET LOCAL check_function_bodies = off`;
+    for (const { name, sql: text, checksum } of files) {
+      if (known.get(name) === checksum) continue;
+      await transaction.unsafe(text);
+      await transaction`
+        INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
+        ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
+    }
+    const names = new Set(files.map(({ name }) => name));
+    for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, name);
+    await grantEntryPoints(transaction);
+    await transaction`
+      INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
+      ON CONFLICT (release) DO UPDATE
+        SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
+  });
+}
+
+async function dropFunction(transaction: Sql, name: string): Promise<void> {
+  const rows = await transaction<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = ${SCHEMA}::regnamespace AND proname = ${name}`;
+  for (const { signature } of rows) await transaction.unsafe(`DROP FUNCTION ${signature}`);
+  await transaction`DELETE FROM functions WHERE name = ${name}`;
+}
+
+/** The server may call the functions that run with the owner's rights; the others are their helpers. */
+async function grantEntryPoints(transaction: Sql): Promise<void> {
+  await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC, vx_app`;
+  const rows = await transaction<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = ${SCHEMA}::regnamespace AND prosecdef`;
+  const signatures = rows.map(({ signature }) => signature);
+  await transaction.unsafe(`GRANT EXECUTE ON FUNCTION ${signatures.join(", ")} TO vx_app`);
+}
+
+/** In a transaction that finds, and creates, names without a schema in the schema; functions keep that path. */
+async function inSchema(sql: Sql, run: (transaction: Sql) => Promise<void>): Promise<void> {
   await sql.begin(async (transaction) => {
-    await transaction.unsafe(migration.sql);
-    const { version, name, checksum } = migration;
-    await transaction`INSERT INTO vx.migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
+    await transaction`SET LOCAL search_path = ${transaction(SCHEMA)}, pg_temp`;
+    await run(transaction as unknown as Sql);
   });
 }
 

@@ -245,7 +245,7 @@ describe.concurrent("lists", () => {
   test("a table goes on over the pages of the server", async () => {
     const account = await newAccount();
     await server.database.owner`
-      SELECT vx.move_balance(vx.lane_of(${account}), ${account}, 'led_' || i, 'credit', 1, 'many', 'key' || i)
+      SELECT vx.move_balance(vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
       FROM generate_series(1, 1001) i`;
     const all = (await run("ledger", "list", account)).stdout.trimEnd().split("\n");
     expect(all.map((line) => line.trim().split(" ")[0])).toEqual([

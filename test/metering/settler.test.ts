@@ -3,12 +3,15 @@ import { typeIds } from "../../src/domain/ids.ts";
 import { Settler } from "../../src/metering/settler.ts";
 import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/database.ts";
+import { DatabaseClock } from "../../src/store/database-clock.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems } from "../support/payer.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
 let billing: Billing;
+const clock = new DatabaseClock(() => performance.now());
+const newId = () => typeIds.generation(0);
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -19,7 +22,7 @@ beforeAll(async () => {
     maxStatements: 1_000,
     maxWaitMs: 5_000,
   });
-  billing = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 100 });
+  billing = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 100, clock });
 });
 afterAll(async () => {
   expect(await moneyProblems(testDatabase)).toEqual([]);
@@ -27,55 +30,58 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-/** The settler's waits take no time but what is done in them. */
-function settlerWith(during: (ms: number) => Promise<unknown>) {
+type Setup = { readonly billing: Billing; readonly wait: (attempts: number) => Promise<unknown> };
+
+/** The waits between attempts take as long as the given function, and count as their nominal time. */
+function settlerWith({ billing, wait }: Setup) {
   let nowMs = 0;
-  const failures: string[] = [];
+  let waits = 0;
+  const told: string[] = [];
   const settler = new Settler({
     billing,
     now: () => nowMs,
     wait: async (ms) => {
       nowMs += ms;
-      await during(ms);
+      await wait(++waits);
     },
-    onFailure: ({ holdId }) => failures.push(holdId),
+    onRetry: ({ holdId }) => told.push(`retry ${holdId}`),
+    onFailure: ({ holdId }) => told.push(`failure ${holdId}`),
   });
-  return { settler, failures };
+  return { settler, told, elapsedMs: () => nowMs };
 }
 
-test("a hold that is placed after it was given up does not stay", async () => {
+test("a settlement that fails for a reason that was never expected is retried until it succeeds", async () => {
   const payer = await createPayer(database, 100n);
-  const hold = holdOf(payer, 60n, typeIds.generation());
-  const { settler, failures } = settlerWith(async () => {
-    expect(await billing.hold(hold)).toEqual({ outcome: "held" });
+  const id = newId();
+  await billing.hold(holdOf(payer, 60n, id));
+  const { owner } = testDatabase;
+  await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
+  const { settler, told, elapsedMs } = settlerWith({
+    billing,
+    wait: async (attempts) => {
+      if (attempts === 60) await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
+    },
   });
-  await settler.abandon(hold);
-  expect(await billing.end(endOf(payer, hold.holdId, 10n))).toEqual({ outcome: "gone" });
-  expect(failures).toEqual([]);
+  expect(await settler.end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled", chargedMicros: 10n });
+  expect(elapsedMs()).toBeGreaterThan(60_000);
+  expect(told).toEqual([`retry ${id}`]);
 });
 
-test("a settlement that the database cannot take is tried for a minute, then told", async () => {
+test("a server that stops goes on for a minute, then reports what it could not settle", async () => {
   const payer = await createPayer(database, 100n);
-  const id = typeIds.generation();
-  const nobody = new Database(
+  const id = newId();
+  const nowhere = new Database(
     { kind: "socket", folder: "/nonexistent", user: "x", database: "x" },
     { connections: 1, statementTimeoutMs: 1_000, name: "test", maxStatements: 10, maxWaitMs: 1_000 },
   );
-  const away = new Billing(nobody, { serverId: "one", pipelines: 1, maxWaiting: 10 });
-  let nowMs = 0;
-  const failures: string[] = [];
-  const settler = new Settler({
-    billing: away,
-    now: () => nowMs,
-    // Eight times as fast: each try takes its time to find nobody.
-    wait: async (ms) => {
-      nowMs += 8 * ms;
-    },
-    onFailure: ({ holdId }) => failures.push(holdId),
+  const { settler, told, elapsedMs } = settlerWith({
+    billing: new Billing(nowhere, { serverId: "one", pipelines: 1, maxWaiting: 10, clock }),
+    wait: async () => undefined,
   });
+  settler.close();
   await expect(settler.end(endOf(payer, id, 10n))).rejects.toMatchObject({ reason: "unavailable" });
-  expect(nowMs).toBeGreaterThan(40_000);
-  expect(nowMs).toBeLessThan(60_000 + 16_000);
-  expect(failures).toEqual([id]);
-  await nobody.close();
+  expect(elapsedMs()).toBeGreaterThan(55_000);
+  expect(elapsedMs()).toBeLessThanOrEqual(60_000);
+  expect(told).toEqual([`retry ${id}`, `failure ${id}`]);
+  await nowhere.close();
 });

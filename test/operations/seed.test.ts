@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { drawKey, type NewKey } from "../../src/domain/api-key.ts";
-import { typeIds } from "../../src/domain/ids.ts";
-import type { Lane } from "../../src/domain/lane.ts";
+import { drawKey } from "../../src/domain/api-key.ts";
+import { type Ids, typeIds } from "../../src/domain/ids.ts";
+import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
 import { Catalog } from "../../src/models/catalog.ts";
 import { seedDemo } from "../../src/seed-demo.ts";
 import { Database } from "../../src/store/database.ts";
@@ -26,8 +26,8 @@ afterEach(async () => {
   await shared.drop();
 });
 
-function seed(draw = (lane: Lane): NewKey => drawKey(lane, randomBytes)): Promise<string | undefined> {
-  return seedDemo({ database, catalog: new Catalog([]), ids: typeIds, drawKey: draw });
+function seed(ids: Ids = typeIds): Promise<string | undefined> {
+  return seedDemo({ database, catalog: new Catalog([]), ids, drawKey: (lane) => drawKey(lane, randomBytes) });
 }
 
 async function counts() {
@@ -38,7 +38,7 @@ async function counts() {
 }
 
 test("an account that cannot have its key is not made at all, and the next start makes it whole", async () => {
-  const wrongLane = (lane: Lane) => drawKey(((lane + 1) % 64) as Lane, randomBytes);
+  const wrongLane = { ...typeIds, key: (lane: Lane) => typeIds.key((lane + 1) % LANE_COUNT) };
   await expect(seed(wrongLane)).rejects.toThrow();
   expect(await counts()).toEqual({ accounts: 0, entries: 0, keys: 0 });
   expect(await seed()).toMatch(/^vx_live_/);

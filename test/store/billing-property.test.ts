@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/database.ts";
+import { DatabaseClock } from "../../src/store/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, credit, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
@@ -12,6 +13,7 @@ import { createPayer, credit, endOf, holdOf, moneyProblems, type Payer } from ".
 let testDatabase: TestDatabase;
 let database: Database;
 let billing: Billing;
+const clock = new DatabaseClock(() => performance.now());
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -23,7 +25,7 @@ beforeAll(async () => {
     maxWaitMs: 5_000,
   });
   // One pipeline: all that is sent in one turn travels in one batch, in a known order.
-  billing = new Billing(database, { pipelines: 1, maxWaiting: 1_000, serverId: "one" });
+  billing = new Billing(database, { pipelines: 1, maxWaiting: 1_000, serverId: "one", clock });
 });
 afterAll(async () => {
   await database.close();
@@ -129,7 +131,7 @@ class Reference {
       const key = `${hold.payer}/${hold.idempotency}`;
       if (charge === undefined) {
         if (this.answers.get(key)?.hold === hold) this.answers.delete(key);
-        return { outcome: "settled", balanceMicros: null, chargedMicros: null };
+        return { outcome: "released" };
       }
       hold.charged = charge < hold.amount ? charge : hold.amount;
       this.credit(hold.payer, -hold.charged);
@@ -198,7 +200,7 @@ async function runBatch(
       return billing.end(endOf(owner, ids[index] as string, charge, `answer ${index}`));
     }),
     ...holds.map((step) => {
-      const id = typeIds.generation();
+      const id = typeIds.generation(0);
       ids.push(id);
       const asked =
         step.idempotency === undefined

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { Billing } from "../../src/store/billing.ts";
+import { Billing, type Charge } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/database.ts";
+import { DatabaseClock } from "../../src/store/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
@@ -23,8 +24,8 @@ beforeAll(async () => {
   });
   const options = { pipelines: 2, maxWaiting: 20_000 };
   billings = [
-    new Billing(database, { ...options, serverId: "one" }),
-    new Billing(database, { ...options, serverId: "two" }),
+    new Billing(database, { ...options, serverId: "one", clock }),
+    new Billing(database, { ...options, serverId: "two", clock }),
   ];
 });
 afterAll(async () => {
@@ -32,7 +33,8 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-const newId = () => typeIds.generation();
+const newId = () => typeIds.generation(0);
+const clock = new DatabaseClock(() => performance.now());
 
 async function balanceOf({ accountId }: Payer) {
   const [row] = await testDatabase.owner<{ balance_micros: string; held_micros: string }[]>`
@@ -102,8 +104,7 @@ test.each(["alone", "in company"])(
   async (how) => {
     const payer = await createPayer(database, 1_000n);
     const lane = laneOfId(payer.accountId);
-    let stranger = newId();
-    while (laneOfId(stranger) !== lane) stranger = newId();
+    const stranger = typeIds.generation(lane);
     const id = newId();
     await billings[0].hold(holdOf(payer, 600n, id));
     const end = { ...endOf(payer, id, 250n), accountId: stranger };
@@ -195,3 +196,66 @@ test("an idempotency key whose call failed is free again; so is one that is 24 h
   const lane = laneOfId(payer.accountId);
   expect(await database.call("sweep", lane)).toHaveLength(1);
 });
+
+test("a statement that arrives after its time changes nothing, and says the database's time", async () => {
+  const payer = await createPayer(database, 100n);
+  const { lane, ...hold } = { lane: laneOfId(payer.accountId), ...holdOf(payer, 60n, newId()) };
+  const holds = [
+    { lane, account_id: hold.accountId, hold_id: hold.holdId, key_id: hold.keyId, amount: "60", seconds: 9 },
+  ];
+  const billAt = (notAfter: Date) =>
+    database.call<{ kind: string; clock: Date }>("bill", "one", notAfter, `{${lane}}`, [], holds);
+  const [late, ...others] = await billAt(new Date(Date.now() - 1));
+  expect([late?.kind, others]).toEqual(["late", []]);
+  expect(Math.abs((late?.clock.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
+  expect(await balanceOf(payer)).toEqual({ balance: 100, held: 0 });
+  expect(await billAt(new Date(Date.now() + 60_000))).toMatchObject([{ kind: "hold", outcome: "held" }]);
+  expect(await balanceOf(payer)).toEqual({ balance: 100, held: 60 });
+  await billings[0].end(endOf(payer, hold.holdId, undefined));
+});
+
+test("a batch goes through after the database's clock jumped ahead", async () => {
+  const behind = new DatabaseClock(() => performance.now());
+  behind.set(new Date(Date.now() - 3_600_000));
+  const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock: behind });
+  const payer = await createPayer(database, 100n);
+  const id = newId();
+  expect(await billing.hold(holdOf(payer, 60n, id))).toEqual({ outcome: "held" });
+  expect(await billing.end(endOf(payer, id, 10n))).toMatchObject({ chargedMicros: 10n });
+});
+
+test("an item that breaks a rule of the database fails alone, not the batch it travels in", async () => {
+  const payers = await Promise.all([1, 2, 3, 4, 5].map(() => createPayer(database, 100n)));
+  const ids = payers.map(newId);
+  await Promise.all(payers.map((payer, i) => billings[0].hold(holdOf(payer, 60n, ids[i] as string))));
+  const ends = payers.map((payer, i) => {
+    const end = endOf(payer, ids[i] as string, 10n);
+    return i === 3 ? { ...end, charge: { ...(end.charge as Charge), reason: "" } } : end;
+  });
+  const outcomes = await Promise.allSettled(ends.map((end) => billings[0].end(end)));
+  expect(outcomes.map(({ status }) => status)).toEqual(
+    [0, 1, 2, 3, 4].map((i) => (i === 3 ? "rejected" : "fulfilled")),
+  );
+  expect(await Promise.all(payers.map(balanceOf))).toEqual(
+    [0, 1, 2, 3, 4].map((i) => (i === 3 ? { balance: 100, held: 60 } : { balance: 90, held: 0 })),
+  );
+  await billings[0].end(endOf(payers[3] as Payer, ids[3] as string, undefined));
+});
+
+test.each(["hold", "end"])(
+  "a %s that names an account that does not exist is an error, not an outcome",
+  async (kind) => {
+    const nobody = { accountId: typeIds.account(), keyId: typeIds.key(0) };
+    const id = newId();
+    if (kind === "hold") {
+      await expect(billings[0].hold(holdOf(nobody, 1n, id))).rejects.toMatchObject({ reason: "internal" });
+      expect(await testDatabase.owner`SELECT FROM vx.holds WHERE id = ${id}`).toHaveLength(0);
+      return;
+    }
+    await testDatabase.owner`
+    INSERT INTO vx.holds (lane, id, account_id, server_id, amount_micros, expires_at)
+    VALUES (${laneOfId(nobody.accountId)}, ${id}, ${nobody.accountId}, 'one', 0, now() + interval '1 hour')`;
+    await expect(billings[0].end(endOf(nobody, id, 1n))).rejects.toMatchObject({ reason: "internal" });
+    await testDatabase.owner`DELETE FROM vx.holds WHERE id = ${id}`;
+  },
+);

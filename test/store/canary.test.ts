@@ -179,7 +179,7 @@ test("what PostgreSQL refuses leaves no word of the caller in what is raised, no
       `vx.create_account(1::smallint, '${words}', '${words}', '${words}')`,
       `vx.set_account_plan(1::smallint, '${words}', 'free')`,
       `vx.set_account_plan(vx.lane_of('${accountId}'), '${accountId}', '${words}')`,
-      `vx.move_balance(1::smallint, '${words}', '${words}', 'credit', 1, '${words}', '${words}')`,
+      `vx.move_balance(1::smallint, '${words}', '${words}', 0, 'credit', 1, '${words}', '${words}')`,
     ].map((call) => app.database.owner.unsafe(`SELECT ${call}`)),
   ];
   for (const outcome of await Promise.allSettled(refused)) {

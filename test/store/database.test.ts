@@ -49,7 +49,7 @@ function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}):
 
 /** A statement that waits for the lane that is locked. */
 function blocked(): Promise<unknown> {
-  return pool.call("move_balance", LANE, ACCOUNT, `led_${Math.random()}`, "credit", 1, "test", "1");
+  return pool.call("move_balance", LANE, ACCOUNT, `led_${Math.random()}`, 0, "credit", 1, "test", "1");
 }
 
 async function reasonOf(statement: Promise<unknown>): Promise<string> {

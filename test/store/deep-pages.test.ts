@@ -18,13 +18,13 @@ beforeAll(async () => {
     await owner.unsafe(`ALTER TABLE vx.${table} SET (autovacuum_enabled = false)`);
   await owner`
     INSERT INTO vx.accounts (lane, id, name, plan, created_at)
-    SELECT get_byte(sha256(convert_to(id, 'UTF8')), 0) & 63, id, 'test', 'free', now()
+    SELECT vx.lane_of(id), id, 'test', 'free', now()
     FROM (SELECT 'acct_' || lpad(i::text, 9, '0') AS id FROM generate_series(1, ${ROWS}::int) i) s`;
   await owner`
-    INSERT INTO vx.ledger (lane, account_id, seq, id, kind, amount_micros, balance_after_micros, reason, request_id,
+    INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
       key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
-      created_at, hash)
-    SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, now(), ''
+      created_at, hash_version, hash)
+    SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 0, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, now(), 1, ''
     FROM generate_series(1, ${ROWS}::int) i`;
 });
 afterAll(() => database.drop());

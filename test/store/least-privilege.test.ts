@@ -14,17 +14,16 @@ const GRANTED = [
   "create_account",
   "create_first_account",
   "create_key",
-  "end_alone",
   "forget_servers",
   "get_account",
   "get_entry",
-  "hold_alone",
   "lanes_to_sweep",
   "leave",
   "list_accounts",
   "list_entries",
   "list_plans",
   "move_balance",
+  "own_holds",
   "put_plan",
   "recently_revoked_keys",
   "revoke_key",
@@ -52,7 +51,7 @@ beforeAll(async () => {
   });
   await database.owner.unsafe("SELECT vx.create_account(vx.lane_of('acct_1'), 'acct_1', 'test', 'free')");
   await database.owner.unsafe(
-    "SELECT vx.move_balance(vx.lane_of('acct_1'), 'acct_1', 'led_1', 'credit', 5, 'test', '1')",
+    "SELECT vx.move_balance(vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')",
   );
 });
 afterAll(async () => {
@@ -145,7 +144,7 @@ describe("functions that run with the owner's rights", () => {
   test("look for nothing where the server's role could put something", async () => {
     const loose = await database.owner`
       SELECT proname FROM pg_proc WHERE pronamespace = 'vx'::regnamespace AND prosecdef
-        AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)`;
+        AND NOT coalesce('search_path=vx, pg_temp' = ANY (proconfig), false)`;
     expect(loose).toEqual([]);
   });
 

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
+import packageJson from "../../package.json" with { type: "json" };
 import type { DatabaseAddress } from "../../src/store/connect.ts";
 import { MigrationError, migrate } from "../../src/store/migrate.ts";
 import { startTestApp } from "../support/app.ts";
@@ -9,7 +10,12 @@ import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
-const files = readdirSync(new URL("../../src/store/migrations/", import.meta.url));
+const namesIn = (folder: string) =>
+  readdirSync(new URL(`../../src/store/schema/${folder}/`, import.meta.url))
+    .map((file) => file.replace(/\.sql$/, ""))
+    .sort();
+const tables = namesIn("tables");
+const functions = namesIn("functions");
 
 async function withDatabase(
   template: string,
@@ -31,27 +37,79 @@ test("several servers that start at once on an empty database end with one schem
   await withDatabase("template0", async ({ owner }, as) => {
     await Promise.all(Array.from({ length: 6 }, () => migrate(as("postgres"))));
     const applied = await owner`SELECT version, name FROM vx.migrations ORDER BY version`;
-    expect([...applied]).toEqual(files.sort().map((name, i) => ({ version: i + 1, name })));
+    expect([...applied]).toEqual(tables.map((name, i) => ({ version: i + 1, name })));
+    expect((await owner`SELECT name FROM vx.functions ORDER BY name`).map(({ name }) => name)).toEqual(
+      functions,
+    );
     expect(await owner`SELECT name FROM vx.plans ORDER BY name`).toHaveLength(3);
   });
 });
 
-test("migrations are numbered without gaps", () => {
-  const numbers = files.sort().map((name) => Number(/^(\d{4})_[a-z_]+\.sql$/.exec(name)?.[1]));
-  expect(numbers).toEqual(files.map((_, i) => i + 1));
+test("migrations of tables are numbered without gaps", () => {
+  const numbers = tables.map((name) => Number(/^(\d{4})_[a-z_]+$/.exec(name)?.[1]));
+  expect(numbers).toEqual(tables.map((_, i) => i + 1));
+});
+
+test("a file of a function defines the function of its name, and says what it is for", () => {
+  for (const name of functions) {
+    const text = readFileSync(
+      new URL(`../../src/store/schema/functions/${name}.sql`, import.meta.url),
+      "utf8",
+    );
+    expect(text.match(/CREATE OR REPLACE FUNCTION (\w+)\(/g), name).toEqual([
+      `CREATE OR REPLACE FUNCTION ${name}(`,
+    ]);
+    expect(text, name).toMatch(/^-- /);
+  }
 });
 
 test("migrating again changes nothing", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
-    const before = await owner`SELECT * FROM vx.migrations`;
+    const read = async () => [
+      ...(await owner`SELECT name, applied_at FROM vx.migrations`),
+      ...(await owner`SELECT name, applied_at FROM vx.functions ORDER BY name`),
+    ];
+    const before = await read();
     await migrate(as("postgres"));
-    expect([...(await owner`SELECT * FROM vx.migrations`)]).toEqual([...before]);
+    expect(await read()).toEqual(before);
+  });
+});
+
+test("functions whose text changed are replaced, and those that no file defines any more are dropped", async () => {
+  await withDatabase("vx_template", async ({ owner }, as) => {
+    await owner`CREATE OR REPLACE FUNCTION vx.schema_version() RETURNS TABLE (version integer, release text,
+      oldest_release text) LANGUAGE sql AS $$ SELECT 1, '0.0.9', '0.0.9' $$`;
+    await owner`UPDATE vx.functions SET checksum = 'old' WHERE name = 'schema_version'`;
+    await owner`CREATE FUNCTION vx.dropped_later() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$`;
+    await owner`INSERT INTO vx.functions VALUES ('dropped_later', 'any', now())`;
+    await migrate(as("postgres"));
+    const [state] = await owner`SELECT release FROM vx.schema_version()`;
+    expect(state?.release).toBe(packageJson.version);
+    expect(await owner`SELECT FROM pg_proc WHERE proname = 'dropped_later'`).toHaveLength(0);
+    const [granted] =
+      await owner`SELECT has_function_privilege('vx_app', 'vx.schema_version()', 'EXECUTE') AS ok`;
+    expect(granted?.ok).toBe(true);
+  });
+});
+
+test("a server of an older release leaves a newer schema as it is, unless that says it is too old", async () => {
+  await withDatabase("vx_template", async ({ owner }, as) => {
+    await owner`INSERT INTO vx.releases VALUES ('9.0.0', '0.1.0', clock_timestamp())`;
+    await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
+    await owner`UPDATE vx.functions SET checksum = 'newer' WHERE name = 'admit'`;
+    await migrate(as("postgres"));
+    const [admit] = await owner`SELECT checksum FROM vx.functions WHERE name = 'admit'`;
+    expect(admit?.checksum).toBe("newer");
+    await owner`UPDATE vx.releases SET oldest_release = '8.2.0' WHERE release = '9.0.0'`;
+    expect((await failureOf(as("postgres")))?.message).toBe(
+      `the database was migrated by release 9.0.0, which needs servers of release 8.2.0 or newer; this is ${packageJson.version}`,
+    );
   });
 });
 
 test("a database of a newer version is left alone", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
-    await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future.sql', '', now())`;
+    await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
     const failure = await failureOf(as("postgres"));
     expect(failure).toBeInstanceOf(MigrationError);
     expect(failure?.message).toMatch(/the database is newer than this code: .*9999/);
@@ -63,11 +121,16 @@ test("a migration that fails leaves nothing of it behind", async () => {
     await owner`CREATE SCHEMA vx`;
     await owner`CREATE TABLE vx.ledger (in_the_way integer)`;
     expect(await failureOf(as("postgres"))).toBeInstanceOf(MigrationError);
-    const tables = await owner`SELECT tablename FROM pg_tables WHERE schemaname = 'vx' ORDER BY tablename`;
-    expect(tables.map(({ tablename }) => tablename)).toEqual(["ledger", "migrations"]);
+    const present = await owner`SELECT tablename FROM pg_tables WHERE schemaname = 'vx' ORDER BY tablename`;
+    expect(present.map(({ tablename }) => tablename)).toEqual([
+      "functions",
+      "ledger",
+      "migrations",
+      "releases",
+    ]);
     await owner`DROP TABLE vx.ledger`;
     await migrate(as("postgres"));
-    expect(await owner`SELECT version FROM vx.migrations`).toHaveLength(files.length);
+    expect(await owner`SELECT version FROM vx.migrations`).toHaveLength(tables.length);
   });
 });
 

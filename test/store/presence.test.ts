@@ -2,12 +2,15 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/database.ts";
+import { DatabaseClock } from "../../src/store/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
+import { Presence } from "../../src/store/presence.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
+const clock = new DatabaseClock(() => performance.now());
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -25,7 +28,8 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-const serverOf = (serverId: string) => new Billing(database, { serverId, pipelines: 1, maxWaiting: 100 });
+const serverOf = (serverId: string) =>
+  new Billing(database, { serverId, pipelines: 1, maxWaiting: 100, clock });
 const beat = (serverId: string) => database.call("beat", serverId);
 const heldOf = async ({ accountId }: Payer) => {
   const [row] = await testDatabase.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
@@ -41,7 +45,11 @@ async function pass(seconds: number, ...seen: string[]): Promise<void> {
 
 async function sweep(): Promise<number> {
   let swept = 0;
-  for (const { lanes_to_sweep } of await database.call<{ lanes_to_sweep: number }>("lanes_to_sweep")) {
+  for (const { lanes_to_sweep } of await database.call<{ lanes_to_sweep: number }>(
+    "lanes_to_sweep",
+    0,
+    1_023,
+  )) {
     const [row] = await database.call<{ sweep: bigint }>("sweep", lanes_to_sweep);
     swept += Number(row?.sweep);
   }
@@ -50,7 +58,7 @@ async function sweep(): Promise<number> {
 
 async function held(serverId: string, seconds = 600, key?: string) {
   const payer = await createPayer(database, 100n);
-  const id = typeIds.generation();
+  const id = typeIds.generation(0);
   const asked = key === undefined ? undefined : { key, digest: "payload" };
   await serverOf(serverId).hold({ ...holdOf(payer, 60n, id, asked), seconds });
   return { payer, id };
@@ -69,7 +77,7 @@ test("what a server held that was not seen for 20 s is given back, its idempoten
   expect(await sweep()).toBe(1);
   expect([await heldOf(lost.payer), await heldOf(kept.payer)]).toEqual([0, 60]);
   expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "gone" });
-  const again = holdOf(lost.payer, 60n, typeIds.generation(), { key: "k", digest: "other" });
+  const again = holdOf(lost.payer, 60n, typeIds.generation(0), { key: "k", digest: "other" });
   expect(await serverOf("alive").hold(again)).toEqual({ outcome: "held" });
   await serverOf("alive").end(endOf(lost.payer, again.holdId, undefined));
   await serverOf("alive").end(endOf(kept.payer, kept.id, undefined));
@@ -111,7 +119,7 @@ test.each([undefined, "key"])(
     const beating = await testDatabase.owner.reserve();
     await beating`BEGIN`;
     await beating`SELECT vx.beat(${sleeper})`;
-    const hold = serverOf(sleeper).hold(holdOf(payer, 60n, typeIds.generation(), asked));
+    const hold = serverOf(sleeper).hold(holdOf(payer, 60n, typeIds.generation(0), asked));
     await vi.waitFor(async () => {
       const waiting = await testDatabase.owner`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -130,4 +138,34 @@ test("a hold that is older than any call is given back although its server is th
   expect(await sweep()).toBe(1);
   expect(await heldOf(payer)).toBe(0);
   expect(await serverOf("alive").end(endOf(payer, id, 10n))).toEqual({ outcome: "gone" });
+});
+
+test("a server releases holds in its name that it does not know, in any lane, and keeps those it knows", async () => {
+  const billing = serverOf("owner");
+  const released: number[] = [];
+  const presence = new Presence(database, {
+    serverId: "owner",
+    clock,
+    isOpen: (holdId) => billing.isOpen(holdId),
+    release: (hold) => billing.end({ ...hold, charge: undefined }),
+    onReleased: (holds) => released.push(holds),
+    onFailure: (error) => expect.unreachable(String(error)),
+  });
+  await beat("owner");
+  const leftovers = [await held("owner", 600, "k"), await held("owner"), await held("owner")];
+  const known = await createPayer(database, 100n);
+  const id = typeIds.generation(0);
+  await billing.hold(holdOf(known, 60n, id));
+  expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([60, 60, 60]);
+  for (let round = 0; round < 16; round++) await presence.round();
+  expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([0, 0, 0]);
+  expect(released.reduce((sum, holds) => sum + holds, 0)).toBe(3);
+  expect(await heldOf(known)).toBe(60);
+  // The idempotency key of the leftover is free again.
+  const { payer } = leftovers[0] as { payer: Payer };
+  const again = holdOf(payer, 60n, typeIds.generation(0), { key: "k", digest: "payload" });
+  expect(await billing.hold(again)).toEqual({ outcome: "held" });
+  await billing.end(endOf(payer, again.holdId, undefined));
+  await billing.end(endOf(known, id, undefined));
+  await presence.stop();
 });

@@ -8,6 +8,7 @@ import type { Database } from "../../src/store/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import type { TestDatabase } from "./database.ts";
+import { EXPECTED_HASH } from "./ledger-hash.ts";
 
 /** An account with money and a key, straight in the store. */
 export type Payer = { readonly accountId: string; readonly keyId: string };
@@ -31,7 +32,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
 }
 
 export async function credit(database: Database, accountId: string, amountMicros: bigint): Promise<void> {
-  const entryId = typeIds.entry();
+  const entryId = typeIds.entry(laneOfId(accountId));
   await moveBalance(database, {
     entryId,
     accountId,
@@ -80,7 +81,7 @@ export async function moneyProblems({ owner }: TestDatabase): Promise<object[]> 
   return await owner`
     WITH chain AS (
       SELECT l.account_id, l.seq, l.amount_micros, l.balance_after_micros, l.hash,
-             vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, l) AS expected_hash, row_number() OVER c AS place,
+             ${owner.unsafe(EXPECTED_HASH)} AS expected_hash, row_number() OVER c AS place,
              sum(l.amount_micros) OVER c AS running
       FROM vx.ledger l WINDOW c AS (PARTITION BY l.account_id ORDER BY l.seq)
     )

@@ -1,3 +1,4 @@
+import { laneOfId } from "../../domain/lane.ts";
 import { getAccount } from "../../store/accounts.ts";
 import { type Movement, moveBalance as moveBalanceRow } from "../../store/ledger.ts";
 import type { Deps } from "../deps.ts";
@@ -10,7 +11,14 @@ export async function moveBalance(
   request: Pick<Movement, "accountId" | "amountMicros" | "reason" | "idempotencyKey">,
 ) {
   const { accountId, amountMicros, reason, idempotencyKey } = request;
-  const movement = { entryId: deps.ids.entry(), accountId, kind, amountMicros, reason, idempotencyKey };
+  const movement = {
+    entryId: deps.ids.entry(laneOfId(accountId)),
+    accountId,
+    kind,
+    amountMicros,
+    reason,
+    idempotencyKey,
+  };
   const entry = await moveBalanceRow(deps.database, movement);
   return { account: viewAccount(await getAccount(deps.database, accountId)), entry: viewEntry(entry) };
 }

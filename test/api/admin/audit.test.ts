@@ -111,8 +111,9 @@ describe("of books somebody tampered with as owner of the database", () => {
     },
     {
       what: "a row added",
-      sql: `INSERT INTO vx.ledger SELECT lane, account_id, 4, id || 'x', kind, 5, 30, reason, request_id, key_id, model, input_tokens,
-              output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens, NULL, created_at, hash
+      sql: `INSERT INTO vx.ledger SELECT lane, account_id, 4, id || 'x', month, kind, 5, 30, reason, request_id, key_id, model,
+              input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens, created_at,
+              hash_version, hash
             FROM vx.ledger WHERE account_id = $1 AND seq = 3`,
       rules: ["balance_equals_ledger", "ledger_complete", "ledger_unchanged"],
     },
@@ -154,7 +155,7 @@ describe("of books somebody tampered with as owner of the database", () => {
 function otherValue(name: string, type: string): string {
   if (name === "kind") return "'credit'";
   if (type === "text") return `${name} || 'x'`;
-  if (type === "bigint") return `${name} + 1`;
+  if (["bigint", "integer", "smallint"].includes(type)) return `${name} + 1`;
   if (type === "bytea") return `set_byte(${name}, 0, get_byte(${name}, 0) # 1)`;
   return `${name} + interval '1 microsecond'`;
 }

@@ -45,9 +45,10 @@ export type Violation = { readonly rule: string; readonly text: string };
 
 export async function readRows(owner: postgres.Sql, accountIds: readonly string[]): Promise<Row[]> {
   return await owner<Row[]>`
-    SELECT id, account_id AS "accountId", kind, amount_micros AS "amountMicros", request_id AS "requestId",
-           input_tokens AS "inputTokens", output_tokens AS "outputTokens", idempotency_key AS "idempotencyKey"
-    FROM vx.ledger WHERE account_id = ANY (${accountIds as string[]}) ORDER BY account_id, seq`;
+    SELECT l.id, l.account_id AS "accountId", l.kind, l.amount_micros AS "amountMicros", l.request_id AS "requestId",
+           l.input_tokens AS "inputTokens", l.output_tokens AS "outputTokens", m.idempotency_key AS "idempotencyKey"
+    FROM vx.ledger l LEFT JOIN vx.movement_keys m USING (lane, account_id, seq)
+    WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`;
 }
 
 export async function countActiveKeys(owner: postgres.Sql, accountId: string): Promise<number> {

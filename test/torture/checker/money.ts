@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { EXPECTED_HASH } from "../../support/ledger-hash.ts";
 import type { Violation } from "./facts.ts";
 
 const RULE = "1 balance = Σ ledger, held = Σ holds";
@@ -22,7 +23,7 @@ export async function checkMoney(owner: postgres.Sql): Promise<Violation[]> {
 export async function checkHashes(owner: postgres.Sql): Promise<Violation[]> {
   const rows = await owner<{ id: string }[]>`
     SELECT id FROM (
-      SELECT l.id, l.hash, vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, l) AS expected
+      SELECT l.id, l.hash, ${owner.unsafe(EXPECTED_HASH)} AS expected
       FROM vx.ledger l WINDOW c AS (PARTITION BY l.account_id ORDER BY l.seq)
     ) chain WHERE hash <> expected`;
   return rows.map(({ id }) => ({ rule: RULE, text: `the hash of row ${id} does not fit` }));

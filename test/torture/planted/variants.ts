@@ -13,8 +13,6 @@ export type Variant = {
   readonly code?: CodePatch;
 };
 
-const LOCK_ALONE = "PERFORM FROM vx.lanes l WHERE l.lane = p_lane FOR UPDATE;";
-
 export const VARIANTS: readonly Variant[] = [
   {
     name: "lanes are not locked",
@@ -22,11 +20,9 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "bill",
-        find: "PERFORM 1 FROM vx.lanes l WHERE l.lane = ANY (e_lane || h_lane) ORDER BY l.lane FOR UPDATE;",
+        find: "PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) ORDER BY l.lane FOR UPDATE;",
         put: "",
       },
-      { function: "hold_alone", find: LOCK_ALONE, put: "" },
-      { function: "end_alone", find: LOCK_ALONE, put: "" },
     ],
   },
   {
@@ -43,7 +39,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a window begins anew when the clock steps back",
     under: "the database's clock steps",
     sql: [
-      { function: "admit", find: "greatest(w.minute, excluded.minute)", put: "excluded.minute" },
+      { function: "admit", find: "ELSE greatest(w.minute, excluded.minute)", put: "ELSE excluded.minute" },
       { function: "admit", find: "WHEN w.minute >= excluded.minute", put: "WHEN w.minute = excluded.minute" },
     ],
   },
@@ -56,37 +52,23 @@ export const VARIANTS: readonly Variant[] = [
     name: "settled without a look at the hold",
     under: "database: replies lost after COMMIT",
     sql: [
-      { function: "end_holds", find: "IF r.hold_place IS NULL OR r.hold_id", put: "IF r.hold_id" },
       {
-        function: "end_holds",
-        find: "a.lane = h.lane AND a.id = h.account_id",
-        put: "a.lane = s.lane AND a.id = s.account_id",
+        function: "post_entries",
+        find: "(r.hold_place IS NULL OR r.hold_id = v_current_hold)",
+        put: "r.hold_id = v_current_hold",
       },
-      { function: "end_holds", find: "+ r.amount_micros;", put: "+ coalesce(r.amount_micros, 0);" },
-      {
-        function: "end_alone",
-        find: `FROM vx.holds h
-    JOIN vx.accounts a ON a.lane = h.lane AND a.id = h.account_id
-    WHERE h.lane = p_lane AND h.id = p_hold_id AND h.account_id = p_account_id;`,
-        put: `FROM vx.accounts a LEFT JOIN vx.holds h ON h.lane = a.lane AND h.id = p_hold_id
-    WHERE a.lane = p_lane AND a.id = p_account_id;`,
-      },
-      {
-        function: "end_alone",
-        find: "AS place, h.amount_micros,",
-        put: "AS place, coalesce(h.amount_micros, 0) AS amount_micros,",
-      },
+      { function: "post_entries", find: "+ r.held;", put: "+ coalesce(r.held, 0);" },
     ],
-    statement: "DROP INDEX vx.ledger_entry_once",
+    statement: "ALTER TABLE vx.ledger DROP CONSTRAINT ledger_entry_once",
   },
   {
     name: "idempotency keys are not looked at",
     under: "none",
     sql: [
       {
-        function: "bill",
-        find: "h_idempotency_key, h_digest) x",
-        put: "array_fill(NULL::text, ARRAY[cardinality(h_lane)]), h_digest) x",
+        function: "place_holds",
+        find: "idempotency_key text, digest text)",
+        put: "another_name text, digest text)",
       },
     ],
   },
@@ -154,7 +136,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "server killed at any point",
     sql: [
       { function: "lanes_to_sweep", find: "WHERE h.expires_at", put: "WHERE false AND h.expires_at" },
-      { function: "lanes_to_sweep", find: "OR NOT EXISTS", put: "OR false AND NOT EXISTS" },
+      { function: "lanes_to_sweep", find: "OR NOT EXISTS", put: "AND NOT EXISTS" },
     ],
   },
   {

@@ -1,0 +1,57 @@
+-- Decides a batch of calls, one row per key: how many of them still fit the key's window, and what the calls need to
+-- know of the key. p_generate, p_read and p_keys count the calls that need each scope and take a slot; a call without
+-- its scope takes none. Unknown keys are not returned.
+-- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
+CREATE OR REPLACE FUNCTION admit(
+  p_lane smallint[], p_fingerprint bytea[], p_generate integer[], p_read integer[], p_keys integer[]
+) RETURNS TABLE (
+    n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
+    key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
+    balance_micros bigint
+  )
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
+  -- Otherwise PostgreSQL plans each batch anew, which costs more than the batch.
+  SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
+  v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
+  v_left constant integer := ceil(60 - (extract(epoch FROM v_now) - v_minute * 60));
+BEGIN
+  -- A crash may lose up to a second of counts; in return, admission does not wait for the disk.
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN QUERY
+  WITH known AS MATERIALIZED (
+    SELECT k.*,
+           CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
+                ELSE 'active' END AS state,
+           least(k.rpm,
+             (k.scopes & 1) * p_generate[k.n] + ((k.scopes >> 1) & 1) * p_read[k.n]
+             + ((k.scopes >> 2) & 1) * p_keys[k.n]) AS wanted
+    FROM keys_with_fingerprints(p_lane, p_fingerprint) k
+  ), counted AS (
+    INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
+    SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now
+    FROM known WHERE known.state = 'active' ORDER BY known.lane, known.fingerprint
+    ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
+      -- A window does not move back, unless it is more than a minute ahead: then the clock was set back, and the
+      -- window restarts in the current minute with its count kept.
+      minute = CASE WHEN w.minute > excluded.minute + 1 THEN excluded.minute
+        ELSE greatest(w.minute, excluded.minute) END,
+      used = CASE WHEN w.minute >= excluded.minute
+        THEN w.used + greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
+      granted = CASE WHEN w.minute >= excluded.minute
+        THEN greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
+      rpm = excluded.rpm,
+      last_used_at = greatest(w.last_used_at, excluded.last_used_at)
+    -- A call that takes no slot is recorded once a minute.
+    WHERE excluded.used > 0 OR w.minute < excluded.minute
+    RETURNING w.lane, w.fingerprint, w.granted, w.used
+  )
+  SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0), coalesce(counted.used, 0), known.rpm,
+         v_left, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
+         known.visible_end, known.balance_micros
+  FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.fingerprint = known.fingerprint;
+END
+$$;

@@ -1,0 +1,10 @@
+-- Creates an account with an empty balance.
+CREATE OR REPLACE FUNCTION create_account(p_lane smallint, p_id text, p_name text, p_plan text) RETURNS SETOF accounts
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  PERFORM require_plan(p_plan);
+  RETURN QUERY INSERT INTO accounts (lane, id, name, plan, created_at)
+    VALUES (p_lane, p_id, p_name, p_plan, clock_timestamp()) RETURNING *;
+END
+$$;

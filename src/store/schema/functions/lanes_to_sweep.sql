@@ -1,0 +1,16 @@
+-- The lanes with abandoned holds: expired, or of a server that is gone. Among the lanes from p_from to p_to also those
+-- with answers older than 24 hours.
+CREATE OR REPLACE FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
+  v_old constant timestamptz := v_now - interval '24 hours';
+BEGIN
+  RETURN QUERY SELECT h.lane FROM holds h
+    WHERE h.expires_at < v_now OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id)
+    UNION
+    SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to
+      AND EXISTS (SELECT 1 FROM answers x WHERE x.lane = l.lane AND x.created_at < v_old);
+END
+$$;

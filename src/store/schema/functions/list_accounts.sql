@@ -1,0 +1,16 @@
+-- A page of accounts, newest first. An empty p_before means the first page.
+-- The settings keep deep pages on index scans whatever plan PostgreSQL caches.
+CREATE OR REPLACE FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF accounts
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+AS $$
+BEGIN
+  -- Two statements, because no text is greater than every id in every collation.
+  IF p_before = '' THEN
+    RETURN QUERY SELECT * FROM accounts ORDER BY id DESC LIMIT p_limit;
+  ELSE
+    RETURN QUERY SELECT * FROM accounts WHERE id < p_before ORDER BY id DESC LIMIT p_limit;
+  END IF;
+END
+$$;

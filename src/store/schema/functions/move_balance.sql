@@ -1,0 +1,41 @@
+-- A credit or an adjustment. The same idempotency key moves the balance once and returns the row it wrote.
+CREATE OR REPLACE FUNCTION move_balance(
+  p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
+  p_reason text, p_idempotency_key text
+) RETURNS SETOF ledger
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_row ledger;
+BEGIN
+  SELECT l.* INTO v_row FROM movement_keys m
+    JOIN ledger l ON l.lane = m.lane AND l.account_id = m.account_id AND l.seq = m.seq AND l.month = m.month
+    WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.idempotency_key = p_idempotency_key;
+  IF FOUND THEN
+    IF (v_row.kind, v_row.amount_micros, v_row.reason) <> (p_kind, p_amount_micros, p_reason) THEN
+      PERFORM refuse('idempotency_key_reused',
+        format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
+    END IF;
+    RETURN NEXT v_row;
+    RETURN;
+  END IF;
+  IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
+    PERFORM refuse('insufficient_balance', format('The adjustment would take %s micros, but only %s are free: the balance is %s, running calls hold %s.',
+        -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros,
+        v_account.held_micros),
+      jsonb_build_object('balance_micros', v_account.balance_micros::text,
+        'held_micros', v_account.held_micros::text, 'required_micros', (-p_amount_micros)::text));
+  END IF;
+  IF v_account.balance_micros + p_amount_micros > 9000000000000000 THEN
+    PERFORM refuse('invalid_argument', 'a balance can be at most 9,000,000,000.000000', '{"field":"amount_micros"}');
+  END IF;
+  PERFORM post_entries(json_build_array(json_build_object(
+    'lane', p_lane, 'account_id', p_account_id, 'id', p_entry_id, 'month', p_month, 'kind', p_kind,
+    'amount', p_amount_micros, 'reason', p_reason, 'request_id', '', 'key_id', '', 'model', '', 'input_tokens', 0,
+    'output_tokens', 0, 'input_price', 0, 'output_price', 0)));
+  INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
+    VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
+  RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, p_entry_id, p_month);
+END
+$$;

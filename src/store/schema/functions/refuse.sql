@@ -1,0 +1,9 @@
+-- Raises a refusal for the caller. The reason is one of the server's error table. PostgreSQL logs the texts, so they
+-- contain only names of fields, numbers and stored values, never a value that came with the call.
+CREATE OR REPLACE FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb DEFAULT '{}') RETURNS void
+  LANGUAGE plpgsql
+AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'VX000', MESSAGE = p_reason, DETAIL = p_message, HINT = p_metadata::text;
+END
+$$;

@@ -1,0 +1,11 @@
+-- Sets the limit of a key, or removes it. A limit set here may exceed that of the plan.
+CREATE OR REPLACE FUNCTION set_key_limit(p_lane smallint, p_id text, p_rate_limit_rpm integer)
+  RETURNS SETOF key_view
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  UPDATE keys SET rate_limit_rpm = p_rate_limit_rpm, may_exceed_plan = p_rate_limit_rpm IS NOT NULL
+    WHERE lane = p_lane AND id = p_id;
+  RETURN QUERY SELECT * FROM view_keys(p_lane, '', p_id, '', 1);
+END
+$$;

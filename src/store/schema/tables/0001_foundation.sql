@@ -1,0 +1,180 @@
+-- Accounts, plans, keys, rate windows, holds and the ledger.
+--
+-- Every account belongs to a lane. The lane is the first column of every primary key: it is the unit of locking and of
+-- distribution. The ids and keys of an account contain its lane, so each of them alone tells where its rows are.
+--
+-- The server runs as vx_app, which may execute the functions in schema/functions and nothing else. No role that it can
+-- assume may update or delete a ledger row.
+
+-- The lane of an id: its last two characters, ten bits in the base 32 of TypeIDs. Any other text gives some lane.
+CREATE FUNCTION lane_of(p_id text) RETURNS smallint
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN ((((strpos('0123456789abcdefghjkmnpqrstvwxyz', left(right(p_id, 2), 1)) - 1) << 5)
+    | (strpos('0123456789abcdefghjkmnpqrstvwxyz', right(p_id, 1)) - 1)) & 1023)::smallint;
+
+-- One row per lane. Statements that change money or count keys lock the rows of their lanes, in ascending order.
+CREATE TABLE lanes (
+  lane smallint PRIMARY KEY,
+  -- Increases with each change of ownership.
+  epoch bigint NOT NULL DEFAULT 1,
+  is_owned boolean NOT NULL DEFAULT true,
+  CONSTRAINT lane_in_range CHECK (lane BETWEEN 0 AND 1023)
+);
+INSERT INTO lanes SELECT generate_series(0, 1023);
+
+CREATE TABLE plans (
+  name text PRIMARY KEY,
+  rpm integer NOT NULL,
+  max_active_keys integer NOT NULL,
+  CONSTRAINT plan_limits_positive CHECK (rpm > 0 AND max_active_keys > 0)
+);
+INSERT INTO plans VALUES ('free', 20, 2), ('pro', 600, 20), ('scale', 6000, 100);
+
+CREATE TABLE accounts (
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  plan text NOT NULL REFERENCES plans,
+  balance_micros bigint NOT NULL DEFAULT 0,
+  held_micros bigint NOT NULL DEFAULT 0,
+  last_seq bigint NOT NULL DEFAULT 0,
+  last_hash bytea NOT NULL DEFAULT '\x',
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, id),
+  CONSTRAINT lane_follows_id CHECK (lane = lane_of(id)),
+  CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
+  -- Below 2^53, so that every JSON reader gets the exact number.
+  CONSTRAINT balance_in_range CHECK (balance_micros <= 9000000000000000)
+) WITH (fillfactor = 70);
+CREATE INDEX accounts_by_id ON accounts (id);
+
+CREATE TABLE keys (
+  lane smallint NOT NULL,
+  -- SHA-256 of the full key.
+  fingerprint bytea NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  name text NOT NULL,
+  plan text NOT NULL REFERENCES plans,
+  scopes smallint NOT NULL,
+  rate_limit_rpm integer,
+  -- Only an operator may give a key a higher limit than its plan.
+  may_exceed_plan boolean NOT NULL DEFAULT false,
+  visible_start text NOT NULL,
+  visible_end text NOT NULL,
+  created_at timestamptz NOT NULL,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  PRIMARY KEY (lane, fingerprint),
+  UNIQUE (lane, id),
+  FOREIGN KEY (lane, account_id) REFERENCES accounts (lane, id),
+  CONSTRAINT fingerprint_is_sha256 CHECK (length(fingerprint) = 32),
+  CONSTRAINT lane_follows_id CHECK (lane = lane_of(id)),
+  CONSTRAINT only_four_characters_visible CHECK (length(visible_start) = 4 AND length(visible_end) = 4),
+  CONSTRAINT scopes_known CHECK (scopes BETWEEN 1 AND 7),
+  CONSTRAINT key_limit_positive CHECK (rate_limit_rpm > 0),
+  CONSTRAINT only_a_limit_exceeds CHECK (rate_limit_rpm IS NOT NULL OR NOT may_exceed_plan)
+);
+CREATE INDEX keys_by_account ON keys (lane, account_id, id);
+-- Counts active keys without reading revoked and expired ones.
+CREATE INDEX keys_not_revoked ON keys (lane, account_id, plan, coalesce(expires_at, 'infinity'))
+  WHERE revoked_at IS NULL;
+CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
+
+-- What list and get return for a key.
+CREATE TYPE key_view AS (
+  id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
+  visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
+  last_used_at timestamptz
+);
+
+-- One row per key: the minute it was last used in, and how many calls were admitted in that minute.
+CREATE TABLE windows (
+  lane smallint NOT NULL,
+  fingerprint bytea NOT NULL,
+  minute integer NOT NULL,
+  used integer NOT NULL,
+  -- How many calls of the last batch were admitted, and the limit that applied.
+  granted integer NOT NULL,
+  rpm integer NOT NULL,
+  last_used_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, fingerprint)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+-- The month is that of the UUIDv7 time in the id. It is part of both keys, so that the table can be partitioned by
+-- month: an id is unique within its month, and looking up an id reads one partition.
+-- Rows are appended only by functions that hold the account's row, so no foreign key checks it again.
+CREATE TABLE ledger (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  seq bigint NOT NULL,
+  -- "led_x" for the generation "gen_x", so a generation has at most one row.
+  id text NOT NULL,
+  -- Months since January 1970.
+  month integer NOT NULL,
+  kind text NOT NULL,
+  amount_micros bigint NOT NULL,
+  balance_after_micros bigint NOT NULL,
+  reason text NOT NULL,
+  request_id text NOT NULL,
+  key_id text NOT NULL,
+  model text NOT NULL,
+  input_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  input_micros_per_million_tokens bigint NOT NULL,
+  output_micros_per_million_tokens bigint NOT NULL,
+  created_at timestamptz NOT NULL,
+  -- Which fields the hash covers, and how they are written: see ledger_hash.
+  hash_version smallint NOT NULL,
+  hash bytea NOT NULL,
+  PRIMARY KEY (lane, account_id, seq, month),
+  CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
+  CONSTRAINT entry_kind_known CHECK (kind IN ('generation', 'credit', 'adjustment')),
+  CONSTRAINT entry_has_reason CHECK (reason <> ''),
+  CONSTRAINT entry_tokens_not_negative CHECK (input_tokens >= 0 AND output_tokens >= 0)
+);
+
+-- The idempotency keys of credits and adjustments, and the ledger row each of them wrote.
+CREATE TABLE movement_keys (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  idempotency_key text NOT NULL,
+  seq bigint NOT NULL,
+  month integer NOT NULL,
+  PRIMARY KEY (lane, account_id, idempotency_key)
+);
+
+-- The running servers, by the database's clock.
+CREATE TABLE servers (
+  id text PRIMARY KEY,
+  -- Start of the current series of heartbeats without a gap. A server with a recent gap cannot judge other servers.
+  present_since timestamptz NOT NULL,
+  seen_at timestamptz NOT NULL
+);
+
+CREATE TABLE holds (
+  lane smallint NOT NULL,
+  -- The id of the generation: "gen_…".
+  id text NOT NULL,
+  account_id text NOT NULL,
+  server_id text NOT NULL,
+  amount_micros bigint NOT NULL,
+  idempotency_key text,
+  expires_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, id),
+  CONSTRAINT hold_not_negative CHECK (amount_micros >= 0)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+-- One row per idempotency key, for 24 hours. The answer is null while the call runs.
+CREATE TABLE answers (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  idempotency_key text NOT NULL,
+  -- Identifies the payload: another payload under the same key is refused.
+  digest text NOT NULL,
+  hold_id text NOT NULL,
+  answer text,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (lane, account_id, idempotency_key)
+);
+CREATE INDEX answers_by_age ON answers (lane, created_at);
