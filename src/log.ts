@@ -1,28 +1,19 @@
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { LogLevel } from "./config.ts";
 import { redactKeys } from "./domain/api-key.ts";
+import { LogOutput } from "./log-output.ts";
 
 export type Log = Logger;
 
-/** What waits for a stderr that nobody reads; lines beyond it are lost, calls go on. */
-const MAX_WAITING_BYTES = 8 * 1024 * 1024;
-
 const FLUSH_MS = 200;
 
-/** Says when it has written something. */
-type Destination = DestinationStream & {
-  once?: (event: "write", listener: () => void) => unknown;
-  flush?: (done: () => void) => void;
-};
+type Destination = DestinationStream & { flush?: (done: () => void) => void };
 
 /** JSON lines on stderr. Whatever looks like a key is cut out of the finished line, wherever it came from. */
-export function createLog(
-  level: LogLevel,
-  stream: Destination = pino.destination({ dest: 2, sync: false, maxLength: MAX_WAITING_BYTES }),
-): Log {
+export function createLog(level: LogLevel, output: Destination = new LogOutput(process.stderr)): Log {
   const redacting: Destination = {
-    write: (line) => stream.write(redactKeys(line)),
-    flush: (done) => (stream.once ? stream.once("write", done) : done()),
+    write: (line) => output.write(redactKeys(line)),
+    flush: (done) => (output.flush ? output.flush(done) : done()),
   };
   return pino(
     {
@@ -38,7 +29,10 @@ export function createLog(
 /** Resolves when what was logged last is written, or soon after where nobody reads it. */
 export function flushed(log: Log): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, FLUSH_MS).unref();
-    log.flush(() => resolve());
+    const timer = setTimeout(resolve, FLUSH_MS);
+    log.flush(() => {
+      clearTimeout(timer);
+      resolve();
+    });
   });
 }
