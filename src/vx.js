@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that any Node can say what is missing. A Node that cannot run TypeScript as it is hands over
 // to the one that npm installed beside the dependencies.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import * as nodeModule from "node:module";
+import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 
@@ -24,8 +25,8 @@ if (major > 22 || (major === 22 && minor >= 18)) {
     console.error(`vx needs Node 22.18 or newer, this is ${process.versions.node}`);
     process.exit(1);
   }
-  // A signal from the terminal reaches the child as well; this process waits for it to finish.
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => undefined);
-  const { status } = spawnSync(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
-  process.exit(status ?? 1);
+  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  // Whoever started this process knows only its id, so its signals and its exit code are those of the child.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { type ServerProcess, startServerProcess } from "../support/process.ts";
+import { type ProcessOptions, type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
@@ -25,8 +25,8 @@ export function inDataFolder(...names: string[]): string {
   return join(folder.path, ...names);
 }
 
-export function start(env: Record<string, string> = {}): ServerProcess {
-  const server = startServerProcess({ VX_DATA_DIR: folder.path, ...env });
+export function start(env: Record<string, string> = {}, options: ProcessOptions = {}): ServerProcess {
+  const server = startServerProcess({ VX_DATA_DIR: folder.path, ...env }, options);
   servers.push(server);
   return server;
 }
@@ -51,6 +51,11 @@ export function isAlive(pid: number): boolean {
 export function childrenOf(pid: number): number[] {
   const path = `/proc/${pid}/task/${pid}/children`;
   return existsSync(path) ? readFileSync(path, "utf8").trim().split(" ").filter(Boolean).map(Number) : [];
+}
+
+/** The server processes that a server has started. */
+export function workersOf(pid: number): number[] {
+  return childrenOf(pid).filter((child) => readFileSync(`/proc/${child}/cmdline`, "utf8").includes("vx.js"));
 }
 
 export async function getMe(

@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { bearer } from "../support/protocols.ts";
-import { childrenOf, getMe, ready, start, useDataFolder } from "./server-process.ts";
+import { getMe, ready, start, useDataFolder, workersOf } from "./server-process.ts";
 
 useDataFolder();
 
@@ -28,7 +27,7 @@ test("what a worker counted stays counted when it dies", async () => {
   const counted = 'vx_calls_total{rpc="vx.v1.MeService/GetMe",protocol="connect",code="ok"}';
   for (let i = 0; i < 20; i++) expect(await getMe(url, secret)).toMatchObject({ status: 200 });
   expect(await read()).toContain(`${counted} 20`);
-  const pids = childrenOf(server.child.pid as number).filter((pid) => commandOf(pid).includes("vx.js"));
+  const pids = workersOf(server.child.pid as number);
   expect(pids).toHaveLength(2);
   process.kill(pids[0] as number, "SIGKILL");
   expect(await read()).toContain(`${counted} 20`);
@@ -40,7 +39,3 @@ test("what a worker counted stays counted when it dies", async () => {
   // Of processes that are gone nothing runs.
   expect(text).toContain("vx_running_calls 0");
 });
-
-function commandOf(pid: number): string {
-  return readFileSync(`/proc/${pid}/cmdline`, "utf8");
-}

@@ -17,17 +17,25 @@ export type ServerProcess = {
   exited(): Promise<number | string>;
 };
 
-export function startServerProcess(env: Record<string, string>): ServerProcess {
-  const child = spawn(process.execPath, [SERVER, "serve"], {
+export type ProcessOptions = {
+  /** What is run instead of the program itself. */
+  readonly command?: readonly [string, ...string[]];
+  /** A file descriptor for stderr instead of a pipe that is read. */
+  readonly stderr?: number;
+};
+
+export function startServerProcess(env: Record<string, string>, options: ProcessOptions = {}): ServerProcess {
+  const [command, ...args] = options.command ?? [process.execPath, SERVER, "serve"];
+  const child = spawn(command, args, {
     env: { ...process.env, PORT: "0", VX_ADMIN_PORT: "0", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", options.stderr ?? "pipe"],
   });
   let stdout = "";
   let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => {
+  child.stdout?.on("data", (chunk: Buffer) => {
     stdout += chunk.toString();
   });
-  child.stderr.on("data", (chunk: Buffer) => {
+  child.stderr?.on("data", (chunk: Buffer) => {
     stderr += chunk.toString();
   });
   const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
