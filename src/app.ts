@@ -6,10 +6,12 @@ import type { Log } from "./log.ts";
 import { Catalog } from "./models/catalog.ts";
 import { readModels } from "./models/read-models.ts";
 import { prepareDatabase } from "./prepare-database.ts";
+import { reloadTls } from "./reload-tls.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
 import { StartError } from "./start-error.ts";
 import { forgetServers } from "./store/presence.ts";
 import type { Listener } from "./transport/listener.ts";
+import { warnOfUnknownSettings } from "./unknown-settings.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
 type AppOptions = {
@@ -23,35 +25,46 @@ type AppOptions = {
 export type Running = {
   readonly url: string;
   readonly adminUrl: string;
-  /** Reads the file of models again, here and in all workers. */
-  reloadModels(): Promise<void>;
-  stop(): Promise<void>;
+  /** Reads the models and the TLS certificates again, here and in all workers. */
+  reload(): Promise<void>;
+  /** Calls are accepted for another `delayMs`; then running ones finish, and everything is closed. */
+  stop(delayMs?: number): Promise<void>;
 };
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
 export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
-  const catalog = new Catalog(await readModels(config.modelsFile, process.env));
+  const models = await readModels(config.modelsFile, process.env);
+  warnOfUnknownSettings(process.env, models, log);
+  const catalog = new Catalog(models);
   const load = () => import("./servers.ts");
   // What cannot be loaded is told when it is needed.
   const meanwhile = () => void load().catch(() => undefined);
   const prepared = await prepareDatabase({ config, log, say, meanwhile });
-  const closers: (() => Promise<void>)[] = [() => prepared.stop()];
+  const closers: ((delayMs: number) => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
-  const stop = () => closeAll(closers.splice(0).reverse());
+  const stop = (delayMs = 0) =>
+    closeAll(
+      closers
+        .splice(0)
+        .reverse()
+        .map((close) => () => close(delayMs)),
+    );
   try {
     const { createParts, createPublicServer, createOperatorServer } = await load();
     const parts = createParts({ config, log, catalog, login: prepared, keeper: prepared });
     closers.push(() => parts.close());
-    closers.push(async () => {
-      await Promise.all([parts.drain(listeners), workers?.stop()]);
+    closers.push(async (delayMs) => {
+      await Promise.all([parts.drain(listeners, delayMs), workers?.stop(delayMs)]);
     });
     if (prepared.exclusive) await forgetServers(parts.deps.database);
     let publicAddress: AddressInfo;
+    let publicServer: Listener | undefined;
     if (config.workers === 1) {
       await parts.start();
-      publicAddress = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
+      publicServer = createPublicServer({ ...parts, config, log });
+      publicAddress = await open(publicServer, config.host, listeners);
     } else {
       workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
       publicAddress = workers.address;
@@ -67,10 +80,12 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
     if (demoKey !== undefined) say(demoText(demoKey, url, catalog.list()));
     const reload = async () => {
-      workers?.reloadModels();
+      workers?.reload();
+      if (publicServer) reloadTls(publicServer, config.tls, log);
+      reloadTls(operator, config.adminTls, log);
       await parts.reloadModels();
     };
-    return { url, adminUrl: urlOf("http", adminAddress), reloadModels: reload, stop };
+    return { url, adminUrl: urlOf(config.adminTls ? "https" : "http", adminAddress), reload, stop };
   } catch (error) {
     await stop().catch((failure: unknown) => log.error({ err: failure }, "not everything was stopped"));
     throw error;
@@ -84,9 +99,14 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   const parts = createParts({ config, log, catalog, login, keeper: undefined });
   const listeners: Listener[] = [];
   await parts.start();
-  const address = await open(createPublicServer({ ...parts, config, log }), config.host, listeners);
-  const stop = () => closeAll([() => parts.drain(listeners), () => parts.close()]);
-  return { address, registry: parts.metrics.registry, reloadModels: parts.reloadModels, stop };
+  const server = createPublicServer({ ...parts, config, log });
+  const address = await open(server, config.host, listeners);
+  const reload = async () => {
+    reloadTls(server, config.tls, log);
+    await parts.reloadModels();
+  };
+  const stop = (delayMs: number) => closeAll([() => parts.drain(listeners, delayMs), () => parts.close()]);
+  return { address, registry: parts.metrics.registry, reload, stop };
 }
 
 /** One after the other; one that fails keeps none of the others from being closed. */

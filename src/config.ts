@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { z } from "zod";
+import { ConfigError } from "./config-error.ts";
 import { type ConnectionSettings, embeddedConnections, MAX_EMBEDDED_CONNECTIONS } from "./connections.ts";
 import { databaseUrlProblem } from "./store/endpoints.ts";
+import { TlsFiles } from "./tls-files.ts";
 
 /** All settings, read once at start. */
 export type Config = ConnectionSettings & {
@@ -16,16 +16,16 @@ export type Config = ConnectionSettings & {
   readonly dataDir: string;
   /** Where the models are described; the built-in ones if undefined. */
   readonly modelsFile: string | undefined;
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls: TlsFiles | undefined;
+  readonly adminTls: TlsFiles | undefined;
   readonly logLevel: LogLevel;
   readonly seedDemo: boolean;
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
   readonly maxConnectionsPerAddress: number;
+  /** From a stop signal to the drain. */
+  readonly shutdownDelayMs: number;
 };
-
-/** One line per wrong setting. */
-export class ConfigError extends Error {}
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -56,6 +56,8 @@ const schema = z.object({
   VX_MODELS: text.optional(),
   VX_TLS_CERT: text.optional(),
   VX_TLS_KEY: text.optional(),
+  VX_ADMIN_TLS_CERT: text.optional(),
+  VX_ADMIN_TLS_KEY: text.optional(),
   VX_WORKERS: count(1, 64).default(1),
   VX_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
   VX_SEED_DEMO: flag.optional(),
@@ -65,7 +67,11 @@ const schema = z.object({
   VX_ADMISSION_PIPELINES: count(1, 64).default(2),
   VX_BILLING_PIPELINES: count(1, 64).default(1),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
+  VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
 });
+
+/** The names of all settings. */
+export const SETTINGS: readonly string[] = Object.keys(schema.shape);
 
 /** Reads the settings from the environment; an empty value counts as unset. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -99,42 +105,19 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     adminToken: values.VX_ADMIN_TOKEN,
     dataDir: resolve(values.VX_DATA_DIR),
     modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
-    tls: readTls(values.VX_TLS_CERT, values.VX_TLS_KEY),
+    tls: TlsFiles.of("VX_TLS_CERT", values.VX_TLS_CERT, "VX_TLS_KEY", values.VX_TLS_KEY),
+    adminTls: TlsFiles.of(
+      "VX_ADMIN_TLS_CERT",
+      values.VX_ADMIN_TLS_CERT,
+      "VX_ADMIN_TLS_KEY",
+      values.VX_ADMIN_TLS_KEY,
+    ),
     ...sizes,
     logLevel: values.VX_LOG_LEVEL,
     seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
+    shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
   });
-}
-
-function readTls(certPath: string | undefined, keyPath: string | undefined): Config["tls"] {
-  if (certPath === undefined && keyPath === undefined) return undefined;
-  if (certPath === undefined || keyPath === undefined)
-    throw new ConfigError("VX_TLS_CERT and VX_TLS_KEY belong together");
-  const cert = readFile("VX_TLS_CERT", certPath);
-  const key = readFile("VX_TLS_KEY", keyPath);
-  checkTls("VX_TLS_CERT", "holds no certificate in PEM", { cert });
-  checkTls("VX_TLS_KEY", "holds no private key in PEM that is open and belongs to VX_TLS_CERT", {
-    cert,
-    key,
-  });
-  return { cert, key };
-}
-
-function checkTls(name: string, problem: string, options: SecureContextOptions): void {
-  try {
-    createSecureContext(options);
-  } catch (error) {
-    throw new ConfigError(`${name}: ${problem} (${(error as Error).message})`);
-  }
-}
-
-function readFile(name: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new ConfigError(`${name}: ${(error as Error).message}`);
-  }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "./domain/errors.ts";
 import type { DatabaseMonitor } from "./store/monitor.ts";
 import type { Readiness } from "./transport/health.ts";
@@ -5,20 +6,24 @@ import type { Listener } from "./transport/listener.ts";
 
 /** How long running calls may go on after a stop was asked for. */
 const DRAIN_MS = 30_000;
+/** For a whole stop without its delay: longer than a drain and the settlements that wait for the database after it. */
+export const STOP_MS = 100_000;
 
-/** Whether calls are taken, and how that ends: no new ones, running ones finish, those that do not are cut. */
+/** Whether calls are accepted, and how that ends: no new ones, running ones finish, those that do not are cut. */
 export class Drain {
   readonly #monitor: DatabaseMonitor;
   readonly #started = new AbortController();
   readonly #over = new AbortController();
+  #isStopping = false;
 
   constructor(monitor: DatabaseMonitor) {
     this.#monitor = monitor;
   }
 
+  /** Not ready from the moment of the stop, although calls are still accepted during the delay. */
   get readiness(): Readiness {
     return {
-      isReady: () => this.#monitor.reachable && !this.#started.signal.aborted,
+      isReady: () => this.#monitor.reachable && !this.#isStopping,
       watch: (listener) => this.#monitor.watch(listener),
     };
   }
@@ -33,9 +38,11 @@ export class Drain {
     return this.#over.signal;
   }
 
-  async run(listeners: readonly Listener[], settle: () => Promise<void>): Promise<void> {
-    this.#started.abort(shutdownReason());
+  async run(listeners: readonly Listener[], settle: () => Promise<void>, delayMs: number): Promise<void> {
+    this.#isStopping = true;
     this.#monitor.announce();
+    if (delayMs > 0) await wait(delayMs);
+    this.#started.abort(shutdownReason());
     const cut = () => this.#over.abort(shutdownReason());
     // What goes on without its caller is no running call of a listener.
     const timer = setTimeout(cut, DRAIN_MS);

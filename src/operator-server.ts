@@ -71,6 +71,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   return new Listener({
     host: config.adminHost,
     port: config.adminPort,
+    tls: config.adminTls?.read(),
     handler: createHandler({
       routes,
       pages,

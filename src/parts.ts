@@ -82,7 +82,8 @@ export function createParts({ config, log, catalog, login, keeper }: PartsOption
     },
     reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
     /** No new calls, and everything that ran is settled. */
-    drain: (listeners: readonly Listener[]) => drain.run(listeners, () => metering.settle()),
+    drain: (listeners: readonly Listener[], delayMs: number) =>
+      drain.run(listeners, () => metering.settle(), delayMs),
     close: async () => {
       monitor.stop();
       await metering.stop();

@@ -150,7 +150,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const listener = new Listener({
     host: config.host,
     port: config.port,
-    tls: config.tls,
+    tls: config.tls?.read(),
     handler,
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
     refusals: badRequestAnswers(deps.ids.request),

@@ -13,6 +13,7 @@ type ReloadOptions = {
 
 /** Takes the models as the file has them now; a wrong file changes nothing. Calls that run keep their model. */
 export async function reloadModels({ path, catalog, upstreams, log }: ReloadOptions): Promise<void> {
+  if (path === undefined) return;
   try {
     const models = await readModels(path, process.env);
     await upstreams.use(models);

@@ -50,8 +50,8 @@ const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
   },
   { packages: /^@bufbuild\/protovalidate$/, parts: ["interceptors"] },
   { packages: /^node:(http|http2|https)$/, parts: ["transport", "rest", "pages", "upstreams", "cli"] },
-  // The settings try whether certificate and key can be used.
-  { packages: /^node:tls$/, parts: ["transport", "rest", "pages", "upstreams", "cli", "config.ts"] },
+  // The settings are checked by trying whether certificate and key can be used.
+  { packages: /^node:tls$/, parts: ["transport", "rest", "pages", "upstreams", "cli", "tls-files.ts"] },
   {
     packages: /^node:net$/,
     parts: ["transport", "rest", "store", "embedded", "upstreams", "cli", "app.ts", "workers.ts"],

@@ -12,13 +12,14 @@ export const define: Define = (command) => {
 
 async function run(): Promise<void> {
   const { serve } = await import("./serve.ts");
+  let exitCode: number;
   try {
-    process.exitCode = await serve();
+    exitCode = await serve();
   } catch (error) {
-    // A fault of ours: whoever repairs it needs to see where. The stack alone: an error may hold a password.
+    // A defect: the repair needs the place. The stack alone, as other fields of an error may hold a password.
     await printError(`vx: the server could not be started\n${error instanceof Error ? error.stack : error}`);
-    process.exitCode = EXIT_FAILED;
+    exitCode = EXIT_FAILED;
   }
-  // What was half started may hold the process.
-  if (process.exitCode !== 0) process.exit();
+  // A server that started only half, or an output nobody reads, would keep the process.
+  process.exit(exitCode);
 }

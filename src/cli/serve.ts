@@ -1,11 +1,14 @@
 import { type Running, startApp } from "../app.ts";
-import { type Config, ConfigError, readConfig } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
+import { ConfigError } from "../config-error.ts";
 import { EmbeddedPostgresError } from "../embedded/error.ts";
 import { createLog, flushed, type Log } from "../log.ts";
 import { ModelsError } from "../models/models-error.ts";
 import { StartError } from "../start-error.ts";
 import { MigrationError } from "../store/migrate.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
+import { ReloadRequests } from "./reload-requests.ts";
+import { StopRequest } from "./stop-request.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** Runs the server until a signal stops it; returns the exit code. */
@@ -19,8 +22,18 @@ export async function serve(): Promise<number> {
     return EXIT_USAGE;
   }
   const log = createLog(config.logLevel);
-  const stopped = untilSignal(log);
-  keepAlive(log);
+  try {
+    return await run(config, log);
+  } finally {
+    await flushed(log);
+  }
+}
+
+async function run(config: Config, log: Log): Promise<number> {
+  const stop = new StopRequest(log, config.shutdownDelayMs);
+  const reloads = new ReloadRequests(log);
+  // With nothing to reload, the end of the terminal ends the server, as it does with other programs.
+  if (config.modelsFile ?? config.tls ?? config.adminTls) process.on("SIGHUP", () => reloads.request());
   let app: Running;
   try {
     app = await startApp({ config, log, say: (line) => process.stdout.write(`${line}\n`) });
@@ -35,39 +48,20 @@ export async function serve(): Promise<number> {
   }
   log.info({ admin: app.adminUrl }, "operator listener is open");
   letYoungGenerationGrow();
-  // Without a file there is nothing to read again, and the end of the terminal ends the server as ever.
-  if (config.modelsFile !== undefined) process.on("SIGHUP", () => app.reloadModels());
+  reloads.start(() => app.reload());
   // The last line is that the server is ready, also where both go to one place.
   if (log.isLevelEnabled("info")) await flushed(log);
   process.stdout.write(`vx ready on ${app.url}\n`);
-  log.info({ signal: await stopped }, "stopping: running calls may finish");
+  const delayMs = await stop.requested;
+  log.info({ delay_ms: delayMs }, "stopping: running calls may finish");
   try {
-    await app.stop();
+    await app.stop(delayMs);
   } catch (error) {
     log.error({ err: error }, "not everything was stopped");
     return EXIT_FAILED;
   }
   log.info("stopped");
-  return 0;
-}
-
-function untilSignal(log: Log): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let asked = false;
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.on(signal, () => {
-        if (asked) log.warn({ signal }, "already stopping; running calls have up to 30 s");
-        asked = true;
-        resolve(signal);
-      });
-    }
-  });
-}
-
-/** No byte from outside may end the process: what slips through everything else is logged, and calls go on. */
-export function keepAlive(log: Log): void {
-  process.on("uncaughtException", (error) => log.fatal({ err: error }, "uncaught exception"));
-  process.on("unhandledRejection", (error) => log.fatal({ err: error }, "unhandled rejection"));
+  return stop.hasCrashed ? EXIT_FAILED : 0;
 }
 
 function isForPeople(error: unknown): boolean {

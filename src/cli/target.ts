@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
 import { readAdminToken } from "../admin-token.ts";
-import { type Config, ConfigError, readConfig } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
+import { ConfigError } from "../config-error.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 
 /** The operator listener to talk to. */

@@ -1,40 +1,45 @@
 import { startWorker } from "../app.ts";
 import { readConfig } from "../config.ts";
-import { createLog } from "../log.ts";
+import { STOP_MS } from "../drain.ts";
+import { createLog, flushed } from "../log.ts";
 import type { FromWorker, ToWorker } from "../workers.ts";
-import { keepAlive } from "./serve.ts";
+import { EXIT_FAILED } from "./exit.ts";
+import { ReloadRequests } from "./reload-requests.ts";
+import { endAfter, onCrash } from "./stop-request.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** One of several server processes: does what the process that forked it says. */
 export async function runWorker(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  keepAlive(log);
   // The terminal's signals reach every process of the group; a worker stops when it is told to.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   const { promise: started, resolve: start } =
     Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
+  let exitCode = 0;
+  onCrash(log, () => {
+    if (exitCode === 0) {
+      tell({ kind: "crashed" });
+      endAfter(STOP_MS, log);
+    }
+    exitCode = EXIT_FAILED;
+    stop(0);
+  });
   let answerMetrics: (id: number) => void = () => undefined;
-  // What comes while this process starts is done when it has.
-  let reloadAsked = false;
-  let reloadModels = async () => {
-    reloadAsked = true;
-  };
+  const reloads = new ReloadRequests(log);
   process.on("message", (message: ToWorker) => {
     if (message.kind === "start") start(message.database);
-    else if (message.kind === "stop") stop();
+    else if (message.kind === "stop") stop(message.delayMs);
     else if (message.kind === "metrics") answerMetrics(message.id);
-    else
-      reloadModels().catch((error: unknown) => log.error({ err: error }, "models could not be read again"));
+    else reloads.request();
   });
-  // Without the process that forked it nobody would ever stop it.
-  process.on("disconnect", stop);
+  // Without the process that forked it nothing else would stop it.
+  process.on("disconnect", () => stop(0));
   try {
     const worker = await startWorker(config, log, await started);
     letYoungGenerationGrow();
-    reloadModels = worker.reloadModels;
-    if (reloadAsked) await reloadModels();
+    reloads.start(worker.reload);
     answerMetrics = (id) => {
       worker.registry.getMetricsAsJSON().then(
         (metrics) => tell({ kind: "metrics", id, metrics }),
@@ -42,13 +47,14 @@ export async function runWorker(): Promise<void> {
       );
     };
     tell({ kind: "ready", address: worker.address });
-    await stopped;
-    await worker.stop();
-    process.exit(0);
+    await worker.stop(await stopped);
   } catch (error) {
+    log.error({ err: error }, "worker failed");
     tell({ kind: "failed", message: (error as Error).message });
-    process.exit(1);
+    exitCode = EXIT_FAILED;
   }
+  await flushed(log);
+  process.exit(exitCode);
 }
 
 function tell(message: FromWorker): void {

@@ -26,11 +26,14 @@ import { withoutStacks } from "./without-stacks.ts";
 type ListenerOptions = {
   readonly host: string;
   readonly port: number;
-  readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls?: TlsPair | undefined;
   readonly handler: HttpHandler;
   readonly limits?: Limits;
   readonly refusals: BadRequestAnswers;
 };
+
+/** A certificate and its key, in PEM. */
+type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
 
 const STREAM_CREATED = "http2.server.stream.created";
 
@@ -38,7 +41,8 @@ const STREAM_CREATED = "http2.server.stream.created";
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #limits: Limits;
-  readonly #server: NetServer | TlsServer;
+  readonly #server: NetServer;
+  readonly #tls: TlsServer | undefined;
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
   readonly #turns = new FairTurns();
@@ -74,7 +78,8 @@ export class Listener {
         ALPNProtocols: ["h2", "http/1.1"],
         handshakeTimeout: this.#limits.tlsHandshakeMs,
       };
-      this.#server = createTlsServer(tls, accept);
+      this.#tls = createTlsServer(tls, accept);
+      this.#server = this.#tls;
       this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
       // What is counted is the connection below, from before the handshake: a drain ends those that never finish it.
       this.#server.on("connection", (socket: Socket) => this.#track(socket));
@@ -90,6 +95,11 @@ export class Listener {
 
   get connections(): number {
     return this.#sockets.size;
+  }
+
+  /** For the handshakes from now on; connections that are open stay as they are. */
+  replaceTls(pair: TlsPair): void {
+    this.#tls?.setSecureContext(pair);
   }
 
   async open(): Promise<AddressInfo> {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Config, ConfigError, readConfig } from "../../src/config.ts";
+import { type Config, readConfig } from "../../src/config.ts";
+import { ConfigError } from "../../src/config-error.ts";
 import { embeddedConnections } from "../../src/connections.ts";
 import { closeDatabases, type Databases, openDatabases } from "../../src/databases.ts";
 import type { Database } from "../../src/store/database.ts";

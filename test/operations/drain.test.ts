@@ -1,13 +1,44 @@
+import { once } from "node:events";
 import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { startTestApp } from "../support/app.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { isAlive, ready, start, useDataFolder, workersOf } from "./server-process.ts";
+
+useDataFolder();
 
 const path = "/vx.v1.MeService/GetMe";
+/** A connection for this request alone. */
+const CLOSE = { headers: { connection: "close" } };
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+/** Of the demo account, which the first start makes. */
+let demoSecret: string | undefined;
+
+async function startDelayed(workers: number, seconds: string) {
+  const server = start({
+    DATABASE_URL: database.url,
+    VX_SEED_DEMO: demoSecret === undefined ? "1" : "0",
+    VX_WORKERS: String(workers),
+    VX_SHUTDOWN_DELAY: seconds,
+  });
+  const url = await server.line(ready);
+  demoSecret ??= await server.line(/(vx_live_\w+)/);
+  const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1];
+  return { server: { process: server, adminUrl }, url, secret: demoSecret };
+}
 
 test("a call that runs when the server is stopped is finished, new ones are not taken", async () => {
   const app = await startTestApp();
@@ -79,6 +110,76 @@ test("who keeps watching does not hold the stop up", async () => {
   expect(performance.now() - startedAt).toBeLessThan(5_000);
   await watched.catch(() => undefined);
   expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]);
+});
+
+describe.each([1, 2])("with a shutdown delay and %i server process(es)", (workers) => {
+  test("the server is not ready after SIGTERM, and accepts connections and calls", async () => {
+    const { server, url, secret } = await startDelayed(workers, "3600");
+    const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
+    const { adminUrl } = server;
+    server.process.child.kill("SIGTERM");
+    await vi.waitFor(async () => expect((await fetch(`${url}/readyz`, CLOSE)).status).toBe(503));
+    await vi.waitFor(async () => expect((await fetch(`${adminUrl}/readyz`, CLOSE)).status).toBe(503));
+    // Each over a connection of its own, so that every worker gets some.
+    for (let i = 0; i < 4; i++) {
+      expect((await fetch(`${url}/readyz`, CLOSE)).status).toBe(503);
+      expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
+      const { headers } = CLOSE;
+      const me = await fetch(`${url}/v1/me`, { headers: { ...headers, ...bearer(secret) } });
+      expect(me.status).toBe(200);
+    }
+    expect(await health.check({})).toMatchObject({ status: Status.NOT_SERVING });
+    // A second signal, such as the one npm passes on, does not shorten it.
+    server.process.child.kill("SIGTERM");
+    await vi.waitFor(() => expect(server.process.stderr()).toContain("already stopping"));
+    expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
+    const pids = workersOf(server.process.child.pid as number);
+    expect(await server.process.end("SIGKILL")).toBe("SIGKILL");
+    // Workers end when the process that started them has ended.
+    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), { timeout: 10_000 });
+  });
+});
+
+test("after the delay the server drains and ends with 0", async () => {
+  const { server, url } = await startDelayed(2, "1");
+  const told: Status[] = [];
+  const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
+  const watched = (async () => {
+    for await (const { status } of health.watch({})) told.push(status);
+  })().catch(() => undefined);
+  await vi.waitFor(() => expect(told).toEqual([Status.SERVING]));
+  expect(await server.process.end("SIGTERM")).toBe(0);
+  await watched;
+  expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]);
+});
+
+test("a connection that is still open during the drain gets 503 from /readyz, and is closed", async () => {
+  const app = await startTestApp();
+  const { secret } = await createTestKey(operatorOf(app));
+  const begin = () => {
+    const { hostname, port } = new URL(app.url);
+    const socket = connectTcp(Number(port), hostname);
+    const head = ["host: vx", "content-type: application/json", `authorization: Bearer ${secret}`];
+    socket.write(`POST ${path} HTTP/1.1\r\n${head.join("\r\n")}\r\ncontent-length: 2\r\n\r\n{`);
+    const statuses: string[] = [];
+    socket.on("data", (chunk: Buffer) => {
+      statuses.push(...(chunk.toString().match(/(?<=HTTP\/1.1 )\d+|connection: close/gi) ?? []));
+    });
+    return { socket, statuses, closed: once(socket, "close") };
+  };
+  const [longer, shorter] = [begin(), begin()];
+  await vi.waitFor(async () => expect(await running(app.adminUrl)).toBe(2));
+  const stopped = app.stop();
+  await vi.waitFor(() => expect(fetch(`${app.url}/livez`)).rejects.toThrow());
+  shorter.socket.write("}");
+  await vi.waitFor(() => expect(shorter.statuses).toEqual(["200"]));
+  shorter.socket.write("GET /readyz HTTP/1.1\r\nhost: vx\r\n\r\n");
+  await shorter.closed;
+  expect(shorter.statuses).toEqual(["200", "503", "connection: close"]);
+  longer.socket.write("}");
+  await longer.closed;
+  expect(longer.statuses).toEqual(["200"]);
+  await stopped;
 });
 
 async function running(adminUrl: string): Promise<number> {

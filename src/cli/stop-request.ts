@@ -1,0 +1,65 @@
+import { STOP_MS } from "../drain.ts";
+import { flushed, type Log } from "../log.ts";
+import { EXIT_FAILED } from "./exit.ts";
+
+/** For the embedded PostgreSQL, which stops after the server. */
+const DATABASE_STOP_MS = 20_000;
+
+/** Waits for a signal or a crash. From then on the process ends, at the latest when the time for a stop is over. */
+export class StopRequest {
+  readonly #log: Log;
+  readonly #requested = Promise.withResolvers<number>();
+  #isRequested = false;
+  #hasCrashed = false;
+
+  constructor(log: Log, signalDelayMs: number) {
+    this.#log = log;
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.on(signal, () => {
+        // A second signal changes nothing: npm and systemd may both send one for the same stop.
+        if (this.#isRequested) log.warn({ signal }, "already stopping, running calls have up to 30 s");
+        else this.#request(signalDelayMs);
+      });
+    }
+    onCrash(log, () => {
+      this.#hasCrashed = true;
+      this.#request(0);
+    });
+  }
+
+  /** Resolves to how long calls are still accepted, in milliseconds. */
+  get requested(): Promise<number> {
+    return this.#requested.promise;
+  }
+
+  get hasCrashed(): boolean {
+    return this.#hasCrashed;
+  }
+
+  #request(delayMs: number): void {
+    if (this.#isRequested) return;
+    this.#isRequested = true;
+    endAfter(delayMs + STOP_MS + DATABASE_STOP_MS, this.#log);
+    this.#requested.resolve(delayMs);
+  }
+}
+
+/** After an exception that nothing caught, the state of the process is unknown: it stops instead of going on. */
+export function onCrash(log: Log, stop: () => void): void {
+  const crash = (message: string) => (error: unknown) => {
+    stop();
+    log.fatal({ err: error }, message);
+  };
+  process.on("uncaughtException", crash("uncaught exception"));
+  process.on("unhandledRejection", crash("unhandled rejection"));
+}
+
+/** A stop that hangs must not keep the process. */
+export function endAfter(ms: number, log: Log): void {
+  const end = async () => {
+    log.fatal("the stop took too long, the process ends now");
+    await flushed(log);
+    process.exit(EXIT_FAILED);
+  };
+  setTimeout(() => void end(), ms).unref();
+}

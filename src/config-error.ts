@@ -1,0 +1,2 @@
+/** One line per wrong setting. */
+export class ConfigError extends Error {}

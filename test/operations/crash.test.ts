@@ -1,0 +1,115 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { bearer } from "../support/protocols.ts";
+import { getMe, inDataFolder, isAlive, ready, start, useDataFolder, workersOf } from "./server-process.ts";
+
+useDataFolder();
+
+let database: TestDatabase;
+let env: Record<string, string>;
+
+/** SIGUSR2 raises an exception that nothing catches, SIGWINCH a rejection that nothing handles. */
+const PRELOAD = `data:text/javascript,${encodeURIComponent(`
+  process.on("SIGUSR2", () => { throw new Error("planted exception"); });
+  process.on("SIGWINCH", () => { Promise.reject(new Error("planted rejection")); });`)}`;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  env = { DATABASE_URL: database.url, NODE_OPTIONS: `--import ${PRELOAD}` };
+});
+afterAll(() => database.drop());
+
+/** Of the demo account, which the first start makes. */
+let secret: string | undefined;
+
+async function startWith(more: Record<string, string>, stderr?: number) {
+  const seeded = secret === undefined ? { VX_SEED_DEMO: "1" } : {};
+  const server = start({ ...env, ...seeded, ...more }, stderr === undefined ? {} : { stderr });
+  const url = await server.line(ready);
+  secret ??= await server.line(/(vx_live_\w+)/);
+  return { server, url, secret };
+}
+
+describe("an exception that nothing catches", () => {
+  test.each([
+    ["SIGUSR2", "uncaught exception", "planted exception"],
+    ["SIGWINCH", "unhandled rejection", "planted rejection"],
+  ] as const)("after %s (%s) running calls finish, and the exit code is 1", async (signal, line, error) => {
+    const { server, url, secret } = await startWith({});
+    const body = {
+      model: "vx-sandbox-small",
+      messages: [{ role: "user", content: "[[tokens=10 delay_ms=50]]" }],
+      stream: true,
+    };
+    const answer = await fetch(`${url}/v1/generate`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...bearer(secret) },
+      body: JSON.stringify(body),
+    });
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    server.child.kill(signal);
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read())
+      text += Buffer.from(part.value).toString();
+    expect(text).toMatch(/"done"[\s\S]*\[DONE\]\n\n$/);
+    expect(await server.exited()).toBe(1);
+    const lines = server.stderr().split("\n");
+    expect(lines.filter((text) => text.includes(`"msg":"${line}"`))).toHaveLength(1);
+    expect(server.stderr()).toContain(error);
+    expect(lines.filter((text) => text.includes('"msg":"stopped"'))).toHaveLength(1);
+  });
+
+  test("a worker is replaced at once, and the others go on", async () => {
+    const { server, url, secret } = await startWith({ VX_WORKERS: "2" });
+    const [crashed = 0, other] = workersOf(server.child.pid as number);
+    process.kill(crashed, "SIGUSR2");
+    await vi.waitFor(() => expect(isAlive(crashed)).toBe(false), { timeout: 10_000 });
+    await vi.waitFor(() => expect(workersOf(server.child.pid as number)).toHaveLength(2), {
+      timeout: 10_000,
+    });
+    expect(workersOf(server.child.pid as number)).toContain(other);
+    expect(server.stderr()).toContain("a worker crashed, another one is started");
+    expect(server.stderr()).not.toContain("a worker ended");
+    expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+    expect(await server.end("SIGTERM")).toBe(0);
+  });
+});
+
+describe("a log that cannot be written", () => {
+  test.each([
+    ["SIGTERM", 0],
+    ["SIGUSR2", 1],
+  ] as const)("on a full disk the server serves, and ends on %s with %i", async (signal, code) => {
+    const full = openSync("/dev/full", "w");
+    const { server, url, secret } = await startWith({}, full);
+    closeSync(full);
+    expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+    expect(await server.end(signal)).toBe(code);
+  });
+
+  test("with stdout and stderr closed the server serves, and ends on SIGTERM with 0", async () => {
+    const { server, url, secret } = await startWith({});
+    for (const output of [server.child.stdout, server.child.stderr]) {
+      output?.destroy();
+      if (output) await once(output, "close");
+    }
+    for (let i = 0; i < 3; i++) expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+    expect(await server.end("SIGTERM")).toBe(0);
+  });
+
+  test("with a stderr whose reader has stopped the server serves, and ends on SIGTERM with 0", async () => {
+    const path = inDataFolder("fifo");
+    execFileSync("mkfifo", [path]);
+    const pipe = openSync(path, constants.O_RDWR);
+    // All that a pipe holds.
+    writeSync(pipe, Buffer.alloc(65_536));
+    const { server, url, secret } = await startWith({}, pipe);
+    for (let i = 0; i < 3; i++) expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+    expect(await server.end("SIGTERM")).toBe(0);
+    closeSync(pipe);
+  });
+});
