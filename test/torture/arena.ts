@@ -2,7 +2,7 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { RunDatabase } from "./database.ts";
+import { RunDatabase, SERVER_LOGIN } from "./database.ts";
 import { Line } from "./line.ts";
 import { RunServer } from "./server.ts";
 import { MODEL, modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
@@ -64,7 +64,7 @@ export class Arena {
         await writeFile(logFile, "");
         await writeFile(probeFile, "");
         const env = {
-          DATABASE_URL: `postgres://postgres@127.0.0.1:${toDatabase.port}/postgres`,
+          DATABASE_URL: `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@127.0.0.1:${toDatabase.port}/postgres`,
           VX_MODELS: models,
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,

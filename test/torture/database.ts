@@ -5,6 +5,9 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded
 import { migrate } from "../../src/store/migrate.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
 
+/** The login of the servers, which may only act as vx_app; also its password. */
+export const SERVER_LOGIN = "torture";
+
 /** A PostgreSQL of the run's own, fsync on, and the way around everything into it. */
 export class RunDatabase {
   readonly folder: string;
@@ -35,6 +38,9 @@ export class RunDatabase {
     const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
     await migrate({ ...socket, user: "postgres" });
     const database = new RunDatabase(folder, embedded);
+    await database.owner.unsafe(
+      `CREATE ROLE ${SERVER_LOGIN} LOGIN PASSWORD '${SERVER_LOGIN}'; GRANT vx_app TO ${SERVER_LOGIN}`,
+    );
     await allowReplication(database.owner);
     await embedded.restart();
     return database;
@@ -58,19 +64,36 @@ export class RunDatabase {
 
   /** SIGKILL for the postmaster and all its children, as when the machine goes away. */
   kill(): void {
-    const pid = Number(
-      readFileSync(join(this.#embedded.clusterDir, "postmaster.pid"), "utf8").split("\n")[0],
-    );
-    process.kill(pid, "SIGSTOP");
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    const postmaster = this.#postmaster();
+    process.kill(postmaster, "SIGSTOP");
+    this.#signalAll(postmaster, "SIGKILL");
+  }
+
+  /** Stops all processes; the returned function lets them go on. */
+  pause(): () => void {
+    const postmaster = this.#postmaster();
+    process.kill(postmaster, "SIGSTOP");
+    this.#signalAll(postmaster, "SIGSTOP");
+    return () => this.#signalAll(postmaster, "SIGCONT");
+  }
+
+  #postmaster(): number {
+    const file = readFileSync(join(this.#embedded.clusterDir, "postmaster.pid"), "utf8");
+    return Number(file.split("\n")[0]);
+  }
+
+  #signalAll(postmaster: number, signal: NodeJS.Signals): void {
+    const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8")
+      .trim()
+      .split(" ");
     for (const child of children.filter(Boolean)) {
       try {
-        process.kill(Number(child), "SIGKILL");
+        process.kill(Number(child), signal);
       } catch {
         // It ended by itself.
       }
     }
-    process.kill(pid, "SIGKILL");
+    process.kill(postmaster, signal);
   }
 
   async revive(): Promise<void> {

@@ -26,6 +26,8 @@ export type EpisodeOptions = {
 export type Episode = {
   readonly name: string;
   readonly isCalm: boolean;
+  /** What a server had in memory may have been lost. */
+  readonly losesServers: boolean;
   readonly tenants: Tenants;
   readonly history: History;
   readonly faultWindows: readonly Window[];
@@ -93,6 +95,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return {
     name: faults.map(({ name }) => name).join(" + "),
     isCalm: faults.every(({ isHarmless }) => isHarmless),
+    losesServers: faults.some(({ losesServers }) => losesServers),
     tenants,
     history,
     faultWindows,

@@ -76,6 +76,18 @@ export class Line {
     this.#target = target;
   }
 
+  /** Bytes to the target wait on all present connections; new ones are not affected. The result ends the wait. */
+  stall(): () => void {
+    const pairs = [...this.#pairs];
+    for (const pair of pairs) pair.isStalled = true;
+    return () => {
+      for (const pair of pairs) {
+        pair.isStalled = false;
+        pair.pump();
+      }
+    };
+  }
+
   /** Resets every connection there is. */
   cut(): void {
     for (const pair of this.#pairs) pair.reset();
@@ -108,6 +120,7 @@ class Pair {
   readonly #client: Socket;
   readonly #target: Socket;
   hasSwallowed = false;
+  isStalled = false;
 
   constructor(client: Socket, target: Socket, weather: () => Weather) {
     this.#client = client;
@@ -115,7 +128,7 @@ class Pair {
     const swallowed = () => {
       this.hasSwallowed = true;
     };
-    this.forward = new Flow(target, () => weather().holdsForward, weather, swallowed);
+    this.forward = new Flow(target, () => this.isStalled || weather().holdsForward, weather, swallowed);
     this.back = new Flow(client, () => weather().holdsBack, weather, swallowed);
     for (const [from, flow, to] of [
       [client, this.forward, target],

@@ -47,6 +47,9 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
     }
   }
   if (isReply(entry)) checkText(entry, fault);
+  // Pieces that were delivered are paid for, whoever ended the stream.
+  if (entry.pieces > 0 && entry.idempotencyKey === undefined && !facts.losesServers && rows.length !== 1)
+    fault(`${entry.pieces} pieces, ${rows.length} rows: ${describe(entry)}`);
   if (facts.isCalm) checkCalm(facts, entry, rows, fault);
 }
 
@@ -54,9 +57,6 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
 function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (text: string) => void): void {
   if (isUnplannedFailure(entry)) fault(`failed without a fault: ${describe(entry)}`);
   if (entry.idempotencyKey !== undefined) return;
-  // Pieces that were delivered are paid for, whoever ended the stream.
-  if (entry.pieces > 0 && rows.length !== 1)
-    fault(`${entry.pieces} pieces, ${rows.length} rows: ${describe(entry)}`);
   const executions = facts.executions.get(entry.op) ?? [];
   // An upstream that worked until the end, or until the caller left or its deadline passed, is paid for.
   const worked = executions.filter(({ ended }) => ended === "whole" || ended === "left");

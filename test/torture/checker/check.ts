@@ -35,6 +35,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     activeKeys: await countActiveKeys(arena.database.owner, tenants.keys.get("capped")?.accountId ?? ""),
     fundedMicros: tenants.fundedMicros,
     isCalm: episode.isCalm,
+    losesServers: episode.losesServers,
     faultWindows: episode.faultWindows,
     databaseKills: episode.databaseKills,
     hasClockSteps: episode.hasClockSteps,

@@ -33,6 +33,8 @@ export type Facts = {
   readonly fundedMicros: bigint;
   /** Nothing was broken on purpose: whatever failed, failed by itself. */
   readonly isCalm: boolean;
+  /** A server died, or was taken for dead: what it had delivered may not be charged. */
+  readonly losesServers: boolean;
   readonly faultWindows: readonly Window[];
   /** When the database was killed: it may forget the counts of the last moment, and nothing else. */
   readonly databaseKills: readonly number[];

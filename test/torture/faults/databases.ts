@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
+import { SERVER_LOGIN } from "../database.ts";
 import { replaceInFunction } from "../planted/plant.ts";
 import type { Fault } from "./fault.ts";
 
@@ -50,6 +51,53 @@ export const exhaustConnections: Fault = {
     } finally {
       await Promise.all(taken.map((sql) => sql.end({ timeout: 0 })));
     }
+  },
+};
+
+/** All processes of PostgreSQL stop for longer than a server waits, and then do what they were sent. */
+export function pauseDatabase(seconds: number): Fault {
+  return {
+    name: `PostgreSQL stopped for ${seconds} s`,
+    lastsSeconds: seconds,
+    strike: async ({ arena }) => {
+      const resume = arena.database.pause();
+      await wait(seconds * 1_000);
+      resume();
+    },
+  };
+}
+
+/** What the server sent on its present connections arrives long after it opened others. */
+export const lateStatements: Fault = {
+  name: "database: statements 10 s late",
+  lastsSeconds: 10,
+  strike: async ({ arena, victim }) => {
+    const release = arena.databaseLines[victim]?.stall();
+    await wait(10_000);
+    release?.();
+  },
+};
+
+/** The servers may not log in, and their connections end. */
+export const lockRole: Fault = {
+  name: "role may not log in for 2.5 s",
+  strike: async ({ arena }) => {
+    const { owner } = arena.database;
+    await owner.unsafe(`ALTER ROLE ${SERVER_LOGIN} NOLOGIN`);
+    await owner`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${SERVER_LOGIN}`;
+    await wait(2_500);
+    await owner.unsafe(`ALTER ROLE ${SERVER_LOGIN} LOGIN`);
+  },
+};
+
+/** Statements fail for a reason that no server expects. */
+export const renameFunction: Fault = {
+  name: "function missing for 2.5 s",
+  strike: async ({ arena }) => {
+    const { owner } = arena.database;
+    await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
+    await wait(2_500);
+    await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
   },
 };
 

@@ -19,6 +19,8 @@ export type FaultScene = {
 /** Something that breaks. It begins when it is called and is over when the promise resolves. */
 export type Fault = {
   readonly name: string;
+  /** A server dies, or is taken for dead: what it had in memory is not charged. */
+  readonly losesServers?: boolean;
   /** Callers notice nothing but time. */
   readonly isHarmless?: boolean;
   /** Where it is more than a moment: the load goes on for longer. */

@@ -1,4 +1,13 @@
-import { exhaustConnections, killDatabase, lockLanes, stepDatabaseClock } from "./databases.ts";
+import {
+  exhaustConnections,
+  killDatabase,
+  lateStatements,
+  lockLanes,
+  lockRole,
+  pauseDatabase,
+  renameFunction,
+  stepDatabaseClock,
+} from "./databases.ts";
 import type { Fault } from "./fault.ts";
 import { databaseNetwork, upstreamNetwork } from "./network.ts";
 import { readOnlyDatabase, routeToStandby } from "./read-only.ts";
@@ -25,6 +34,10 @@ export const FAULTS: readonly Fault[] = [
   ...upstreamNetwork,
   ...databaseNetwork,
   lockLanes,
+  lockRole,
+  renameFunction,
+  lateStatements,
+  pauseDatabase(12),
   exhaustConnections,
   routeToStandby,
   readOnlyDatabase,

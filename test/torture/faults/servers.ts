@@ -8,6 +8,7 @@ const MAX_WAIT_MS = 3_000;
 /** SIGKILL at any point, and a new process on the same port a second later. */
 export const killServer: Fault = {
   name: "server killed at any point",
+  losesServers: true,
   strike: async (scene) => {
     await kill(scene);
     await wait(DOWN_MS);
@@ -18,6 +19,7 @@ export const killServer: Fault = {
 /** The upstream has answered, and not one settlement gets through: nobody may be charged for what nobody got. */
 export const killBeforeSettle: Fault = {
   name: "server killed between answer and settlement",
+  losesServers: true,
   strike: async (scene) => {
     const { arena, victim } = scene;
     const proxy = arena.databaseLines[victim];
@@ -34,6 +36,7 @@ export const killBeforeSettle: Fault = {
 /** What was sent is committed, and no reply gets back before the server is killed. */
 export const killAfterCommit: Fault = {
   name: "server killed between COMMIT and its reply",
+  losesServers: true,
   strike: async (scene) => {
     const { arena, victim } = scene;
     const proxy = arena.databaseLines[victim];
@@ -53,6 +56,7 @@ export function pauseServer(seconds: number): Fault {
   return {
     name: `server stopped for ${seconds} s`,
     lastsSeconds: seconds,
+    losesServers: seconds >= 20,
     strike: async ({ arena, victim }) => {
       arena.servers[victim]?.signal("SIGSTOP");
       await wait(seconds * 1_000);

@@ -140,6 +140,25 @@ export const VARIANTS: readonly Variant[] = [
     ],
   },
   {
+    name: "a late statement is executed, and its hold stays",
+    under: "database: statements 10 s late",
+    sql: [{ function: "bill", find: "IF clock_timestamp() > p_not_after THEN", put: "IF false THEN" }],
+    code: {
+      file: "src/store/presence.ts",
+      find: "filter(({ id }) => !isOpen(id))",
+      put: "filter(() => false)",
+    },
+  },
+  {
+    name: "a settlement gives up after an unexpected error",
+    under: "function missing for 2.5 s",
+    code: {
+      file: "src/metering/settler.ts",
+      find: "if (now() + pauseMs > this.#until) {",
+      put: "if (now() > 0) {",
+    },
+  },
+  {
     name: "the key is logged",
     under: "none",
     code: {
