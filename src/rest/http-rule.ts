@@ -76,11 +76,10 @@ function findField(method: DescMethod, name: string, side: "input" | "output"): 
   return field;
 }
 
-/** Only message fields can be the whole answer: JSON at the top is an object. */
+/** A member of a oneof may be absent, and JSON has no form for an answer that is absent. */
 function responseBody(method: DescMethod, name: string): DescField {
   const field = findField(method, name, "output");
-  if (field.fieldKind !== "message" || field.oneof)
-    throw new HttpRuleError(`response_body "${name}" is no message field of its own`);
+  if (field.oneof) throw new HttpRuleError(`response_body "${name}" is a member of a oneof`);
   return field;
 }
 

@@ -1,8 +1,8 @@
-import type { DescField, DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
+import type { DescField, DescMethod, DescService } from "@bufbuild/protobuf";
 import { type HttpBinding, httpBindings } from "./http-rule.ts";
 import { type Reader, Readers, type UnknownFields } from "./reader.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
-import { type Writer, writerOf } from "./writer.ts";
+import { fieldWriterOf, type Writer, writerOf } from "./writer.ts";
 
 /** A method at an address, with all that can be made ready before the first call. */
 export type Endpoint = {
@@ -59,15 +59,7 @@ function toEndpoint(binding: HttpBinding, readers: Readers): Endpoint {
     method,
     readBody: readers.of(method.input),
     readBodyField: body === undefined || body === "*" ? undefined : readers.field(body),
-    write: responseBody ? fieldWriter(responseBody) : writerOf(method.output),
-  };
-}
-
-function fieldWriter(field: DescField): Writer {
-  const write = writerOf(field.message as DescMessage);
-  return (message) => {
-    const value = (message as unknown as Record<string, Message | undefined>)[field.localName];
-    return value ? write(value) : "null";
+    write: responseBody ? fieldWriterOf(responseBody) : writerOf(method.output),
   };
 }
 

@@ -1,10 +1,13 @@
 import type { Template } from "./template.ts";
 
-/** Where a path leads: the routes by HTTP verb, and the segments as they were matched. */
-type TrieMatch<Route> = {
-  readonly routes: ReadonlyMap<string, Route>;
+/** What was picked for a path, and the segments as they were matched. */
+type TrieMatch<Picked> = {
+  readonly picked: Picked;
   readonly segments: readonly string[];
 };
+
+/** Takes a route of those at one place, by HTTP verb; undefined goes on to the next place that fits the path. */
+type Pick<Route, Picked> = (routes: ReadonlyMap<string, Route>) => Picked | undefined;
 
 export class DuplicateRouteError extends Error {}
 
@@ -16,7 +19,7 @@ type Node<Route> = {
   readonly routes: Map<string, Map<string, Route>>;
 };
 
-/** Finds the route of a path in time proportional to its length: a literal beats "*", and that beats "**". */
+/** Finds the routes of a path: a literal beats "*", and that beats "**". */
 export class RouteTrie<Route> {
   readonly #root: Node<Route> = createNode();
 
@@ -45,37 +48,63 @@ export class RouteTrie<Route> {
     }
   }
 
-  /** The segments are percent-encoded, as they came; literals are compared decoded. */
-  find(path: string): TrieMatch<Route> | undefined {
+  /**
+   * Offers the places that fit the path, the most specific first, until one is picked. The segments are
+   * percent-encoded, as they came; literals are compared decoded.
+   */
+  find<Picked>(path: string, pick: Pick<Route, Picked>): TrieMatch<Picked> | undefined {
     const segments = path.slice(1).split("/");
     const last = segments.length - 1;
-    const colon = (segments[last] as string).lastIndexOf(":");
-    if (colon >= 0) {
-      const verb = (segments[last] as string).slice(colon + 1);
-      const without = segments.with(last, (segments[last] as string).slice(0, colon));
-      const routes = walk(this.#root, without, 0, verb);
-      if (routes && verb !== "") return { routes, segments: without };
+    const text = segments[last] as string;
+    const colon = text.lastIndexOf(":");
+    if (colon >= 0 && colon < text.length - 1) {
+      let isVerb = false;
+      const match = this.#match(
+        segments.with(last, text.slice(0, colon)),
+        text.slice(colon + 1),
+        (routes) => {
+          isVerb = true;
+          return pick(routes);
+        },
+      );
+      // A path that some template has with this verb is not read as one without.
+      if (isVerb) return match;
     }
-    const routes = walk(this.#root, segments, 0, "");
-    return routes && { routes, segments };
+    return this.#match(segments, "", pick);
+  }
+
+  #match<Picked>(
+    segments: readonly string[],
+    verb: string,
+    pick: Pick<Route, Picked>,
+  ): TrieMatch<Picked> | undefined {
+    // "/" has no segment at all.
+    const matched = segments.length === 1 && segments[0] === "" ? [] : segments;
+    const picked = walk(this.#root, matched, 0, verb, pick);
+    return picked === undefined ? undefined : { picked, segments: matched };
   }
 }
 
-function walk<Route>(
+function walk<Route, Picked>(
   node: Node<Route>,
   segments: readonly string[],
   at: number,
   verb: string,
-): ReadonlyMap<string, Route> | undefined {
+  pick: Pick<Route, Picked>,
+): Picked | undefined {
+  const pickAt = (place: Node<Route> | undefined) => {
+    const routes = place?.routes.get(verb);
+    return routes && pick(routes);
+  };
   const segment = segments[at];
   // "**" takes no segment, too.
-  if (segment === undefined) return node.routes.get(verb) ?? node.rest?.routes.get(verb);
+  if (segment === undefined) return pickAt(node) ?? pickAt(node.rest);
   const literal = node.literals.get(decodeLiteral(segment));
-  const found = literal && walk(literal, segments, at + 1, verb);
-  if (found) return found;
+  const found = literal && walk(literal, segments, at + 1, verb, pick);
+  if (found !== undefined) return found;
   // An empty segment is no value: "/v1/keys/" is not "/v1/keys/{key_id}".
   if (segment === "") return undefined;
-  return (node.single && walk(node.single, segments, at + 1, verb)) ?? node.rest?.routes.get(verb);
+  return (node.single && walk(node.single, segments, at + 1, verb, pick)) ?? pickAt(node.rest);
 }
 
 function decodeLiteral(segment: string): string {

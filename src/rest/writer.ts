@@ -35,15 +35,17 @@ export function writerOf(desc: DescMessage): Writer {
   return proxy;
 }
 
+/** Prints the value of one field alone, for answers that are a field of the response. */
+export function fieldWriterOf(field: DescField): Writer {
+  const read = fieldReader(field);
+  const write = fieldWriter(field);
+  return (message) => write(read(message));
+}
+
 function messageWriter(desc: DescMessage): Writer {
   const plain = desc.fields
     .filter((field) => !field.oneof)
-    .map((field) => ({
-      field,
-      name: label(field),
-      write: fieldWriter(field),
-      own: hasInheritedDefault(field),
-    }));
+    .map((field) => ({ name: label(field), read: fieldReader(field), write: fieldWriter(field) }));
   const oneofs = desc.oneofs.map((oneof) => ({
     oneof,
     members: new Map(
@@ -53,10 +55,7 @@ function messageWriter(desc: DescMessage): Writer {
   return (message) => {
     const fields = message as unknown as Record<string, unknown>;
     const parts: string[] = [];
-    for (const { field, name, write, own } of plain) {
-      const absent = own && !Object.hasOwn(fields, field.localName);
-      parts.push(name + write(absent ? undefined : fields[field.localName]));
-    }
+    for (const { name, read, write } of plain) parts.push(name + write(read(message)));
     for (const { oneof, members } of oneofs) {
       // Only the member that is set is present: the others would say something else.
       const { case: set, value } = fields[oneof.localName] as { case: string | undefined; value?: unknown };
@@ -64,6 +63,16 @@ function messageWriter(desc: DescMessage): Writer {
       if (member) parts.push(member.name + member.write(value));
     }
     return `{${parts.join(",")}}`;
+  };
+}
+
+/** Reads a field that is no member of a oneof; undefined if it is not set. */
+function fieldReader(field: DescField): (message: Message) => unknown {
+  const { localName } = field;
+  const own = hasInheritedDefault(field);
+  return (message) => {
+    const fields = message as unknown as Record<string, unknown>;
+    return own && !Object.hasOwn(fields, localName) ? undefined : fields[localName];
   };
 }
 

@@ -128,15 +128,19 @@ type Match = {
 };
 
 function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Match {
-  const match = trie.find(path);
-  if (!match) return { route: undefined, allowed: [], segments: [] };
-  const { routes } = match;
-  const route = routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*");
-  if (route) return { route, allowed: [], segments: match.segments };
-  const allowed = [...routes.keys()];
-  if (routes.has("GET")) allowed.push("HEAD");
-  allowed.push("OPTIONS");
-  return { route, allowed, segments: match.segments };
+  const match = trie.find(
+    path,
+    (routes) => routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*"),
+  );
+  if (match) return { route: match.picked, allowed: [], segments: match.segments };
+  const verbs = new Set<string>();
+  trie.find(path, (routes) => {
+    for (const other of routes.keys()) verbs.add(other);
+    return undefined;
+  });
+  if (verbs.size === 0) return { route: undefined, allowed: [], segments: [] };
+  if (verbs.has("GET")) verbs.add("HEAD");
+  return { route: undefined, allowed: [...verbs, "OPTIONS"], segments: [] };
 }
 
 /** OPTIONS asks what an address takes. It needs a key like every other verb, and never says a word of CORS. */

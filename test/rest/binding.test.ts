@@ -45,7 +45,10 @@ const MESSAGES = {
 };
 
 const file = testFile(
-  { ...MESSAGES, Answer: ["string rpc", "Ask asked", "choice: Ask chosen"] },
+  {
+    ...MESSAGES,
+    Answer: ["string rpc", "Ask asked", "choice: Ask chosen", "repeated Sub subs", "int64 big"],
+  },
   {
     Get: { input: "Ask", output: "Answer", http: get("/v1/get/{name}") },
     Deep: {
@@ -71,6 +74,12 @@ const file = testFile(
       },
     },
     Whole: { input: "Ask", output: "Answer", http: { ...post("/v1/whole", "*"), responseBody: "asked" } },
+    Subs: {
+      input: "Ask",
+      output: "Answer",
+      http: { ...post("/v1/get/subs", "*"), responseBody: "subs" },
+    },
+    Big: { input: "Ask", output: "Answer", http: { ...post("/v1/big", "*"), responseBody: "big" } },
     Copy: { input: "Ask", output: "Answer", http: custom("COPY", "/v1/get/{name}") },
     Any: { input: "Ask", output: "Answer", http: custom("*", "/v1/any") },
   },
@@ -79,8 +88,8 @@ const file = testFile(
 let mounted: Mounted;
 
 beforeAll(async () => {
-  const echo = (rpc: string) => (asked: { name: string }) =>
-    asked.name === "nobody" ? { rpc } : { rpc, asked };
+  const echo = (rpc: string) => (asked: { name: string; subs: object[]; big: bigint }) =>
+    asked.name === "nobody" ? { rpc } : { rpc, asked, subs: asked.subs, big: asked.big };
   mounted = await mount(file, {
     methods: Object.fromEntries(file.service.methods.map(({ name, localName }) => [localName, echo(name)])),
   });
@@ -223,6 +232,19 @@ describe("bodies", () => {
     expect(jsonOf(await send("POST", "/v1/whole", '{"name":"x"}')).name).toBe("x");
     expect((await send("POST", "/v1/whole", '{"name":"nobody"}')).body.toString()).toBe("null");
   });
+
+  test("a list or a scalar of the answer is the whole answer", async () => {
+    const text = async (path: string, body: string) => (await send("POST", path, body)).body.toString();
+    const subs = JSON.parse(await text("/v1/get/subs", '{"subs":[{"name":"a"},{"name":"b"}]}'));
+    expect(subs).toMatchObject([{ name: "a" }, { name: "b" }]);
+    expect(await text("/v1/get/subs", "{}")).toBe("[]");
+    expect(await text("/v1/big", '{"big":"9007199254740993"}')).toBe("9007199254740993");
+  });
+
+  test("a more specific address of another verb does not hide a less specific one", async () => {
+    expect(jsonOf(await send("GET", "/v1/get/subs")).rpc).toBe("Get");
+    expect((await send("MOVE", "/v1/get/subs")).headers.allow).toBe("POST, GET, COPY, HEAD, OPTIONS");
+  });
 });
 
 describe("custom verbs", () => {
@@ -253,7 +275,7 @@ describe("a rule that cannot be served stops the start, and names the method:", 
     ["a message in the path", get("/v1/{sub}"), /sub/],
     ["an unknown body", post("/v1/x", "nothing"), /no field "nothing"/],
     ["an unknown response body", { ...get("/v1/x"), responseBody: "nothing" }, /no field "nothing"/],
-    ["a response body that is no message", { ...get("/v1/x"), responseBody: "name" }, /name/],
+    ["a response body in a oneof", { ...get("/v1/x"), responseBody: "left" }, /member of a oneof/],
     ["a wrong additional binding", { ...get("/v1/x"), additionalBindings: [get("/v1/{x}")] }, /no field "x"/],
     [
       "a binding in an additional binding",

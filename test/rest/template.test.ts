@@ -113,6 +113,11 @@ function trieOf(...templates: string[]): RouteTrie<string> {
   return trie;
 }
 
+/** The GET route of a path, with the segments it was matched by. */
+function findGet(trie: RouteTrie<string>, path: string) {
+  return trie.find(path, (routes) => routes.get("GET"));
+}
+
 describe("the trie", () => {
   test.each<[string, string | undefined, string[]]>([
     ["a literal beats *", "/v1/x", ["/v1/*", "/v1/x", "/v1/**"]],
@@ -120,11 +125,7 @@ describe("the trie", () => {
     ["** is left", "/v1/**", ["/v1/**", "/v1/*/y"]],
     ["the order does not matter", "/v1/x", ["/v1/x", "/v1/**", "/v1/*"]],
   ])("of what fits /v1/x, %s", (_name, found, templates) => {
-    expect(
-      trieOf(...templates)
-        .find("/v1/x")
-        ?.routes.get("GET"),
-    ).toBe(found);
+    expect(findGet(trieOf(...templates), "/v1/x")?.picked).toBe(found);
   });
 
   test.each<[string, string, string[]]>([
@@ -137,12 +138,10 @@ describe("the trie", () => {
     ["/v1/a/x:stop", "/v1/**:stop", ["/v1/a/*", "/v1/**:stop"]],
     ["/v1/a", "/v1/a/**", ["/v1/a/**", "/v1/**"]],
     ["/v1", "/v1/**", ["/v1/**"]],
+    ["/", "/**", ["/**", "/*", "/v1"]],
+    ["/:go", "/**:go", ["/**:go", "/*:go"]],
   ])("%s goes back from dead ends to %s", (path, found, templates) => {
-    expect(
-      trieOf(...templates)
-        .find(path)
-        ?.routes.get("GET"),
-    ).toBe(found);
+    expect(findGet(trieOf(...templates), path)?.picked).toBe(found);
   });
 
   test.each([
@@ -158,20 +157,37 @@ describe("the trie", () => {
     ["/v1/constructor:toString", ["/v1/x:go"]],
     ["/", ["/v1"]],
   ])("%s leads nowhere in %j", (path, templates) => {
-    expect(trieOf(...templates).find(path)).toBe(undefined);
+    expect(trieOf(...templates).find(path, (routes) => routes)).toBe(undefined);
   });
 
   test("a literal is compared decoded, a value stays as it came", () => {
     const trie = trieOf("/v1/%C3%A4/{a}");
-    expect(trie.find("/v1/%c3%a4/x%2Fy")?.segments).toEqual(["v1", "%c3%a4", "x%2Fy"]);
-    expect(trie.find("/v1/%ff/x")).toBe(undefined);
+    expect(findGet(trie, "/v1/%c3%a4/x%2Fy")?.segments).toEqual(["v1", "%c3%a4", "x%2Fy"]);
+    expect(findGet(trie, "/v1/%ff/x")).toBe(undefined);
   });
 
   test("a verb is taken off the last segment, and only the last colon counts", () => {
     const trie = trieOf("/v1/{a}:go", "/v1/{a}");
-    expect(trie.find("/v1/x:y:go")?.segments).toEqual(["v1", "x:y"]);
-    expect(trie.find("/v1/x:y")?.routes.get("GET")).toBe("/v1/{a}");
-    expect(trie.find("/v1/:go")?.routes.get("GET")).toBe("/v1/{a}");
+    expect(findGet(trie, "/v1/x:y:go")?.segments).toEqual(["v1", "x:y"]);
+    expect(findGet(trie, "/v1/x:y")?.picked).toBe("/v1/{a}");
+    expect(findGet(trie, "/v1/:go")?.picked).toBe("/v1/{a}");
+  });
+
+  test("a place without the wanted verb does not hide a less specific one that has it", () => {
+    const trie = new RouteTrie<string>();
+    for (const [verb, text] of [
+      ["POST", "/v1/foo"],
+      ["GET", "/v1/{name}"],
+      ["PUT", "/v1/**"],
+    ] as const)
+      trie.add(parseTemplate(text), verb, text, (route) => route);
+    const find = (verb: string) => trie.find("/v1/foo", (routes) => routes.get(verb))?.picked;
+    expect(["POST", "GET", "PUT", "DELETE"].map(find)).toEqual([
+      "/v1/foo",
+      "/v1/{name}",
+      "/v1/**",
+      undefined,
+    ]);
   });
 
   test("two routes at one place are told by both their names", () => {
@@ -202,9 +218,7 @@ describe("the trie", () => {
       .map(([segments, verb]) => `/${segments.join("/")}${verb}`);
     fc.assert(
       fc.property(fc.uniqueArray(template, { maxLength: 6 }), path, (templates, wanted) => {
-        const found = trieOf(...templates)
-          .find(wanted)
-          ?.routes.get("GET");
+        const found = findGet(trieOf(...templates), wanted)?.picked;
         expect(found === undefined ? undefined : rank(found)).toBe(best(templates, wanted));
         if (found !== undefined) expect(fits(found, wanted)).toBe(true);
       }),

@@ -115,12 +115,13 @@ function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFie
 
 function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
   const { binding, usual, streamed } = operation;
-  const answer = binding.responseBody?.message ?? usual.output;
+  const { responseBody } = binding;
+  const schema = responseBody ? schemas.responseField(responseBody) : schemas.response(usual.output);
   return {
-    description: commentOf(answer),
+    description: commentOf(responseBody?.message ?? usual.output),
     headers: answerHeaders(operation, 200),
     content: {
-      "application/json": { schema: schemas.response(answer) },
+      "application/json": { schema },
       ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
     },
   };

@@ -87,6 +87,11 @@ export class Schemas {
     };
   }
 
+  /** An answer that is one field of the response: a service always sets it. */
+  responseField(field: DescField): Schema {
+    return this.#value(field, (desc) => this.response(desc));
+  }
+
   /** Responses contain every field; an unset one is null, unless the rules say that it must be set. */
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
