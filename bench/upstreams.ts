@@ -77,6 +77,8 @@ async function startRunner(baseUrl: string) {
     createdSeconds: 0,
     contextWindow: 1_000,
     maxOutputTokens: 100,
+    defaultOutputTokens: 100,
+    promptOverheadTokens: { base: 0, perMessage: 0 },
     inputMicrosPerMillionTokens: 1n,
     outputMicrosPerMillionTokens: 1n,
     upstreams: [{ kind: "openai" as const, baseUrl, apiKeyEnv: undefined, model: "m", timeoutMs: 30_000 }],

@@ -13,6 +13,12 @@ export type UpstreamSettings =
       readonly timeoutMs: number;
     };
 
+export type PromptOverhead = { readonly base: number; readonly perMessage: number };
+
+/** What applies where models.yaml names no other value. */
+export const DEFAULT_OUTPUT_TOKENS = 4_096;
+export const DEFAULT_PROMPT_OVERHEAD: PromptOverhead = { base: 64, perMessage: 16 };
+
 /** A model that can be asked, as models.yaml describes it. */
 export type Model = {
   readonly id: string;
@@ -20,6 +26,10 @@ export type Model = {
   readonly createdSeconds: number;
   readonly contextWindow: number;
   readonly maxOutputTokens: number;
+  /** The output limit of a call that names none, within maxOutputTokens. */
+  readonly defaultOutputTokens: number;
+  /** The most tokens that the upstream's chat template adds to a prompt. */
+  readonly promptOverheadTokens: PromptOverhead;
   readonly inputMicrosPerMillionTokens: Micros;
   readonly outputMicrosPerMillionTokens: Micros;
   readonly upstreams: readonly UpstreamSettings[];

@@ -19,7 +19,7 @@ import type { Tokens } from "./tokens.ts";
 const COUNT_MS = 10_000;
 const BYTES_PER_TOKEN = 4;
 
-/** What is held, asked and paid by whom. */
+/** A generation whose hold was placed. */
 export type Order = {
   readonly id: string;
   readonly key: AdmittedKey;
@@ -58,7 +58,7 @@ export class Generation {
   #stop: Stop | undefined;
   #failure: unknown;
   #stopError: unknown;
-  /** What the reader is told who left a generation that goes on. */
+  /** Set when the reader left and the generation goes on: the error that the reader gets. */
   #left: { readonly error: unknown } | undefined;
   #wakeReader: (() => void) | undefined;
   #settled: Promise<Settled> | undefined;
@@ -245,18 +245,18 @@ export class Generation {
     const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
     try {
       return {
-        inputTokens: size.counted ? size.inputTokens : await tokens.countPrompt(prompt.messages, options),
+        inputTokens: size.counted ? size.promptTokens : await tokens.countPrompt(prompt.messages, options),
         outputTokens: await tokens.countText(text, options),
       };
     } catch {
       return {
-        inputTokens: size.counted ? size.inputTokens : Math.ceil(size.inputTokens / BYTES_PER_TOKEN),
+        inputTokens: size.counted ? size.promptTokens : Math.ceil(size.promptTokens / BYTES_PER_TOKEN),
         outputTokens: Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN),
       };
     }
   }
 
-  /** What a caller who left has not read was produced for that caller all the same. */
+  /** With the text that was produced but not delivered, where the caller or the account caused the stop. */
   #produced(): string {
     const delivered = this.#text.toString();
     return this.#stop && STOPS[this.#stop].paidOnceAsked ? delivered + this.#progress.unread : delivered;

@@ -33,7 +33,7 @@ function invalid(description: string): DomainError {
   return DomainError.ofField("idempotency-key", description);
 }
 
-/** What is the same for the same payload. Large texts are hashed slice by slice. */
+/** The same for the same payload. Large texts are hashed slice by slice. */
 export async function digestOf(rpc: string, ask: Ask): Promise<string> {
   const hash = createHash("sha256");
   const { model, maxTokens, temperature, stop, messages } = ask;

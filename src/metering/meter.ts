@@ -10,7 +10,7 @@ import { Generation, type GenerationParts, type Order } from "./generation.ts";
 import { digestOf, idempotencyKeyOf } from "./idempotency.ts";
 import { insufficientBalance, unknownModel } from "./refusals.ts";
 import type { RunningGenerations } from "./running.ts";
-import { countedSize, type Size, sizeOf } from "./size.ts";
+import { countedSize, leastSize, type Size, sizeOf, sizeWithin } from "./size.ts";
 
 /** A hold outlives the longest call plus its settlement retries. */
 const MAX_CALL_MS = 600_000;
@@ -124,7 +124,10 @@ export class Meter {
     return generation;
   }
 
-  /** Places the hold: first for what is cheap to know, then, if that does not fit, for what was counted. */
+  /**
+   * Places the hold. If it does not fit the balance, the input is counted, then a limit that the caller did not name is
+   * lowered. The statement that places the hold always decides: a balance read before may be out of date.
+   */
   async #hold(
     call: Call,
     ask: Ask,
@@ -144,7 +147,7 @@ export class Meter {
       try {
         return await this.#parts.billing.hold({ ...hold, amountMicros: size.amountMicros });
       } catch (error) {
-        // Unless it was never sent, nobody knows whether it was placed: it must not stay.
+        // If it was sent, it may have been placed without an answer, and must not stay.
         if (!isOverloaded(error)) this.#parts.running.during(this.#parts.settler.abandon(hold));
         throw error;
       }
@@ -155,6 +158,13 @@ export class Meter {
     if (held.outcome === "insufficient" && !size.counted) {
       size = await countedSize(model, ask, tokens, { signal: call.signal, payer: key.accountId });
       held = await place(size);
+    }
+    // Another call may take the funds in between, so the last try is the least limit.
+    for (const lower of [sizeWithin, leastSize]) {
+      if (held.outcome !== "insufficient" || size.maxTokens === size.leastTokens) break;
+      const availableMicros = held.balanceMicros - held.heldMicros;
+      size = lower(model, size, availableMicros);
+      if (size.amountMicros <= availableMicros) held = await place(size);
     }
     switch (held.outcome) {
       case "held":

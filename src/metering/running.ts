@@ -59,7 +59,7 @@ export class RunningGenerations {
     work.catch(() => undefined).finally(() => this.release(undefined));
   }
 
-  /** Stops what still runs, whether or not anybody waits for it, and takes nothing new. */
+  /** Stops all running generations and refuses new ones. */
   close(): void {
     this.#closed = true;
     for (const generation of this.#generations) generation.stop("unavailable");

@@ -1,8 +1,10 @@
-import type { Model } from "../domain/model.ts";
+import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD, type Model } from "../domain/model.ts";
 
 const SANDBOX = {
   ownedBy: "vx",
   createdSeconds: 1_763_683_200,
+  defaultOutputTokens: DEFAULT_OUTPUT_TOKENS,
+  promptOverheadTokens: DEFAULT_PROMPT_OVERHEAD,
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;
 

@@ -1,11 +1,13 @@
 import { z } from "zod";
+import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD } from "../domain/model.ts";
 
 /**
- * With both at their most, the dearest call costs 10^14 micros: a whole number in every JSON reader, far within the
- * bigint of the ledger.
+ * With both and the overhead of 200 messages at their maximum, a call costs less than 1.01 × 10^14 micros: a whole
+ * number in every JSON reader, far within the bigint of the ledger.
  */
 const MAX_CONTEXT_WINDOW = 100_000_000;
 const MAX_PRICE = 1_000_000_000_000;
+const MAX_OVERHEAD = { base: 10_000, perMessage: 1_000 };
 const MAX_TIMEOUT_MS = 600_000;
 const MAX_MODELS = 1_000;
 const MAX_UPSTREAMS = 8;
@@ -64,6 +66,13 @@ const upstream = z.discriminatedUnion("kind", [sandbox, server("openai"), server
     issue.code === "invalid_union" ? 'must be "sandbox", "openai" or "anthropic"' : undefined,
 });
 
+const promptOverhead = z
+  .strictObject({
+    base: z.int().min(0).max(MAX_OVERHEAD.base).default(DEFAULT_PROMPT_OVERHEAD.base),
+    per_message: z.int().min(0).max(MAX_OVERHEAD.perMessage).default(DEFAULT_PROMPT_OVERHEAD.perMessage),
+  })
+  .transform(({ base, per_message }) => ({ base, perMessage: per_message }));
+
 const model = z
   .strictObject({
     id,
@@ -71,6 +80,8 @@ const model = z
     created: z.int().min(0).max(253_402_300_799).default(0),
     context_window: tokens,
     max_output_tokens: tokens,
+    default_output_tokens: tokens.optional(),
+    prompt_overhead_tokens: promptOverhead.default(DEFAULT_PROMPT_OVERHEAD),
     input_micros_per_million_tokens: price,
     output_micros_per_million_tokens: price,
     upstream: upstream.optional(),
@@ -82,6 +93,9 @@ const model = z
     if (values.max_output_tokens > values.context_window) {
       wrong("max_output_tokens", "must not be more than context_window");
     }
+    if ((values.default_output_tokens ?? 0) > values.max_output_tokens) {
+      wrong("default_output_tokens", "must not be more than max_output_tokens");
+    }
     if (values.upstream && values.upstreams)
       wrong("upstreams", 'stands beside "upstream": one of them is enough');
     if (!values.upstream && !values.upstreams) wrong("upstream", "is missing: where does the model run?");
@@ -92,6 +106,9 @@ const model = z
     createdSeconds: values.created,
     contextWindow: values.context_window,
     maxOutputTokens: values.max_output_tokens,
+    defaultOutputTokens:
+      values.default_output_tokens ?? Math.min(DEFAULT_OUTPUT_TOKENS, values.max_output_tokens),
+    promptOverheadTokens: values.prompt_overhead_tokens,
     inputMicrosPerMillionTokens: values.input_micros_per_million_tokens,
     outputMicrosPerMillionTokens: values.output_micros_per_million_tokens,
     upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),

@@ -65,6 +65,8 @@ const MODEL: Model = {
   createdSeconds: 0,
   contextWindow: 100_000,
   maxOutputTokens: 10_000,
+  defaultOutputTokens: 10_000,
+  promptOverheadTokens: { base: 0, perMessage: 0 },
   inputMicrosPerMillionTokens: 1_000_000n,
   outputMicrosPerMillionTokens: 2_000_000n,
   upstreams: [],

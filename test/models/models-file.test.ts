@@ -43,6 +43,8 @@ models:
     created: 1763683200
     context_window: 8192
     max_output_tokens: 8192
+    default_output_tokens: 1000
+    prompt_overhead_tokens: {base: 0}
     input_micros_per_million_tokens: 0
     output_micros_per_million_tokens: 1000000000000
     upstreams:
@@ -62,6 +64,8 @@ models:
       createdSeconds: 1_763_683_200,
       contextWindow: 8_192,
       maxOutputTokens: 8_192,
+      defaultOutputTokens: 1_000,
+      promptOverheadTokens: { base: 0, perMessage: 16 },
       inputMicrosPerMillionTokens: 0n,
       outputMicrosPerMillionTokens: 1_000_000_000_000n,
       upstreams: [
@@ -87,6 +91,8 @@ models:
       createdSeconds: 0,
       contextWindow: 1,
       maxOutputTokens: 1,
+      defaultOutputTokens: 1,
+      promptOverheadTokens: { base: 64, perMessage: 16 },
       inputMicrosPerMillionTokens: 1n,
       outputMicrosPerMillionTokens: 1n,
       upstreams: [{ kind: "sandbox", delayMs: 5 }],
@@ -102,6 +108,16 @@ describe("a mistake is told with its line and its field", () => {
     ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must be letters/],
     ["an id that climbs", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
     ["an id of 129 characters", { id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: /],
+    [
+      "a default limit above the maximum",
+      { default_output_tokens: "100000000" },
+      /default_output_tokens: must not be more than max_output_tokens$/,
+    ],
+    [
+      "an overhead without bound",
+      { prompt_overhead_tokens: "{per_message: 1001}" },
+      /models\[0\]\.prompt_overhead_tokens\.per_message: /,
+    ],
     ["no context window", { context_window: "" }, /^models.yaml:2: models\[0\]\.context_window: is missing$/],
     [
       "a context window without bound",

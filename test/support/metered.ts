@@ -13,6 +13,9 @@ export const MODEL = "fake";
 /** A third of a micro for each token. */
 export const CHEAP_MODEL = "cheap";
 
+/** Priced as "fake", with the default allowance for a chat template and a default limit of 100 tokens. */
+export const TEMPLATE_MODEL = "template";
+
 /** Takes everything that the API takes. */
 export const WIDE_MODEL = "wide";
 
@@ -159,6 +162,8 @@ export function modelsJson(baseUrl: string): string {
     id,
     context_window: isWide ? 10_000_000 : 1_000,
     max_output_tokens: isWide ? 32_000 : 500,
+    // What is held and what is charged without a report are then easy to work out.
+    prompt_overhead_tokens: { base: 0, per_message: 0 },
     input_micros_per_million_tokens: inputPrice,
     output_micros_per_million_tokens: outputPrice,
     upstream: { kind: "openai", base_url: baseUrl, model: "fake-model" },
@@ -168,6 +173,11 @@ export function modelsJson(baseUrl: string): string {
       model(MODEL, 1_000_000, 2_000_000),
       model(CHEAP_MODEL, 333_333, 333_333),
       model(WIDE_MODEL, 1, 1, true),
+      {
+        ...model(TEMPLATE_MODEL, 1_000_000, 2_000_000),
+        prompt_overhead_tokens: undefined,
+        default_output_tokens: 100,
+      },
     ],
   });
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { drawKey } from "../../src/domain/api-key.ts";
-import { MODEL, OPERATOR_TOKEN } from "./settings.ts";
+import { MODEL, maxInputTokens, OPERATOR_TOKEN } from "./settings.ts";
 
 export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };
 
@@ -25,7 +25,7 @@ export const RICH_KEYS: readonly KeyName[] = Array.from({ length: RICH * 2 }, (_
 
 /** The most a call of the race for funds can cost, and does. */
 export function fundedCallMicros(promptBytes: number, maxTokens: number): bigint {
-  return priceOf(BigInt(promptBytes + 16), BigInt(maxTokens));
+  return priceOf(maxInputTokens(promptBytes), BigInt(maxTokens));
 }
 
 /** By the contract: ceil((in × price + out × price) / 1,000,000). */

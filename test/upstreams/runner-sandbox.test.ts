@@ -10,6 +10,8 @@ const MODEL: Model = {
   createdSeconds: 0,
   contextWindow: 8_192,
   maxOutputTokens: 4_096,
+  defaultOutputTokens: 4_096,
+  promptOverheadTokens: { base: 0, perMessage: 0 },
   inputMicrosPerMillionTokens: 1n,
   outputMicrosPerMillionTokens: 1n,
   upstreams: [{ kind: "sandbox", delayMs: 0 }],

@@ -80,6 +80,8 @@ export function modelOf(...upstreams: Model["upstreams"]): Model {
     createdSeconds: 0,
     contextWindow: 1_000,
     maxOutputTokens: 1_000,
+    defaultOutputTokens: 1_000,
+    promptOverheadTokens: { base: 0, perMessage: 0 },
     inputMicrosPerMillionTokens: 1n,
     outputMicrosPerMillionTokens: 1n,
     upstreams,

@@ -58,7 +58,8 @@ export declare type GenerateRequest = Message$1<"vx.v1.GenerateRequest"> & {
   messages: Message[];
 
   /**
-   * The most tokens the reply may have. Default: the model's maximum, or what its context window leaves.
+   * The most tokens the reply may have. Default: default_output_tokens of the model (4,096), or what the balance covers
+   * if that is less, but at least 64. The model's max_output_tokens and its context window may allow less.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
@@ -209,7 +210,8 @@ export declare type StreamGenerateRequest = Message$1<"vx.v1.StreamGenerateReque
   messages: Message[];
 
   /**
-   * The most tokens the reply may have. Default: the model's maximum, or what its context window leaves.
+   * The most tokens the reply may have. Default: default_output_tokens of the model (4,096), or what the balance covers
+   * if that is less, but at least 64. The model's max_output_tokens and its context window may allow less.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */

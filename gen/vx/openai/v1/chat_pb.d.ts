@@ -102,7 +102,8 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   messages: ChatMessage[];
 
   /**
-   * The most tokens the reply may have; max_completion_tokens is the same.
+   * The most tokens the reply may have; max_completion_tokens is the same. Default: default_output_tokens of the model
+   * (4,096), or what the balance covers if that is less, but at least 64.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
@@ -482,7 +483,8 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   messages: ChatMessage[];
 
   /**
-   * The most tokens the reply may have; max_completion_tokens is the same.
+   * The most tokens the reply may have; max_completion_tokens is the same. Default: default_output_tokens of the model
+   * (4,096), or what the balance covers if that is less, but at least 64.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */

@@ -1,0 +1,115 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DomainError } from "../../src/domain/errors.ts";
+import type { Model } from "../../src/domain/model.ts";
+import { costOf } from "../../src/domain/price.ts";
+import type { Ask } from "../../src/metering/ask.ts";
+import { leastSize, type Size, sizeOf, sizeWithin } from "../../src/metering/size.ts";
+import type { Tokens } from "../../src/metering/tokens.ts";
+
+const NEVER = new AbortController().signal;
+
+/** Every character is a token, and every message has four more. */
+const tokens: Tokens = {
+  countPrompt: async (messages) => messages.reduce((sum, { content }) => sum + content.length + 4, 0),
+  countText: async (text) => text.length,
+};
+
+const price = fc.bigInt({ min: 0n, max: 10_000_000n });
+const model = fc
+  .record({
+    contextWindow: fc.integer({ min: 1, max: 3_000 }),
+    max: fc.integer({ min: 1, max: 3_000 }),
+    default: fc.integer({ min: 1, max: 3_000 }),
+    base: fc.nat(200),
+    perMessage: fc.nat(50),
+    inputMicrosPerMillionTokens: price,
+    outputMicrosPerMillionTokens: price,
+  })
+  .map(({ contextWindow, max, base, perMessage, ...values }): Model => {
+    const maxOutputTokens = Math.min(max, contextWindow);
+    return {
+      ...values,
+      id: "m",
+      ownedBy: "tests",
+      createdSeconds: 0,
+      contextWindow,
+      maxOutputTokens,
+      defaultOutputTokens: Math.min(values.default, maxOutputTokens),
+      promptOverheadTokens: { base, perMessage },
+      upstreams: [],
+    };
+  });
+const ask = fc.record({
+  model: fc.constant("m"),
+  messages: fc.array(
+    fc.record({
+      role: fc.constantFrom("system" as const, "user" as const),
+      content: fc.string({ unit: "grapheme", maxLength: 400 }),
+    }),
+    { minLength: 1, maxLength: 5 },
+  ),
+  maxTokens: fc.option(fc.integer({ min: 1, max: 32_000 }), { nil: undefined }),
+  temperature: fc.constant(undefined),
+  stop: fc.constant([]),
+});
+const micros = fc.bigInt({ min: 0n, max: 100_000n });
+
+type Case = { readonly size: Size; readonly counted: number };
+
+/** Undefined where the messages alone fill the window. */
+async function sized(model: Model, request: Ask, balance: bigint) {
+  const counted = await tokens.countPrompt(request.messages);
+  try {
+    const payer = { accountId: "acct_1", balanceMicros: balance };
+    return { size: await sizeOf(model, request, payer, tokens, NEVER), counted } satisfies Case;
+  } catch (error) {
+    expect(error).toBeInstanceOf(DomainError);
+    expect(counted).toBeGreaterThanOrEqual(model.contextWindow);
+    return undefined;
+  }
+}
+
+test("a hold covers the counted input, the chat template and max_tokens, within model and window", async () => {
+  await fc.assert(
+    fc.asyncProperty(model, ask, micros, async (model, request, balance) => {
+      const found = await sized(model, request, balance);
+      if (!found) return;
+      const { size, counted } = found;
+      const { base, perMessage } = model.promptOverheadTokens;
+      expect(size.inputTokens).toBeGreaterThanOrEqual(counted + base + perMessage * request.messages.length);
+      expect(size.maxTokens).toBeGreaterThan(0);
+      expect(size.maxTokens).toBeLessThanOrEqual(model.maxOutputTokens);
+      expect(size.maxTokens).toBeLessThanOrEqual(request.maxTokens ?? model.defaultOutputTokens);
+      expect(size.maxTokens + counted).toBeLessThanOrEqual(model.contextWindow);
+      expect(size.amountMicros).toBe(
+        costOf(model, { inputTokens: size.inputTokens, outputTokens: size.maxTokens }),
+      );
+    }),
+  );
+});
+
+test("a limit is lowered to exactly what the funds cover, never below 64, and only if the caller named none", async () => {
+  await fc.assert(
+    fc.asyncProperty(model, ask, micros, async (model, request, available) => {
+      const found = await sized(model, request, 0n);
+      if (!found) return;
+      const { size } = found;
+      const lowered = sizeWithin(model, size, available);
+      const least = leastSize(model, size);
+      expect(lowered.inputTokens).toBe(size.inputTokens);
+      expect(lowered.maxTokens).toBeLessThanOrEqual(size.maxTokens);
+      expect(least.maxTokens).toBe(
+        request.maxTokens === undefined ? Math.min(64, size.maxTokens) : size.maxTokens,
+      );
+      expect(lowered.maxTokens).toBeGreaterThanOrEqual(least.maxTokens);
+      if (lowered.maxTokens > least.maxTokens) expect(lowered.amountMicros).toBeLessThanOrEqual(available);
+      if (lowered.maxTokens < size.maxTokens) {
+        const { inputTokens } = size;
+        expect(costOf(model, { inputTokens, outputTokens: lowered.maxTokens + 1 })).toBeGreaterThan(
+          available,
+        );
+      }
+    }),
+  );
+});
