@@ -6,6 +6,7 @@ import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/embedded-postgres.ts";
 import type { DatabaseAddress } from "../src/store/connect.ts";
 import { migrate } from "../src/store/migrate.ts";
+import { loginTo, urlTo } from "../test/support/embedded.ts";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 
 export type BenchDatabase = {
@@ -19,12 +20,19 @@ export type BenchDatabase = {
 export async function startDatabase(): Promise<BenchDatabase> {
   const folder = createTemporaryFolder("bench");
   const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
-  const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
-  await migrate({ ...socket, user: "postgres" });
-  const owner = postgres({ host: embedded.socketDir, username: "postgres", database: "postgres", max: 2 });
+  await migrate({ kind: "url", url: urlTo(embedded) });
+  const owner = postgres({ ...loginTo(embedded), max: 2 });
+  await owner.unsafe(`ALTER ROLE vx_app PASSWORD '${embedded.verifierOf("vx_app")}'`);
+  const app = loginTo(embedded, "vx_app");
   return {
-    address: { ...socket, user: "vx_app" },
-    url: `postgres:///postgres?host=${encodeURIComponent(embedded.socketDir)}&user=postgres`,
+    address: {
+      kind: "socket",
+      folder: app.host,
+      user: app.username,
+      password: app.password,
+      database: app.database,
+    },
+    url: urlTo(embedded),
     owner,
     stop: async () => {
       await owner.end();

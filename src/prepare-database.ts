@@ -52,6 +52,7 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
     }
     await migrate(socketOf(embedded, "postgres"));
     await guard.logTersely(APP_ROLE);
+    await guard.setPassword(APP_ROLE, embedded.verifierOf(APP_ROLE));
   } catch (error) {
     await guard.close();
     // Another server's database is left alone.
@@ -106,5 +107,6 @@ async function takeGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
 }
 
 function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
-  return { kind: "socket", folder: embedded.socketDir, user, database: "postgres" };
+  const password = embedded.passwordOf(user);
+  return { kind: "socket", folder: embedded.socketDir, user, password, database: "postgres" };
 }

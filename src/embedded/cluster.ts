@@ -2,11 +2,12 @@ import { chmod, chown, constants, lstat, open, readdir, readFile } from "node:fs
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError, unless } from "./error.ts";
+import { Passwords, passwordPath, superuser } from "./password.ts";
+import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, runProgram } from "./run-program.ts";
-import { replaceServerFile } from "./server-folder.ts";
 import { ownUid } from "./server-user.ts";
-import { hostBasedAuthentication } from "./settings.ts";
+import { endOrphans } from "./shutdown.ts";
 import {
   dropTemporary,
   makeTemporarySibling,
@@ -14,14 +15,61 @@ import {
   removeAbandonedSiblings,
 } from "./temporary-folder.ts";
 
-/** After this the cluster exists, is whole, is ours and fits the binaries. */
-export async function ensureCluster(place: Placement, binaries: Binaries, say: (line: string) => void) {
+/** After this the cluster exists, is whole, is ours, fits the binaries and has the passwords that are returned. */
+export async function ensureCluster(
+  place: Placement,
+  binaries: Binaries,
+  say: (line: string) => void,
+): Promise<Passwords> {
   await removeAbandonedSiblings(place.clusterDir);
-  if (!(await clusterExists(place))) {
-    say(`creating the database in ${place.clusterDir} (first start only) …`);
-    await createCluster(place, binaries);
+  const exists = await clusterExists(place);
+  // In this order: a start at the same time stores the password before it creates the cluster.
+  const stored = await Passwords.read(place.dataDir);
+  if (exists) {
+    await checkCluster(place, binaries);
+    return stored ?? (await renewPassword(place, binaries, say));
   }
+  say(`creating the database in ${place.clusterDir} (first start only) …`);
+  const passwords = stored ?? (await Passwords.draw().store(place.dataDir));
+  await createCluster(place, binaries, passwords);
   await checkCluster(place, binaries);
+  return passwords;
+}
+
+/** For a cluster whose password file was lost, or that was made before there were passwords. */
+async function renewPassword(
+  place: Placement,
+  binaries: Binaries,
+  say: (line: string) => void,
+): Promise<Passwords> {
+  const running = await findPostmaster(place);
+  if (running !== undefined) {
+    throw new EmbeddedPostgresError(
+      `the database in ${place.clusterDir} is running, but ${passwordPath(place.dataDir)} is missing: ` +
+        `stop it with "kill -INT ${running.pid}" and start again, which sets a new password`,
+    );
+  }
+  say(`setting a new password for the database, because ${passwordPath(place.dataDir)} is missing …`);
+  await removeForeignLocks(place);
+  await endOrphans(place);
+  const passwords = Passwords.draw();
+  await setPassword(place, binaries, place.clusterDir, passwords);
+  return await passwords.replace(place.dataDir);
+}
+
+/** Without a running server: what root hands over here, no other process of the server user can take. */
+async function setPassword(
+  { user }: Placement,
+  binaries: Binaries,
+  folder: string,
+  passwords: Passwords,
+  settings: readonly string[] = [],
+): Promise<void> {
+  const statement = `ALTER ROLE ${superuser} PASSWORD '${passwords.verifierOf(superuser)}';`;
+  const args = ["--single", "-j", "-D", folder, "-c", "exit_on_error=on", ...settings, "postgres"];
+  const outcome = await runProgram(user, binaries.postgres, args, `${statement}\n\n`);
+  if (outcome.ok) return;
+  throw new EmbeddedPostgresError(`the password could not be set: ${lastLines(outcome.output)}`);
 }
 
 async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
@@ -63,16 +111,16 @@ async function checkCluster({ clusterDir }: Placement, binaries: Binaries): Prom
   if (((await lstat(clusterDir)).mode & 0o777) !== 0o700) await chmod(clusterDir, 0o700);
 }
 
-async function createCluster(place: Placement, binaries: Binaries): Promise<void> {
+async function createCluster(place: Placement, binaries: Binaries, passwords: Passwords): Promise<void> {
   const { clusterDir, user } = place;
   const folder = await makeTemporarySibling(clusterDir, 0o700);
   try {
     if (user.switched) await chown(folder, user.uid, user.gid);
     await initdb(place, binaries, [
-      ...["-D", folder, "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-instructions"],
-      ...["--auth-local=trust", "--auth-host=reject", "--no-sync"],
+      ...["-D", folder, `--username=${superuser}`, "--encoding=UTF8", "--no-locale", "--no-instructions"],
+      ...["--auth-local=reject", "--auth-host=reject", "--no-sync"],
     ]);
-    await replaceServerFile(join(folder, "pg_hba.conf"), hostBasedAuthentication, user);
+    await setPassword(place, binaries, folder, passwords, ["-c", "fsync=off"]);
     await includeSettings(join(folder, "postgresql.conf"));
     // One fsync per file, 0.1 s. syncfs takes 0.02 s on an idle disk, but right after `npm ci` it also waits
     // for everything that npm has written: 0.5 s for 1 GB.

@@ -2,6 +2,7 @@ import { rmdir } from "node:fs/promises";
 import { prepareBinaries } from "./binaries.ts";
 import { checkOwner, ensureCluster } from "./cluster.ts";
 import { EmbeddedPostgresError, errnoOf } from "./error.ts";
+import type { Passwords } from "./password.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
 import { bringUp } from "./postmaster.ts";
 import { stopPostmaster } from "./shutdown.ts";
@@ -17,6 +18,10 @@ export type EmbeddedPostgres = {
   readonly logDir: string;
   /** True if the postmaster was already running (left by a server that was killed) and was taken over. */
   readonly adopted: boolean;
+  /** What a role logs in with. The superuser's is stored in the data folder; those of other roles have to be set. */
+  passwordOf(role: string): string;
+  /** What PostgreSQL stores of it: for ALTER ROLE. */
+  verifierOf(role: string): string;
   /** Starts the postmaster again if it has died. Concurrent calls are one. */
   ensureRunning(): Promise<void>;
   /** Stops it and starts it with the settings of this start: an adopted one still has those of its own. */
@@ -44,14 +49,19 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const place = await choosePlacement(dataDir, say);
     await checkOwner(place);
     const binaries = await prepareBinaries(place, say);
-    await ensureCluster(place, binaries, say);
+    const passwords = await ensureCluster(place, binaries, say);
     const launch = () => bringUp(place, binaries, { maxConnections, say, meanwhile });
     const { adopted } = await launch();
-    return supervise(place, adopted, launch);
+    return supervise(place, passwords, adopted, launch);
   });
 }
 
-function supervise(place: Placement, adopted: boolean, launch: () => Promise<unknown>): EmbeddedPostgres {
+function supervise(
+  place: Placement,
+  passwords: Passwords,
+  adopted: boolean,
+  launch: () => Promise<unknown>,
+): EmbeddedPostgres {
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
 
@@ -81,6 +91,8 @@ function supervise(place: Placement, adopted: boolean, launch: () => Promise<unk
     clusterDir: place.clusterDir,
     logDir: place.logDir,
     adopted,
+    passwordOf: (role) => passwords.of(role),
+    verifierOf: (role) => passwords.verifierOf(role),
     ensureRunning,
     async restart() {
       await actionable(() => stopPostmaster(place));

@@ -5,11 +5,13 @@ import { basename, dirname, join } from "node:path";
 import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
 import { runProgram } from "./run-program.ts";
 import { makeOpenFolder } from "./server-folder.ts";
-import { ownUid, type ServerUser, serverUser } from "./server-user.ts";
+import { isShared, ownUid, type ServerUser, serverUser, unprivilegedUser } from "./server-user.ts";
 import { dropTemporary, makeTemporarySibling, removeAbandonedSiblings } from "./temporary-folder.ts";
 
-/** Where everything lies and whom it runs as. */
+/** Where everything lies and the user it runs as. */
 export type Placement = {
+  /** What belongs to the user who runs the server. */
+  readonly dataDir: string;
   readonly home: string;
   /** Where root puts what the server user cannot reach in the data folder. */
   readonly systemHome: string;
@@ -21,24 +23,36 @@ export type Placement = {
   readonly user: ServerUser;
 };
 
+type Owner = { uid: number; gid: number } | undefined;
+type UserFor = (owner: Owner) => ServerUser;
+
+const SHARED_USER_WARNING =
+  "warning: the database runs as uid 65534, and every program of that user can reach its files; " +
+  "create a system user 'vx' before the first start, or do not start as root";
+
 export async function choosePlacement(dataDir: string, say: (line: string) => void): Promise<Placement> {
   const folder = await openDataFolder(dataDir);
   const systemHome = systemHomeOf(folder);
-  const home = await chooseHome(folder, systemHome);
+  const unprivileged = await unprivilegedUser();
+  const userFor = (owner: Owner) => serverUser(owner, unprivileged);
+  const home = await chooseHome(folder, systemHome, userFor);
   if (home !== folder) {
     await makeOpenFolder(systemHome);
-    say(`the database is in ${home}, because uid ${serverUser(undefined).uid} cannot use ${folder}`);
+    say(`the database is in ${home}, because uid ${userFor(undefined).uid} cannot use ${folder}`);
   }
   const clusterDir = join(home, "postgres");
   const hash = shortHash(home);
+  const user = userFor(await unless(["ENOENT"], lstat(clusterDir)));
+  if (isShared(user)) say(SHARED_USER_WARNING);
   return {
+    dataDir: folder,
     home,
     systemHome,
     clusterDir,
     logDir: join(home, "log"),
     ...chooseSocketDir(home, hash),
     clusterName: `vx-${hash}`,
-    user: serverUser(await unless(["ENOENT"], lstat(clusterDir))),
+    user,
   };
 }
 
@@ -54,7 +68,7 @@ async function openDataFolder(dataDir: string): Promise<string> {
   }
 }
 
-async function chooseHome(folder: string, systemHome: string): Promise<string> {
+async function chooseHome(folder: string, systemHome: string, userFor: UserFor): Promise<string> {
   if (ownUid() !== 0) return folder;
   const cluster = join(folder, "postgres");
   const existing = await unless(["ENOENT"], lstat(cluster));
@@ -62,13 +76,13 @@ async function chooseHome(folder: string, systemHome: string): Promise<string> {
     // What is no folder, or belongs to root, has its own error later.
     if (!existing.isDirectory() || existing.uid === 0) return folder;
     // Never start anew elsewhere: the balances are here.
-    if (await canEnter(cluster, serverUser(existing))) return folder;
+    if (await canEnter(cluster, userFor(existing))) return folder;
     throw new EmbeddedPostgresError(
-      `uid ${serverUser(existing).uid} cannot reach the database in ${cluster}: let others pass through the folders above it (chmod o+x)`,
+      `uid ${userFor(existing).uid} cannot reach the database in ${cluster}: let others pass through the folders above it (chmod o+x)`,
     );
   }
   if ((await unless(["ENOENT"], lstat(join(systemHome, "postgres")))) !== undefined) return systemHome;
-  if (await canHold(folder)) return folder;
+  if (await canHold(folder, userFor(undefined))) return folder;
   return systemHome;
 }
 
@@ -77,8 +91,7 @@ async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
 }
 
 /** Found out by doing it: owners, modes, access lists and network file systems all have a say. */
-async function canHold(folder: string): Promise<boolean> {
-  const user = serverUser(undefined);
+async function canHold(folder: string, user: ServerUser): Promise<boolean> {
   const path = join(folder, "probe");
   // Never one that a server in another container may be trying just now: it would go elsewhere with the data.
   await removeAbandonedSiblings(path, 60_000);

@@ -7,7 +7,7 @@ import type { Placement } from "./placement.ts";
 import { programEnvironment } from "./run-program.ts";
 import { makeServerFolder, replaceServerFile } from "./server-folder.ts";
 import { identity } from "./server-user.ts";
-import { settingsText } from "./settings.ts";
+import { hostBasedAuthentication, settingsText } from "./settings.ts";
 import { endOrphans, stopPostmaster } from "./shutdown.ts";
 import { askSocket } from "./socket.ts";
 import { openStartLog, pruneLogs, reasonIn } from "./start-log.ts";
@@ -74,6 +74,7 @@ async function launchPostmaster(
   await pruneLogs(place.logDir);
   const settings = settingsText({ ...place, maxConnections });
   await replaceServerFile(join(place.clusterDir, "vx.conf"), settings, place.user);
+  await replaceServerFile(join(place.clusterDir, "pg_hba.conf"), hostBasedAuthentication, place.user);
   await removeForeignLocks(place);
   await endOrphans(place);
   const log = await openStartLog(place.logDir, place.user);

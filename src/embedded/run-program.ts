@@ -18,16 +18,23 @@ export function programEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** Runs a program to its end. Never rejects: a program that cannot be started is an outcome as well. */
-export async function runProgram(user: ServerUser, file: string, args: readonly string[]): Promise<Outcome> {
+export async function runProgram(
+  user: ServerUser,
+  file: string,
+  args: readonly string[],
+  input = "",
+): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   let output = "";
   try {
     // cwd: our own may be closed to the other user, and then the shell below initdb complains.
     const options = { cwd: "/", env: programEnvironment(), ...identity(user) };
-    const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(file, args, { ...options, stdio: ["pipe", "pipe", "pipe"] });
     const collect = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-16_384);
     };
+    // A program that does not read to the end has its reason in its output.
+    child.stdin.on("error", () => undefined).end(input);
     child.stdout.on("data", collect);
     child.stderr.on("data", collect);
     child.once("error", (error) => resolve({ ok: false, output: error.message }));

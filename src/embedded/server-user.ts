@@ -1,20 +1,54 @@
-/** Whom PostgreSQL runs as. It refuses to run as root, so root hands it to an unprivileged user. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+/** The user that PostgreSQL runs as. It refuses to run as root, so root runs it as an unprivileged user. */
 export type ServerUser = { readonly uid: number; readonly gid: number; readonly switched: boolean };
 
-const unprivilegedId = 65534;
+type Ids = { readonly uid: number; readonly gid: number };
+
+/** "nobody": other programs may run as this user as well. */
+const nobody: Ids = { uid: 65534, gid: 65534 };
+/** System users that exist for this purpose, the first one preferred. */
+const systemUsers = ["vx", "postgres"];
 
 export function ownUid(): number {
   return process.getuid?.() ?? -1;
 }
 
-/** `owner` is who owns an existing cluster: root serves a user's cluster as that user. */
-export function serverUser(owner: { uid: number; gid: number } | undefined): ServerUser {
+/** The user for a cluster that root creates. */
+export async function unprivilegedUser(): Promise<Ids> {
+  for (const name of systemUsers) {
+    const ids = await idsOf(name);
+    if (ids !== undefined && ids.uid !== 0) return ids;
+  }
+  return nobody;
+}
+
+/** `owner` is the owner of an existing cluster: root serves a user's cluster as that user. */
+export function serverUser(owner: Ids | undefined, unprivileged: Ids): ServerUser {
   if (ownUid() !== 0) return { uid: ownUid(), gid: process.getgid?.() ?? -1, switched: false };
-  if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, switched: true };
-  return { uid: unprivilegedId, gid: unprivilegedId, switched: true };
+  const { uid, gid } = owner !== undefined && owner.uid !== 0 ? owner : unprivileged;
+  return { uid, gid, switched: true };
+}
+
+/** Whether processes of other programs may have the same user, and thus access to the files of the cluster. */
+export function isShared(user: ServerUser): boolean {
+  return user.switched && user.uid === nobody.uid;
 }
 
 /** Spawn options. Node also drops the supplementary groups when root spawns under another uid. */
 export function identity(user: ServerUser): { uid?: number; gid?: number } {
   return user.switched ? { uid: user.uid, gid: user.gid } : {};
+}
+
+/** By the system's own program, because users may come from other places than /etc/passwd. */
+async function idsOf(name: string): Promise<Ids | undefined> {
+  try {
+    const [uid, gid] = await Promise.all(
+      ["-u", "-g"].map((option) => promisify(execFile)("id", [option, name])),
+    );
+    return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+  } catch {
+    return undefined;
+  }
 }

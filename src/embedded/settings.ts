@@ -1,5 +1,8 @@
-/** Only connections over the socket exist, and only the server user and root can reach the socket. */
-export const hostBasedAuthentication = "local all all trust\n";
+/**
+ * Only connections over the socket exist, and only the server user and root can reach the socket. The password keeps
+ * out other programs of the server user.
+ */
+export const hostBasedAuthentication = "# Written by vx at every start.\nlocal all all scram-sha-256\n";
 
 type SettingsInput = {
   clusterName: string;

@@ -47,6 +47,11 @@ export class DatabaseGuard {
     await this.#query(`ALTER ROLE ${role} SET log_error_verbosity = 'terse'`);
   }
 
+  /** Takes what PostgreSQL stores of a password, so that the password itself is in no statement. */
+  async setPassword(role: string, verifier: string): Promise<void> {
+    await this.#query(`ALTER ROLE ${role} PASSWORD '${verifier}'`);
+  }
+
   async maxConnections(): Promise<number> {
     const [row] = await this.#query<{ max: number }>("SELECT current_setting('max_connections')::int AS max");
     return row?.max ?? 0;

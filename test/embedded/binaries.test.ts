@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { copyBinaries } from "../../src/embedded/binary-copy.ts";
 import { findBinaryPackage, makeLibraryLinks } from "../../src/embedded/binary-package.ts";
 import { runProgram } from "../../src/embedded/run-program.ts";
-import { serverUser } from "../../src/embedded/server-user.ts";
+import { serverUser, unprivilegedUser } from "../../src/embedded/server-user.ts";
 import { cleanUp, makeFolder, patient } from "./support.ts";
 
 afterEach(cleanUp);
@@ -18,7 +18,13 @@ async function copyInto(folder: string): Promise<{ root: string; copied: boolean
 }
 
 async function runs(root: string): Promise<boolean> {
-  return (await runProgram(serverUser(undefined), join(root, "native", "bin", "postgres"), ["-V"])).ok;
+  return (
+    await runProgram(
+      serverUser(undefined, await unprivilegedUser()),
+      join(root, "native", "bin", "postgres"),
+      ["-V"],
+    )
+  ).ok;
 }
 
 describe("the binaries", patient, () => {

@@ -1,4 +1,4 @@
-import { chmod, chown, cp, lstat, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { findBinaryPackage } from "../../src/embedded/binary-package.ts";
@@ -15,10 +15,17 @@ import {
   start,
 } from "./support.ts";
 
-const unprivilegedUid = 65534;
+/** The system user for the database, or nobody. */
+const unprivilegedUid = await uidOf("vx", "postgres", "nobody");
 const repository = join(import.meta.dirname, "..", "..");
 
 afterEach(cleanUp);
+
+async function uidOf(...names: string[]): Promise<number> {
+  const lines = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"));
+  const found = names.map((name) => lines.find(([user]) => user === name)).find((line) => line !== undefined);
+  return Number(found?.[2] ?? 65534);
+}
 
 /** A second clone, as far as the database needs one. */
 async function cloneInto(folder: string): Promise<string> {
@@ -45,6 +52,20 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect((await stat(server.clusterDir)).uid).toBe(unprivilegedUid);
     expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40755 });
     expect(await stat(join(dataDir, "admin-token"))).toMatchObject({ uid: 0, mode: 0o100600 });
+  });
+
+  test("without a system user for it the database runs as nobody, with a warning", async () => {
+    const path = await makeFolder();
+    await writeFile(join(path, "id"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const dataDir = await makeFolder();
+    const owner = await launchOwner(dataDir, { path }).ready;
+    expect((await stat(`/proc/${await postmasterPid(owner.report)}`)).uid).toBe(65534);
+    expect(owner.report.said[0]).toMatch(/^warning: the database runs as uid 65534, .*system user 'vx'/);
+    await owner.kill();
+    // The files belong to that user, so it stays.
+    const server = await start(dataDir);
+    expect(server.adopted).toBe(true);
+    expect(server.said[0]).toMatch(/^warning: the database runs as uid 65534/);
   });
 
   test("a data folder below one that only root may enter: the database lies elsewhere, and is found again", async () => {
@@ -106,9 +127,8 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     const dataDir = await makeFolder();
     await (await start(dataDir)).stop();
     const { report } = await launchOwner(dataDir, { uid: 65533 }).ready;
-    expect(report.error).toMatch(
-      /^EmbeddedPostgresError: the database in .* belongs to uid 65534, but this is uid 65533/,
-    );
+    expect(report.error).toMatch(/^EmbeddedPostgresError: the database in /);
+    expect(report.error).toContain(`belongs to uid ${unprivilegedUid}, but this is uid 65533`);
     expect(report.error).toContain(`chown -R 65533:65533 ${dataDir}`);
   });
 

@@ -4,11 +4,11 @@ import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 const said: string[] = [];
 try {
   const dataDir = process.argv[2] ?? "";
-  const { clusterDir, socketDir, adopted } = await startEmbeddedPostgres({
+  const { clusterDir, socketDir, adopted, passwordOf } = await startEmbeddedPostgres({
     dataDir,
     say: (line) => said.push(line),
   });
-  console.log(JSON.stringify({ clusterDir, socketDir, adopted, said }));
+  console.log(JSON.stringify({ clusterDir, socketDir, adopted, said, password: passwordOf("postgres") }));
   setInterval(() => undefined, 60_000);
 } catch (error) {
   console.log(

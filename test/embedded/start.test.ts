@@ -21,7 +21,7 @@ describe("starting the embedded database", patient, () => {
     const warm = await start(dataDir);
     expect(warm).toMatchObject({ adopted: false, said: [] });
     expect(await query(warm, "select answer from kept")).toEqual([{ answer: 42 }]);
-    expect(await readdir(dataDir)).toEqual(["log", "postgres", "run"]);
+    expect(await readdir(dataDir)).toEqual(["log", "postgres", "postgres-password", "run"]);
   });
 
   test("it is durable, in UTF-8, and there is no way in but the socket", async () => {
@@ -43,7 +43,7 @@ describe("starting the embedded database", patient, () => {
       log_parameter_max_length_on_error: "0",
     });
     expect(await query(server, "select type, auth_method from pg_hba_file_rules")).toEqual([
-      { type: "local", auth_method: "trust" },
+      { type: "local", auth_method: "scram-sha-256" },
     ]);
     expect(await query(server, "select datcollate from pg_database where datname = 'postgres'")).toEqual([
       { datcollate: "C" },

@@ -26,18 +26,25 @@ export function removeAtEnd(folder: string): void {
   folders.push(folder);
 }
 
-export type Started = EmbeddedPostgres & { readonly said: readonly string[] };
+export type Started = EmbeddedPostgres & { readonly said: readonly string[]; readonly password: string };
 
 export async function start(dataDir: string): Promise<Started> {
   const said: string[] = [];
   const server = await startEmbeddedPostgres({ dataDir, say: (line) => said.push(line) });
   servers.push(server);
-  return Object.assign(server, { said });
+  return Object.assign(server, { said, password: server.passwordOf("postgres") });
 }
 
-type Report = { clusterDir: string; socketDir: string; adopted: boolean; said: string[]; error?: string };
+type Report = {
+  clusterDir: string;
+  socketDir: string;
+  adopted: boolean;
+  said: string[];
+  password: string;
+  error?: string;
+};
 export type Owner = { readonly report: Report; kill(): Promise<void> };
-type OwnerOptions = { uid?: number; umask?: string; script?: string };
+type OwnerOptions = { uid?: number; umask?: string; script?: string; path?: string };
 
 /** Another program that starts the database; `kill` is SIGKILL for it and its whole process group. */
 export function launchOwner(
@@ -51,6 +58,7 @@ export function launchOwner(
     stdio: ["ignore", "pipe", "inherit"],
     detached: true,
     cwd: "/",
+    env: { ...process.env, PATH: [options.path, process.env.PATH].filter(Boolean).join(":") },
     ...identity,
   });
   owners.push(child);
@@ -81,13 +89,15 @@ export async function cleanUp(): Promise<void> {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 }
 
-export function connect(server: { socketDir: string }): postgres.Sql {
+type Reachable = { readonly socketDir: string; readonly password: string };
+
+export function connect(server: Reachable): postgres.Sql {
   const onnotice = () => undefined;
-  const login = { username: "postgres", database: "postgres" };
+  const login = { username: "postgres", password: server.password, database: "postgres" };
   return postgres({ host: server.socketDir, port: 5432, ...login, max: 1, onnotice });
 }
 
-export async function query(server: { socketDir: string }, text: string): Promise<Record<string, unknown>[]> {
+export async function query(server: Reachable, text: string): Promise<Record<string, unknown>[]> {
   const sql = connect(server);
   try {
     return [...(await sql.unsafe(text))];
@@ -97,10 +107,7 @@ export async function query(server: { socketDir: string }, text: string): Promis
 }
 
 /** Begins a query that never ends by itself, and comes back when it is under way. */
-export async function beginEndless(
-  server: { socketDir: string },
-  text: string,
-): Promise<{ outcome: Promise<string> }> {
+export async function beginEndless(server: Reachable, text: string): Promise<{ outcome: Promise<string> }> {
   const sql = connect(server);
   const outcome = sql.unsafe(text).then(
     () => "ended",

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { urlTo } from "../support/embedded.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
@@ -27,7 +28,7 @@ const startPostgres = () => startEmbeddedPostgres({ dataDir: folder.path, say: (
 
 test("spend is dropped: a settlement waits while the database is away, the drain waits for it, and it is charged once", async () => {
   const postgres = await startPostgres();
-  const url = `postgres:///postgres?host=${encodeURIComponent(postgres.socketDir)}&user=postgres`;
+  const url = urlTo(postgres);
   const app = await startTestApp({ env: { DATABASE_URL: url, VX_MODELS: models.path } });
   const operator = operatorOf(app);
   const key = await createTestKey(operator);

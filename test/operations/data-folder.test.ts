@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { expect, test, vi } from "vitest";
+import { loginIn } from "../support/embedded.ts";
 import {
   childrenOf,
   getMe,
@@ -59,7 +60,7 @@ test("an embedded database that is killed with all its children comes back by it
 test("the embedded database logs no row that the server could not write", async () => {
   const server = start();
   await server.line(ready);
-  const role = postgres({ host: inDataFolder("run"), username: "vx_app", database: "postgres" });
+  const role = postgres(loginIn(inDataFolder(), "vx_app"));
   const broken = role`SELECT vx.create_account(99::smallint, 'acct_1', 'name-of-a-customer', 'free')`;
   await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
   await role.end();
@@ -76,7 +77,7 @@ test("the embedded database takes as many connections as the settings ask for, a
   await first.end("SIGKILL");
   const second = start({ VX_WORKERS: "2", VX_BILLING_PIPELINES: "64" });
   await second.line(ready);
-  const owner = postgres({ host: inDataFolder("run"), username: "postgres", database: "postgres" });
+  const owner = postgres(loginIn(inDataFolder()));
   const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
   await owner.end();
   // Two workers and the process that starts them.
@@ -87,7 +88,7 @@ test("a data folder whose guard lost its connection is guarded again", async () 
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
   const url = await first.line(ready);
-  const owner = postgres({ host: inDataFolder("run"), username: "postgres", database: "postgres" });
+  const owner = postgres(loginIn(inDataFolder()));
   const guards = () => owner<{ pid: number }[]>`
     SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
   const [guard] = await guards();
@@ -110,7 +111,7 @@ test("a data folder whose guard lost its connection is guarded again", async () 
 test("a server whose data folder was taken over goes on, and leaves the database running when it stops", async () => {
   const server = start();
   const url = await server.line(ready);
-  const owner = postgres({ host: inDataFolder("run"), username: "postgres", database: "postgres" });
+  const owner = postgres(loginIn(inDataFolder()));
   const other = await owner.reserve();
   const [guard] = await owner<{ pid: number }[]>`
     SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;

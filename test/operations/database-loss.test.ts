@@ -5,6 +5,7 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/h
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { startTestApp } from "../support/app.ts";
+import { urlTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -12,7 +13,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 test("while the database is away calls are 503 unavailable and /readyz is 503; then both recover", async () => {
   const folder = createTemporaryFolder("loss");
   const postgres = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
-  const url = `postgres:///postgres?host=${encodeURIComponent(postgres.socketDir)}&user=postgres`;
+  const url = urlTo(postgres);
   const app = await startTestApp({ env: { DATABASE_URL: url } });
   const { secret } = await createTestKey(operatorOf(app));
   const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));

@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { loginTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
@@ -21,11 +22,11 @@ let charged = 0;
 
 beforeAll(async () => {
   primary = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
-  owner = postgres({ host: primary.socketDir, username: "postgres", database: "postgres", max: 2 });
+  owner = postgres({ ...loginTo(primary), max: 2 });
   await allowReplication(owner);
   await owner.end();
   await primary.restart();
-  owner = postgres({ host: primary.socketDir, username: "postgres", database: "postgres", max: 2 });
+  owner = postgres({ ...loginTo(primary), max: 2 });
   route = await Line.start(primaryPath());
   app = await startTestApp({ env: { DATABASE_URL: urlOf(route) } });
   key = await createTestKey(operatorOf(app));
@@ -77,7 +78,7 @@ test("connections that were opened while the login was read-only are replaced", 
 
 test("of several hosts the one that can write is used, whichever comes first", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
-  const url = `postgres://postgres@127.0.0.1:${toStandby.port},127.0.0.1:${route.port}/postgres?target_session_attrs=read-write`;
+  const url = `postgres://postgres@127.0.0.1:${toStandby.port},127.0.0.1:${route.port}/postgres?target_session_attrs=read-write&password=${primary.passwordOf("postgres")}`;
   const other = await startTestApp({ env: { DATABASE_URL: url } });
   expect(await generate(other)).toBe(200);
   await other.stop();
@@ -135,5 +136,5 @@ function primaryPath(): { path: string } {
 }
 
 function urlOf(line: Line): string {
-  return `postgres://postgres@127.0.0.1:${line.port}/postgres`;
+  return `postgres://postgres:${primary.passwordOf("postgres")}@127.0.0.1:${line.port}/postgres`;
 }

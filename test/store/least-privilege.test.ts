@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -45,6 +45,7 @@ beforeAll(async () => {
   app = postgres({
     host: address.folder,
     username: "vx_app",
+    password: inject("passwords").app,
     database: address.database,
     max: 1,
     onnotice: () => undefined,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
 import type { DatabaseAddress } from "../../src/store/connect.ts";
@@ -9,6 +9,8 @@ import { startTestApp } from "../support/app.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
+
+const PASSWORD = "password-of-the-tests";
 
 const namesIn = (folder: string) =>
   readdirSync(new URL(`../../src/store/schema/${folder}/`, import.meta.url))
@@ -24,7 +26,8 @@ async function withDatabase(
   const database = await createTestDatabase({ template });
   const as = (user: string): DatabaseAddress => {
     if (database.address.kind !== "socket") throw new Error("the tests use a socket");
-    return { ...database.address, user };
+    const password = user === "postgres" ? inject("passwords").owner : PASSWORD;
+    return { ...database.address, user, password };
   };
   try {
     await run(database, as);
@@ -146,7 +149,7 @@ describe("a login that does not own the database", () => {
   let admin: TestDatabase;
   beforeAll(async () => {
     admin = await createTestDatabase();
-    await admin.owner.unsafe(`CREATE ROLE ${login} LOGIN`);
+    await admin.owner.unsafe(`CREATE ROLE ${login} LOGIN PASSWORD '${PASSWORD}'`);
   });
   afterAll(async () => {
     await admin.owner.unsafe(`DROP ROLE ${login}`);
@@ -163,7 +166,7 @@ describe("a login that does not own the database", () => {
 
   test("may start a server on an up-to-date schema once it is granted vx_app", async () => {
     await admin.owner.unsafe(`GRANT vx_app TO ${login}`);
-    const url = admin.url.replace("user=postgres", `user=${login}`);
+    const url = admin.url.replace(/user=.*/, `user=${login}&password=${PASSWORD}`);
     const app = await startTestApp({ database: { ...admin, url } });
     const key = await createTestKey(operatorOf(app));
     const caller = protocols[0]?.open(app.url);

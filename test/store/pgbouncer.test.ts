@@ -13,10 +13,11 @@ const title = pgbouncer ? "behind PgBouncer" : "behind PgBouncer (SKIPPED: pgbou
 
 describe.skipIf(!pgbouncer)(title, () => {
   const socketDir = inject("socketDir");
+  const password = inject("passwords").owner;
 
   test("in session mode a server migrates, and every call finds the settings of its session", async () => {
     const database = await createTestDatabase({ template: "template0" });
-    const bouncer = await startPgBouncer({ mode: "session", socketDir });
+    const bouncer = await startPgBouncer({ mode: "session", socketDir, password });
     onTestFinished(bouncer.stop);
     const url = bouncer.urlOf(nameIn(database.url));
     const app = await startTestApp({ database: { ...database, url } });
@@ -44,7 +45,7 @@ describe.skipIf(!pgbouncer)(title, () => {
 
   test.each(["transaction", "statement"] as const)("%s mode is refused at the start", async (mode) => {
     const database = await createTestDatabase();
-    const bouncer = await startPgBouncer({ mode, socketDir });
+    const bouncer = await startPgBouncer({ mode, socketDir, password });
     onTestFinished(bouncer.stop);
     const url = bouncer.urlOf(nameIn(database.url));
     await expect(migrate({ kind: "url", url })).rejects.toThrow(/transaction or statement mode.*pool_mode/);

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Connection } from "../../src/store/connection.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -75,9 +75,10 @@ function writing(id = `acct_${Math.random()}`): string {
 
 test("a statement whose connection takes too long to open is not executed later", async () => {
   const { folder } = shared.address as { folder: string };
+  const password = inject("passwords").owner;
   const route = await Line.start({ path: `${folder}/.s.PGSQL.5432` });
   const slow = new Connection(
-    { kind: "url", url: `postgres://postgres@127.0.0.1:${route.port}/${nameOf(shared)}` },
+    { kind: "url", url: `postgres://postgres:${password}@127.0.0.1:${route.port}/${nameOf(shared)}` },
     OPTIONS,
   );
   route.set({ holdsBack: true });

@@ -15,19 +15,15 @@ export type TestDatabase = {
 
 export async function createTestDatabase(options: { template?: string } = {}): Promise<TestDatabase> {
   const folder = inject("socketDir");
+  const passwords = inject("passwords");
+  const owned = { host: folder, username: "postgres", password: passwords.owner };
   const name = `t_${randomBytes(6).toString("hex")}`;
-  const admin = postgres({ host: folder, username: "postgres", database: "postgres", max: 1 });
+  const admin = postgres({ ...owned, database: "postgres", max: 1 });
   await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${options.template ?? "vx_template"}`);
-  const owner = postgres({
-    host: folder,
-    username: "postgres",
-    database: name,
-    max: 4,
-    onnotice: () => undefined,
-  });
+  const owner = postgres({ ...owned, database: name, max: 4, onnotice: () => undefined });
   return {
-    address: { kind: "socket", folder, user: "vx_app", database: name },
-    url: `postgres:///${name}?host=${encodeURIComponent(folder)}&user=postgres`,
+    address: { kind: "socket", folder, user: "vx_app", password: passwords.app, database: name },
+    url: `postgres:///${name}?host=${encodeURIComponent(folder)}&user=postgres&password=${passwords.owner}`,
     owner,
     drop: async () => {
       await owner.end();

@@ -2,12 +2,15 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { loginTo, urlTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** Folder of the unix socket of the PostgreSQL that all tests share. */
     socketDir: string;
+    /** What its superuser and the server's role log in with. */
+    passwords: { readonly owner: string; readonly app: string };
     /** Where it writes its logs. */
     logDir: string;
   }
@@ -17,11 +20,16 @@ declare module "vitest" {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = createTemporaryFolder("test");
   const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
-  const sql = postgres({ host: embedded.socketDir, username: "postgres", database: "postgres", max: 1 });
+  const sql = postgres({ ...loginTo(embedded), max: 1 });
   await sql`CREATE DATABASE vx_template`;
-  await migrate({ kind: "socket", folder: embedded.socketDir, user: "postgres", database: "vx_template" });
+  await migrate({ kind: "url", url: urlTo(embedded, "vx_template") });
+  await sql.unsafe(`ALTER ROLE vx_app PASSWORD '${embedded.verifierOf("vx_app")}'`);
   await sql.end();
   project.provide("socketDir", embedded.socketDir);
+  project.provide("passwords", {
+    owner: embedded.passwordOf("postgres"),
+    app: embedded.passwordOf("vx_app"),
+  });
   project.provide("logDir", embedded.logDir);
   return async () => {
     await embedded.stop();

@@ -13,13 +13,14 @@ type PgBouncerOptions = {
   readonly mode: "session" | "transaction" | "statement";
   /** The socket of PostgreSQL. */
   readonly socketDir: string;
-  readonly password?: string;
+  /** Of the superuser; PgBouncer itself asks for none. */
+  readonly password: string;
 };
 
 const READY_MS = 10_000;
 
 /** PgBouncer in front of a PostgreSQL, reachable through a unix socket. */
-export async function startPgBouncer({ mode, socketDir, password = "" }: PgBouncerOptions) {
+export async function startPgBouncer({ mode, socketDir, password }: PgBouncerOptions) {
   const folder = createTemporaryFolder("pgbouncer");
   const settings = join(folder.path, "pgbouncer.ini");
   const users = join(folder.path, "users.txt");

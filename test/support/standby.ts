@@ -4,10 +4,15 @@ import { basename, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
+import { loginTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
 /** What is needed to copy a PostgreSQL server. */
-export type PrimaryServer = { readonly clusterDir: string; readonly socketDir: string };
+export type PrimaryServer = {
+  readonly clusterDir: string;
+  readonly socketDir: string;
+  passwordOf(role: string): string;
+};
 
 /** A hot standby that follows a primary by streaming replication. */
 export type Standby = { readonly socketPath: string; stop(): Promise<void> };
@@ -24,10 +29,10 @@ export async function startStandby(primary: PrimaryServer, owner: postgres.Sql):
   const folder = createTemporaryFolder("standby");
   const cluster = join(folder.path, "postgres");
   const { uid, gid } = await stat(primary.clusterDir);
-  await appendFile(join(primary.clusterDir, "pg_hba.conf"), "local replication all trust\n");
+  await appendFile(join(primary.clusterDir, "pg_hba.conf"), "local replication all scram-sha-256\n");
   await owner`SELECT pg_reload_conf()`;
   await copyCluster(primary.clusterDir, cluster, owner);
-  const connection = `host=${primary.socketDir} user=postgres`;
+  const connection = `host=${primary.socketDir} user=postgres password=${primary.passwordOf("postgres")}`;
   await writeFile(join(cluster, "standby.signal"), "");
   await appendFile(join(cluster, "postgresql.auto.conf"), `primary_conninfo = '${connection}'\n`);
   await giveTo(folder.path, cluster, uid, gid);
@@ -37,7 +42,7 @@ export async function startStandby(primary: PrimaryServer, owner: postgres.Sql):
     folder.remove();
   };
   try {
-    await untilReadable(folder.path);
+    await untilReadable({ ...loginTo(primary), host: folder.path });
   } catch (error) {
     await stop();
     throw error;
@@ -97,10 +102,10 @@ async function launch(
   });
 }
 
-async function untilReadable(socketDir: string): Promise<void> {
+async function untilReadable(login: ReturnType<typeof loginTo>): Promise<void> {
   const until = performance.now() + READY_MS;
   for (;;) {
-    const sql = postgres({ host: socketDir, username: "postgres", database: "postgres", max: 1 });
+    const sql = postgres({ ...login, max: 1 });
     try {
       await sql`SELECT vx.schema_version()`;
       return;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { loginTo, urlTo } from "../support/embedded.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
 
 /** The login of the servers, which may only act as vx_app; also its password. */
@@ -20,9 +21,7 @@ export class RunDatabase {
     this.folder = folder;
     this.#embedded = embedded;
     this.owner = postgres({
-      host: embedded.socketDir,
-      username: "postgres",
-      database: "postgres",
+      ...loginTo(embedded),
       max: 6,
       connect_timeout: 5,
       backoff: () => 0.2,
@@ -35,8 +34,7 @@ export class RunDatabase {
 
   static async start(folder: string): Promise<RunDatabase> {
     const embedded = await startEmbeddedPostgres({ dataDir: folder, say: () => undefined });
-    const socket = { kind: "socket", folder: embedded.socketDir, database: "postgres" } as const;
-    await migrate({ ...socket, user: "postgres" });
+    await migrate({ kind: "url", url: urlTo(embedded) });
     const database = new RunDatabase(folder, embedded);
     await database.owner.unsafe(
       `CREATE ROLE ${SERVER_LOGIN} LOGIN PASSWORD '${SERVER_LOGIN}'; GRANT vx_app TO ${SERVER_LOGIN}`,
@@ -50,8 +48,9 @@ export class RunDatabase {
     return join(this.#embedded.socketDir, ".s.PGSQL.5432");
   }
 
-  get socketDir(): string {
-    return this.#embedded.socketDir;
+  /** Options of the driver that log in as the owner, over the socket. */
+  get login() {
+    return loginTo(this.#embedded);
   }
 
   /** What PostgreSQL itself logged. */

@@ -32,9 +32,7 @@ export const exhaustConnections: Fault = {
   strike: async ({ arena }) => {
     const taken = Array.from({ length: 110 }, () =>
       postgres({
-        host: arena.database.socketDir,
-        username: "postgres",
-        database: "postgres",
+        ...arena.database.login,
         max: 1,
         connect_timeout: 2,
       }),

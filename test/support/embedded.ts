@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Passwords, passwordPath } from "../../src/embedded/password.ts";
+
+type Server = { readonly socketDir: string; passwordOf(role: string): string };
+
+/** Options of the driver that log in to an embedded database. */
+export function loginTo(server: Server, username = "postgres") {
+  const password = server.passwordOf(username);
+  return { host: server.socketDir, port: 5432, username, password, database: "postgres" };
+}
+
+/** The same for the database of a server process, which belongs to a data folder. */
+export function loginIn(dataDir: string, username = "postgres") {
+  const passwords = new Passwords(readFileSync(passwordPath(dataDir), "utf8").trim());
+  return loginTo({ socketDir: join(dataDir, "run"), passwordOf: (role) => passwords.of(role) }, username);
+}
+
+/** A value of DATABASE_URL. */
+export function urlTo(server: Server, database = "postgres"): string {
+  const host = encodeURIComponent(server.socketDir);
+  return `postgres:///${database}?host=${host}&user=postgres&password=${server.passwordOf("postgres")}`;
+}
