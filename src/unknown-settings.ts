@@ -2,8 +2,8 @@ import { SETTINGS } from "./config.ts";
 import type { Model } from "./domain/model.ts";
 import type { Log } from "./log.ts";
 
-/** Variables of the clients in the documentation, which the server does not read. */
-const OF_CLIENTS = ["VX_URL", "VX_KEY"];
+/** Variables of the commands and of the clients in the documentation, which the server does not read. */
+const OF_CLIENTS = ["VX_ADMIN_URL", "VX_URL", "VX_KEY"];
 
 /** A warning, not an error: Kubernetes sets such variables for a Service called vx. Values are never shown. */
 export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly Model[], log: Log): void {

@@ -1,9 +1,11 @@
+import { X509Certificate } from "node:crypto";
 import { Agent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
 import { type Client, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { explain } from "./explain.ts";
-import { readTarget } from "./target.ts";
+import { readTarget, type Target } from "./target.ts";
 
 export type Admin = Client<typeof AdminService>;
 
@@ -11,8 +13,9 @@ const CALL_TIMEOUT_MS = 60_000;
 
 /** Gives a client of the operator listener, and closes its connection, so that the process can end. */
 export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>): Promise<Result> {
-  const { url, token } = readTarget(process.env);
-  const agent = new Agent({ keepAlive: true });
+  const target = readTarget(process.env);
+  const { url, token } = target;
+  const agent = agentFor(target);
   const transport = createConnectTransport({
     httpVersion: "1.1",
     baseUrl: url,
@@ -27,6 +30,20 @@ export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>):
   } finally {
     agent.destroy();
   }
+}
+
+function agentFor({ url, cert }: Target): Agent {
+  if (url.startsWith("http:")) return new Agent({ keepAlive: true });
+  if (cert === undefined) return new HttpsAgent({ keepAlive: true });
+  // Exactly this certificate is trusted, whatever name it is for: operators reach the listener by its address.
+  const { raw } = new X509Certificate(cert);
+  return new HttpsAgent({
+    keepAlive: true,
+    ca: cert,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_host, peer) =>
+      raw.equals(peer.raw) ? undefined : new Error("its certificate is not the one in VX_ADMIN_TLS_CERT"),
+  });
 }
 
 function bearer(token: string): Interceptor {

@@ -34,6 +34,8 @@ Examples:
 
 Settings of the commands that call a server:
   VX_ADMIN_HOST, VX_ADMIN_PORT  where its operator listener is (default: 127.0.0.1, 8081)
+  VX_ADMIN_URL                  the same as one address, such as https://ops.example:8081
+  VX_ADMIN_TLS_CERT             the certificate of the listener; if it is set, only this one is trusted
   VX_ADMIN_TOKEN                the operator token; if it is not set, the file admin-token in VX_DATA_DIR
   VX_DATA_DIR                   the data folder of the server (default: .vx)
 

@@ -1,3 +1,5 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { readAdminToken } from "../admin-token.ts";
 import { type Config, readConfig } from "../config.ts";
@@ -5,12 +7,42 @@ import { ConfigError } from "../config-error.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 
 /** The operator listener to talk to. */
-export type Target = { readonly url: string; readonly token: string };
+export type Target = {
+  readonly url: string;
+  readonly token: string;
+  /** The certificate that the listener must have, in PEM; one that the system trusts if undefined. */
+  readonly cert: Buffer | undefined;
+};
 
 export function readTarget(env: NodeJS.ProcessEnv): Target {
   const config = readSettings(env, ["VX_ADMIN_HOST", "VX_ADMIN_PORT", "VX_ADMIN_TOKEN", "VX_DATA_DIR"]);
-  if (config.adminPort === 0) throw usageFailure("wrong setting: VX_ADMIN_PORT: 0 is no port to connect to");
-  return { url: urlOf(config.adminHost, config.adminPort), token: tokenOf(config) };
+  const cert = readCertificate(env.VX_ADMIN_TLS_CERT);
+  const url = givenUrl(env.VX_ADMIN_URL) ?? localUrl(cert ? "https" : "http", config);
+  return { url, token: tokenOf(config), cert };
+}
+
+function givenUrl(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+    throw usageFailure(
+      "wrong setting: VX_ADMIN_URL: must be http:// or https://, a host and a port, such as https://ops.example:8081",
+    );
+  return url.origin;
+}
+
+/** The key of the certificate is only for the server, so a command does not need to be able to read it. */
+function readCertificate(path: string | undefined): Buffer | undefined {
+  if (path === undefined || path === "") return undefined;
+  try {
+    const cert = readFileSync(path);
+    new X509Certificate(cert);
+    return cert;
+  } catch (error) {
+    throw usageFailure(
+      `wrong setting: VX_ADMIN_TLS_CERT: holds no certificate in PEM (${(error as Error).message})`,
+    );
+  }
 }
 
 /** The settings a command needs, by the rules of the server: another one that is wrong does not stop it. */
@@ -23,16 +55,17 @@ export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): 
   }
 }
 
-function urlOf(host: string, port: number): string {
+function localUrl(scheme: string, { adminHost: host, adminPort: port }: Config): string {
+  if (port === 0) throw usageFailure("wrong setting: VX_ADMIN_PORT: 0 is no port to connect to");
   // A server that listens on every address is reached on its own machine.
-  if (host === "0.0.0.0") return `http://127.0.0.1:${port}`;
+  if (host === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
   if (isIPv6(host)) {
-    const url = `http://[${host}]:${port}`;
+    const url = `${scheme}://[${host}]:${port}`;
     if (!URL.canParse(url)) throw wrongHost();
-    return new URL(url).hostname === "[::]" ? `http://[::1]:${port}` : url;
+    return new URL(url).hostname === "[::]" ? `${scheme}://[::1]:${port}` : url;
   }
-  if (!/^[\w.-]+$/.test(host) || !URL.canParse(`http://${host}`)) throw wrongHost();
-  return `http://${host}:${port}`;
+  if (!/^[\w.-]+$/.test(host) || !URL.canParse(`${scheme}://${host}`)) throw wrongHost();
+  return `${scheme}://${host}:${port}`;
 }
 
 function wrongHost(): CommandFailure {

@@ -1,0 +1,73 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { createCertificate } from "../support/certificate.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { vx } from "./support.ts";
+
+const folder = createTemporaryFolder("cli-tls");
+const inFolder = (name: string) => join(folder.path, name);
+const TOKEN = { VX_ADMIN_TOKEN: OPERATOR_TOKEN };
+let app: TestApp;
+
+beforeAll(async () => {
+  for (const name of ["right", "other"]) {
+    const { cert, key } = createCertificate();
+    writeFileSync(inFolder(`${name}.crt`), cert);
+    writeFileSync(inFolder(`${name}.key`), key);
+  }
+  const both = ["other.crt", "right.crt"].map((name) => readFileSync(inFolder(name), "utf8"));
+  writeFileSync(inFolder("both.crt"), both.join(""));
+  app = await startTestApp({
+    env: { VX_ADMIN_TLS_CERT: inFolder("right.crt"), VX_ADMIN_TLS_KEY: inFolder("right.key") },
+  });
+});
+afterAll(async () => {
+  await app.stop();
+  folder.remove();
+});
+
+const plans = (env: Record<string, string>) => vx(["plans", "list", "--json"], { ...TOKEN, ...env });
+
+test("with the certificate of the listener a command finds it by its port, over TLS", async () => {
+  const { port } = new URL(app.adminUrl);
+  const outcome = await plans({ VX_ADMIN_PORT: port, VX_ADMIN_TLS_CERT: inFolder("right.crt") });
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toContain('"free"');
+});
+
+test("with an address it finds it there, whatever host and port say", async () => {
+  const outcome = await plans({
+    VX_ADMIN_URL: app.adminUrl,
+    VX_ADMIN_PORT: "1",
+    VX_ADMIN_TLS_CERT: inFolder("right.crt"),
+  });
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+});
+
+test.each([
+  ["another certificate", { VX_ADMIN_TLS_CERT: inFolder("other.crt") }, /self-signed certificate/],
+  [
+    "another certificate before it",
+    { VX_ADMIN_TLS_CERT: inFolder("both.crt") },
+    /is not the one in VX_ADMIN_TLS_CERT/,
+  ],
+  ["no certificate", {}, /self-signed certificate/],
+])("with %s the listener is not trusted", async (_what, env, problem) => {
+  const { code, stdout, stderr } = await plans({ VX_ADMIN_URL: app.adminUrl, ...env });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(problem);
+});
+
+test.each(["ops.example:8081", "https://me@ops.example/"])("the address %s is wrong usage", async (url) => {
+  const { code, stderr } = await plans({ VX_ADMIN_URL: url });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/VX_ADMIN_URL: must be http:\/\/ or https:\/\//);
+});
+
+test("a file that is no certificate is wrong usage", async () => {
+  const { code, stderr } = await plans({ VX_ADMIN_TLS_CERT: inFolder("right.key") });
+  expect(code).toBe(2);
+  expect(stderr).toContain("VX_ADMIN_TLS_CERT: holds no certificate in PEM");
+});
