@@ -76,12 +76,12 @@ async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
   const entry = await unless(["ENOENT"], lstat(clusterDir));
   if (entry === undefined) return false;
   if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${clusterDir} is not a folder: move it away`);
-  // Closed to us: checkCluster says whose it is.
+  // Not readable: checkOwner has reported another owner before.
   const names = await unless(["EACCES"], readdir(clusterDir));
   return names?.length !== 0;
 }
 
-/** Who it belongs to can be told to a user before anything is run, so it comes first. */
+/** Checked first: it needs no program of PostgreSQL, and its error says what to do. */
 export async function checkOwner({ home, clusterDir, user }: Placement): Promise<void> {
   const entry = await unless(["ENOENT"], lstat(clusterDir));
   if (entry === undefined || entry.uid === user.uid) return;

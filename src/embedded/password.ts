@@ -41,7 +41,7 @@ export class Passwords {
     return createHmac("sha256", this.#secret).update(role).digest("base64url");
   }
 
-  /** What PostgreSQL stores: it can stand in a statement, and thus in a log, without giving the password away. */
+  /** What PostgreSQL stores. In a statement, and thus in a log, it does not disclose the password. */
   verifierOf(role: string): string {
     const salt = randomBytes(16);
     const salted = pbkdf2Sync(this.of(role), salt, scramIterations, 32, "sha256");

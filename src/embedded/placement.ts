@@ -73,7 +73,7 @@ async function chooseHome(folder: string, systemHome: string, userFor: UserFor):
   const cluster = join(folder, "postgres");
   const existing = await unless(["ENOENT"], lstat(cluster));
   if (existing !== undefined) {
-    // What is no folder, or belongs to root, has its own error later.
+    // A file, or a folder of root, is reported later.
     if (!existing.isDirectory() || existing.uid === 0) return folder;
     // Never start anew elsewhere: the balances are here.
     if (await canEnter(cluster, userFor(existing))) return folder;

@@ -51,7 +51,7 @@ describe("the password of the embedded database", patient, () => {
     expect(other.password).not.toBe(first.password);
   });
 
-  test("nobody logs in without it, and each role has another one", async () => {
+  test("every login needs it, and each role has a password of its own", async () => {
     const server = await start(await makeFolder());
     await query(server, "CREATE ROLE app LOGIN");
     expect(await tryToLogIn(server, "app", server.passwordOf("app"))).toBe(refused);
@@ -62,7 +62,7 @@ describe("the password of the embedded database", patient, () => {
     expect(await tryToLogIn(server, "postgres", "guess")).toBe(refused);
   });
 
-  test("is in no log, and PostgreSQL stores no more than its verifier", async () => {
+  test("is in no log, and PostgreSQL stores only its verifier", async () => {
     const server = await start(await makeFolder());
     await query(server, "SET log_statement = 'all'; SELECT 1");
     const texts = await Promise.all(
@@ -77,7 +77,7 @@ describe("the password of the embedded database", patient, () => {
     expect(row?.stored).toMatch(/^SCRAM-SHA-256\$4096:/);
   });
 
-  test("a database of the time before there were passwords gets one, and so does one that lost it", async () => {
+  test("a database without a password file gets a new password, also one that had trust authentication", async () => {
     const dataDir = await makeFolder();
     const old = await start(dataDir);
     await query(old, "CREATE TABLE kept AS SELECT 42 AS answer");
@@ -95,7 +95,7 @@ describe("the password of the embedded database", patient, () => {
     expect((await start(dataDir)).said).toEqual([]);
   });
 
-  test("while such a database runs, the person at the terminal is told what to do", async () => {
+  test("while such a database runs, the start fails and says how to stop it", async () => {
     const dataDir = await makeFolder();
     const owner = await launchOwner(dataDir).ready;
     await owner.kill();
