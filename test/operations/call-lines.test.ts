@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { hangUpAfter, refuse, replyWhen, silentAfter } from "../support/fake-upstreams/behaviours.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { operatorOf, type TestKey } from "../support/fixtures.ts";
+import { type Generator, generators } from "../support/generators.ts";
+import { createModelsFile } from "../support/models.ts";
+import { createPaidKey } from "../support/openai.ts";
+import { bearer } from "../support/protocols.ts";
+
+const SECRET_PROMPT = "the content of a prompt";
+const ASK = { model: "fake", messages: [{ role: "user", content: SECRET_PROMPT }], maxTokens: 10 };
+const USED = { input_tokens: 11, output_tokens: 4, cost_micros: 19 };
+
+type Line = Readonly<Record<string, unknown>>;
+
+let app: TestApp;
+let first: FakeUpstream;
+let second: FakeUpstream;
+let models: ReturnType<typeof createModelsFile>;
+let key: TestKey;
+let seen = 0;
+
+beforeAll(async () => {
+  [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
+  const upstreams = [first, second].map(({ baseUrl }) => ({ kind: "openai", base_url: baseUrl, model: "m" }));
+  models = createModelsFile(
+    JSON.stringify({
+      models: [
+        {
+          id: "fake",
+          context_window: 1_000,
+          max_output_tokens: 100,
+          input_micros_per_million_tokens: 1_000_000,
+          output_micros_per_million_tokens: 2_000_000,
+          upstreams,
+        },
+      ],
+    }),
+  );
+  app = await startTestApp({ env: { VX_MODELS: models.path } });
+  key = await createPaidKey(operatorOf(app));
+});
+afterAll(async () => {
+  await app.stop();
+  await Promise.all([first.stop(), second.stop()]);
+  models.remove();
+});
+beforeEach(() => {
+  seen = lines().length;
+});
+
+const lines = (): Line[] =>
+  app
+    .logText()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+
+/** What was logged in this test, once the call with the id is among it. */
+async function loggedBy(requestId: string): Promise<Line[]> {
+  const mine = () =>
+    lines()
+      .slice(seen)
+      .filter((line) => line.request_id === requestId);
+  await expect.poll(() => mine().filter((line) => "rpc" in line), { timeout: 10_000 }).toHaveLength(1);
+  return mine();
+}
+
+const nameOf = (upstream: FakeUpstream) => `openai 127.0.0.1:${upstream.port}/v1 m`;
+
+const optionsOf = (requestId: string, signal?: AbortSignal) => ({
+  secret: key.secret,
+  headers: { "x-request-id": requestId },
+  ...(signal ? { signal } : {}),
+});
+
+test.each(generators)("the line of a call over $name says what it used", async ({ name, open }) => {
+  const generator = open(app.url);
+  const ids = ["unary", "stream"].map((kind) => `${kind}-${name.replaceAll(/\W+/g, "-")}`);
+  await generator.generate(ASK, optionsOf(ids[0] as string));
+  for await (const _ of generator.stream(ASK, optionsOf(ids[1] as string)));
+  for (const id of ids) {
+    expect(await loggedBy(id)).toEqual([
+      {
+        level: "info",
+        time: expect.any(String),
+        request_id: id,
+        rpc: expect.stringMatching(/^vx\.v1\.GenerateService\/(Stream)?Generate$/),
+        protocol: expect.stringMatching(/^(grpc|grpc-web|connect|rest)$/),
+        code: "ok",
+        status: 200,
+        duration_ms: expect.any(Number),
+        remote: expect.any(String),
+        account_id: key.accountId,
+        key_id: key.id,
+        model: "fake",
+        upstream: nameOf(first),
+        ...USED,
+        msg: "call",
+      },
+    ]);
+  }
+  generator.close();
+});
+
+const rest = (): Generator =>
+  (generators.find(({ name }) => name.startsWith("REST")) as (typeof generators)[0]).open(app.url);
+
+test("a failover logs one line for each failed attempt, without a stack, and the upstream that replied", async () => {
+  first.next(refuse(500), refuse(500), refuse(400));
+  await rest().generate(ASK, optionsOf("failover"));
+  const logged = await loggedBy("failover");
+  const common = { level: "warn", request_id: "failover", model: "fake", upstream: nameOf(first) };
+  expect(logged).toMatchObject([
+    {
+      ...common,
+      attempt: 1,
+      reason: "failed",
+      detail: "the upstream answered 500: some_error, refused with 500",
+    },
+    { ...common, attempt: 2, reason: "failed" },
+    { ...common, attempt: 3, reason: "rejected" },
+    { level: "info", code: "ok", upstream: nameOf(second), ...USED },
+  ]);
+  expect(JSON.stringify(logged)).not.toMatch(/"stack"|node:internal|\.ts:\d/);
+});
+
+test("a call whose upstreams all fail costs nothing and has no stack", async () => {
+  first.next(refuse(400));
+  second.next(refuse(400));
+  await expect(rest().generate(ASK, optionsOf("all-fail"))).rejects.toMatchObject({
+    reason: "upstream_error",
+  });
+  const logged = await loggedBy("all-fail");
+  expect(logged).toHaveLength(3);
+  expect(logged.at(-1)).toMatchObject({
+    level: "warn",
+    code: "unavailable",
+    status: 502,
+    reason: "upstream_error",
+    detail: "the upstream answered 400: some_error, refused with 400",
+    model: "fake",
+    upstream: nameOf(second),
+    cost_micros: 0,
+  });
+  expect(JSON.stringify(logged)).not.toMatch(/"stack"|node:internal|\.ts:\d/);
+});
+
+async function chargedBy(requestId: string): Promise<number> {
+  const [row] = await app.database.owner<{ amount: number }[]>`
+    SELECT -amount_micros::int AS amount FROM vx.ledger WHERE request_id = ${requestId}`;
+  return row?.amount ?? 0;
+}
+
+test("the line of a stream that broke off says what was charged", async () => {
+  first.next(hangUpAfter(2));
+  const read = async () => {
+    for await (const _ of rest().stream(ASK, optionsOf("broken")));
+  };
+  await expect(read()).rejects.toMatchObject({ reason: "upstream_error" });
+  const line = (await loggedBy("broken")).at(-1);
+  expect(line).toMatchObject({ reason: "upstream_error", status: 502, upstream: nameOf(first) });
+  expect(line?.cost_micros).toBe(await chargedBy("broken"));
+  expect(line?.cost_micros).toBeGreaterThan(0);
+});
+
+test("the line of a caller who left says what was charged", async () => {
+  first.next(silentAfter(2));
+  for await (const _ of rest().stream(ASK, optionsOf("left"))) break;
+  const line = (await loggedBy("left")).at(-1);
+  expect(line).toMatchObject({ code: "canceled", model: "fake", upstream: nameOf(first) });
+  expect(line?.cost_micros).toBe(await chargedBy("left"));
+  expect(line?.cost_micros).toBeGreaterThan(0);
+});
+
+test("the line of a generation that goes on without its caller is written when it is charged", async () => {
+  const gate = Promise.withResolvers<void>();
+  first.next(replyWhen(gate.promise, 2));
+  const options = optionsOf("goes-on");
+  const headers = { ...options.headers, "idempotency-key": "goes-on" };
+  for await (const _ of rest().stream(ASK, { ...options, headers })) break;
+  const metrics = async () =>
+    await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
+  await expect.poll(metrics).toMatch(/^vx_calls_total\{[^}]*code="canceled"\} 2$/m);
+  gate.resolve();
+  expect((await loggedBy("goes-on")).at(-1)).toMatchObject({ code: "canceled", ...USED });
+});
+
+test("a model that is not in the catalog is not logged", async () => {
+  await expect(
+    rest().generate({ ...ASK, model: "sent-by-the-caller" }, optionsOf("unknown")),
+  ).rejects.toThrow();
+  expect(JSON.stringify(await loggedBy("unknown"))).not.toContain("sent-by-the-caller");
+});
+
+test("neither content nor key is in any line", () => {
+  expect(app.logText()).not.toContain(SECRET_PROMPT);
+  expect(app.logText()).not.toContain("Hello, world");
+  expect(app.logText()).not.toContain(key.secret);
+});
