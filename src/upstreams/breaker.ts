@@ -117,7 +117,7 @@ export class Breaker {
   #countAccount({ accountId, probe, isRetry }: Pass): void {
     const { maxFailures, proofMs } = this.#options;
     const account = this.#accountOf(accountId);
-    if (probe !== "none" || !isRetry) account.failures++;
+    if (probe !== "own" && !isRetry) account.failures++;
     const { circuit, failures } = account;
     const opens = failures >= maxFailures || !this.#shared.isClosed;
     if (probe === "own" || (circuit.isClosed && opens)) circuit.open();
@@ -145,11 +145,13 @@ export class Breaker {
     for (const { circuit } of this.#failing.values()) if (circuit.isClosed) circuit.open();
   }
 
-  /** Failures of accounts while the upstream was down are no reason to keep them away now. */
+  /** Accounts that only failed while the upstream was down may ask again; those that opened their own circuit wait. */
   #closeShared(): void {
     if (this.#shared.isClosed) return;
     this.#shared.close();
-    this.#failing.clear();
+    for (const { circuit, failures } of this.#failing.values()) {
+      if (failures < this.#options.maxFailures) circuit.reset();
+    }
   }
 
   #accountOf(accountId: string, former?: FailingAccount): FailingAccount {

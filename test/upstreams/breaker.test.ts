@@ -187,6 +187,29 @@ describe("failures of several accounts in a row", () => {
     await second.stop();
   });
 
+  test("keep others away only as often as one of these accounts may fail in a row", async () => {
+    const attack = async () => {
+      for (let i = 0; i < FAILURES; i++) {
+        fake.next(refuse(500), refuse(500), refuse(500));
+        await run(`acct_attacker_${i}`);
+        fake.forgetNext();
+      }
+    };
+    for (let round = 0; round < FAILURES; round++) {
+      await attack();
+      expect(state()).toBe("open");
+      runner.advance(2 * OPEN_MS);
+      expect((await run("acct_honest")).text).toBe(TEXT);
+      runner.advance(PROOF_MS);
+    }
+    for (let round = 0; round < FAILURES; round++) {
+      await attack();
+      expect((await run("acct_honest")).text).toBe(TEXT);
+      runner.advance(PROOF_MS);
+    }
+    expect([state(), openAccounts()]).toEqual(["closed", FAILURES]);
+  });
+
   test("do not count before a reply to any account", async () => {
     for (let i = 0; i < 3 * FAILURES; i++) {
       await fail(`acct_${i}`);

@@ -11,6 +11,7 @@ import { maxInputTokens } from "../settings.ts";
 import { priceOf } from "../tenants.ts";
 import { pieceOf, promptOf } from "../upstream.ts";
 import { describe, type Facts, type Row, type Violation } from "./facts.ts";
+import { isFailureOfOthers } from "./isolation.ts";
 
 const RULE = "2 one execution, one row";
 
@@ -56,7 +57,8 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
 
 /** Without faults there is nothing that nobody knows. */
 function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (text: string) => void): void {
-  if (isUnplannedFailure(entry)) fault(`failed without a fault: ${describe(entry)}`);
+  if (isUnplannedFailure(entry) && !isFailureOfOthers(entry))
+    fault(`failed without a fault: ${describe(entry)}`);
   if (entry.idempotencyKey !== undefined) return;
   const executions = facts.executions.get(entry.op) ?? [];
   // An upstream that worked until the end, or until the caller left or its deadline passed, is paid for.

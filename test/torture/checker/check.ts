@@ -3,6 +3,7 @@ import type { Episode } from "../episode.ts";
 import { checkAdmissions, type Exactness } from "./admissions.ts";
 import { checkCharges } from "./charges.ts";
 import { countActiveKeys, type Facts, groupBy, readRows, type Violation } from "./facts.ts";
+import { checkIsolation } from "./isolation.ts";
 import { checkRaces, type Races } from "./races.ts";
 import { checkRepeats } from "./repeats.ts";
 import { checkRevocations, type Revocations } from "./revocations.ts";
@@ -47,6 +48,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     violations: [
       ...episode.violations,
       ...checkCharges(facts),
+      ...checkIsolation(facts),
       ...checkRepeats(facts),
       ...admissions.violations,
       ...revocations.violations,

@@ -8,6 +8,7 @@ import {
   renameFunction,
   stepDatabaseClock,
 } from "./databases.ts";
+import { failingPrompts } from "./failing-prompts.ts";
 import type { Fault } from "./fault.ts";
 import { databaseNetwork, upstreamNetwork } from "./network.ts";
 import { readOnlyDatabase, routeToStandby } from "./read-only.ts";
@@ -32,6 +33,7 @@ export const FAULTS: readonly Fault[] = [
   shiftClocks,
   stepDatabaseClock,
   ...upstreamNetwork,
+  failingPrompts,
   ...databaseNetwork,
   lockLanes,
   lockRole,

@@ -127,6 +127,15 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
+    name: "failures of one account open the breaker for all",
+    under: "one account's prompts fail",
+    code: {
+      file: "src/upstreams/guarded-upstream.ts",
+      find: "this.breaker.enter(call.accountId,",
+      put: 'this.breaker.enter("all",',
+    },
+  },
+  {
     name: "the cap on keys is not looked at",
     under: "none",
     sql: [{ function: "check_key_cap", find: "IF v_active > p_plan.max_active_keys", put: "IF false" }],
