@@ -51,7 +51,7 @@ export function startServerProcess(env: Record<string, string>, options: Process
           if (!found) throw new Error(`no line like ${pattern} in:\n${stdout}\n${stderr}`);
           return found[1] ?? found[0];
         },
-        { timeout: 15_000, interval: 10 },
+        { timeout: 45_000, interval: 10 },
       ),
     end: async (signal) => {
       child.kill(signal);
