@@ -1,5 +1,6 @@
 import {
   create,
+  type DescEnum,
   type DescField,
   type DescMessage,
   type DescOneof,
@@ -13,10 +14,10 @@ import { maxCharactersOf, tooLong } from "../policy/text-limits.ts";
 import { isUntyped } from "../policy/untyped-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { invalid, RestProblem } from "./problem.ts";
-import { isNumeric, parseEnum, parseScalar } from "./scalar.ts";
+import { findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 import type { Steps } from "./steps.ts";
 import { readUntyped } from "./untyped-reader.ts";
-import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
+import { hasOwnNull, holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
 export type Reader = (scanner: JsonScanner, path: string) => Steps<Message>;
@@ -31,7 +32,10 @@ type Fields = Record<string, unknown>;
 /** A number, or the name of an enum value, that is written as a string. */
 const MAX_SHORT_CHARACTERS = 1_000;
 
-/** What a reader does with a name the message does not have. */
+/** An enum value whose name is unknown, where unknown names are ignored: it counts as absent. */
+const IGNORED = Symbol("an ignored value");
+
+/** What a reader does with a name that the message or the enum does not have. */
 export type UnknownFields = "refuse" | "ignore";
 
 /** Compiles the readers of a message type and of all that it contains, once. */
@@ -86,7 +90,8 @@ export class Readers {
         if (set.has(reader.field)) throw invalid(where, "stands twice, once under its other name");
         set.add(reader.field);
         const { oneof } = reader.field;
-        if (oneof) {
+        // A member that is null is absent, and another may be set.
+        if (oneof && (scanner.peek() !== "null" || hasOwnNull(reader.field))) {
           if (set.has(oneof)) throw invalid(where, `excludes the other fields of "${oneof.name}"`);
           set.add(oneof);
         }
@@ -108,21 +113,20 @@ export class Readers {
         for (const index of scanner.items()) {
           if (index >= max) throw invalid(path, tooMany(max));
           if (scanner.isDue()) yield;
-          list.push(yield* value(scanner, `${path}[${index}]`));
+          const item = yield* value(scanner, `${path}[${index}]`);
+          if (item !== IGNORED) list.push(item);
         }
       };
       return { field, read };
     }
     if (field.fieldKind === "map") return { field, read: this.#mapReader(field) };
     const value = this.#valueReader(field);
-    // google.protobuf.Value and NullValue have a null of their own.
-    const ownNull =
-      field.message?.typeName === "google.protobuf.Value" ||
-      field.enum?.typeName === "google.protobuf.NullValue";
+    const ownNull = hasOwnNull(field);
     const { oneof } = field;
     const read = function* (scanner: JsonScanner, path: string, into: Fields): Steps<void> {
       if (!ownNull && isNull(scanner)) return;
       const item = yield* value(scanner, path);
+      if (item === IGNORED) return;
       if (oneof) into[oneof.localName] = { case: localName, value: item };
       else into[localName] = item;
     };
@@ -140,8 +144,10 @@ export class Readers {
         const where = shortened(`${path}["${name}"]`);
         const key = String(guarded(where, () => parseScalar(field.mapKey, name)));
         if (Object.hasOwn(map, key)) throw invalid(where, "stands twice, in two forms");
+        const item = yield* value(scanner, where);
+        if (item === IGNORED) continue;
         Object.defineProperty(map, key, {
-          value: yield* value(scanner, where),
+          value: item,
           enumerable: true,
           configurable: true,
           writable: true,
@@ -165,19 +171,23 @@ export class Readers {
       return this.of(field.message);
     }
     const { enum: desc, scalar } = field;
-    if (desc) {
-      return function* (scanner, path) {
-        if (desc.typeName === "google.protobuf.NullValue") {
-          scanner.literal("null");
-          return 0;
-        }
-        const text = scanner.peek() === "string" ? yield* readShort(scanner, path, "name") : scanner.number();
-        return guarded(path, () => parseEnum(desc, text));
-      };
-    }
+    if (desc) return enumReader(desc, this.#unknown);
     if (scalar === ScalarType.STRING) return stringReader(field);
     return (scanner, path) => readScalar(scanner, path, scalar as ScalarType);
   }
+}
+
+function enumReader(desc: DescEnum, unknown: UnknownFields): ValueReader {
+  const isNullValue = desc.typeName === "google.protobuf.NullValue";
+  return function* (scanner, path) {
+    if (isNullValue && isNull(scanner)) return 0;
+    const isName = scanner.peek() === "string";
+    const text = isName ? yield* readShort(scanner, path, "name") : scanner.number();
+    return guarded(path, () => {
+      if (isName && unknown === "ignore") return findEnumNumber(desc, text) ?? IGNORED;
+      return parseEnum(desc, text);
+    });
+  };
 }
 
 /** What is far too long is refused before anybody counts its characters. */

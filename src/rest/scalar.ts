@@ -43,15 +43,20 @@ export function parseScalar(type: ScalarType, text: string): unknown {
   }
 }
 
-/** By its name, or by its number. */
 export function parseEnum(desc: DescEnum, text: string): number {
+  const number = findEnumNumber(desc, text);
+  if (number === undefined)
+    throw new Error(`must be one of ${desc.values.map(({ name }) => name).join(", ")}`);
+  return number;
+}
+
+/** By its name, or by its number; undefined if it is none of the enum. */
+export function findEnumNumber(desc: DescEnum, text: string): number | undefined {
   if (/^-?\d{1,10}$/.test(text)) {
     const number = Number(text);
     if (desc.open || desc.value[number]) return Number(parseInteger(ScalarType.INT32, text));
   }
-  const value = desc.values.find(({ name }) => name === text);
-  if (!value) throw new Error(`must be one of ${desc.values.map(({ name }) => name).join(", ")}`);
-  return value.number;
+  return desc.values.find(({ name }) => name === text)?.number;
 }
 
 export function scalarParser(field: DescField): ScalarParser | undefined {

@@ -27,6 +27,11 @@ export function holdsPlainObject(field: DescField): boolean {
   );
 }
 
+/** Whether null is a value of the field, not its absence. */
+export function hasOwnNull({ message, enum: desc }: DescField): boolean {
+  return message?.typeName === "google.protobuf.Value" || desc?.typeName === "google.protobuf.NullValue";
+}
+
 function named(names: string): ReadonlySet<string> {
   return new Set(names.split(" ").map((name) => `google.protobuf.${name}`));
 }

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
+import { hasOwnNull, holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */
 export type Writer = (message: Message) => string;
@@ -22,7 +22,8 @@ const writers = new WeakMap<DescMessage, Writer>();
 
 /**
  * REST JSON: names as in the .proto, every field present, 64-bit integers as JSON integers with all their digits,
- * otherwise as ProtoJSON. A writer is made once for each message type.
+ * otherwise as ProtoJSON. Absent fields are null, but for those that would read that as a value: they are left out. A
+ * writer is made once for each message type.
  */
 export function writerOf(desc: DescMessage): Writer {
   const known = writers.get(desc);
@@ -45,7 +46,12 @@ export function fieldWriterOf(field: DescField): Writer {
 function messageWriter(desc: DescMessage): Writer {
   const plain = desc.fields
     .filter((field) => !field.oneof)
-    .map((field) => ({ name: label(field), read: fieldReader(field), write: fieldWriter(field) }));
+    .map((field) => ({
+      name: label(field),
+      read: fieldReader(field),
+      write: fieldWriter(field),
+      hasOwnNull: hasOwnNull(field),
+    }));
   const oneofs = desc.oneofs.map((oneof) => ({
     oneof,
     members: new Map(
@@ -55,7 +61,10 @@ function messageWriter(desc: DescMessage): Writer {
   return (message) => {
     const fields = message as unknown as Record<string, unknown>;
     const parts: string[] = [];
-    for (const { name, read, write } of plain) parts.push(name + write(read(message)));
+    for (const { name, read, write, hasOwnNull } of plain) {
+      const value = read(message);
+      if (value !== undefined || !hasOwnNull) parts.push(name + write(value));
+    }
     for (const { oneof, members } of oneofs) {
       // Only the member that is set is present: the others would say something else.
       const { case: set, value } = fields[oneof.localName] as { case: string | undefined; value?: unknown };

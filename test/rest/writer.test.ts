@@ -9,7 +9,7 @@ import {
 import { reflect } from "@bufbuild/protobuf/reflect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isWrapper } from "../../src/rest/well-known.ts";
+import { hasOwnNull, isWrapper } from "../../src/rest/well-known.ts";
 import { writerOf } from "../../src/rest/writer.ts";
 import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
@@ -36,7 +36,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
   });
 });
 
-/** Canonical ProtoJSON as REST has it: digits for int64, null for what is absent and in no oneof. */
+/** Canonical ProtoJSON as REST has it: digits for int64, null for what is absent, in no oneof and has no null of its own. */
 function expected(desc: DescMessage, message: Message, canonical: JsonValue): ExactJson {
   if (/^google\.protobuf\.U?Int64Value$/.test(desc.typeName)) return new Digits(canonical as string);
   if (hasOwnJson(desc)) return exact(canonical);
@@ -45,7 +45,7 @@ function expected(desc: DescMessage, message: Message, canonical: JsonValue): Ex
   for (const field of desc.fields) {
     const value = Object.hasOwn(object, field.name) ? object[field.name] : undefined;
     if (value === undefined) {
-      if (field.oneof) continue;
+      if (field.oneof || hasOwnNull(field)) continue;
       define(result, field.name, null);
     } else {
       define(result, field.name, expectedField(field, reflect(desc, message).get(field), value));

@@ -7,7 +7,7 @@ import { secondsOfId } from "../../domain/ids.ts";
 import type { Call } from "../../gate/call.ts";
 import type { Meter } from "../../metering/meter.ts";
 import { askOfChat } from "./chat-ask.ts";
-import { chatUsageOf } from "./chat-reply.ts";
+import { chatUsageOf, NO_LOGPROBS } from "./chat-reply.ts";
 
 export async function createChatCompletion(
   meter: Meter,
@@ -21,7 +21,7 @@ export async function createChatCompletion(
     object: "chat.completion",
     created: BigInt(secondsOfId(reply.id)),
     model: reply.model,
-    choices: [{ index: 0, message, finishReason: reply.finishReason }],
+    choices: [{ index: 0, message, logprobs: NO_LOGPROBS, finishReason: reply.finishReason }],
     usage: chatUsageOf(reply),
     balanceMicros: reply.balanceMicros,
   };

@@ -7,7 +7,7 @@ import { secondsOfId } from "../../domain/ids.ts";
 import type { Call } from "../../gate/call.ts";
 import type { Meter } from "../../metering/meter.ts";
 import { askOfChat } from "./chat-ask.ts";
-import { chatUsageOf } from "./chat-reply.ts";
+import { chatUsageOf, NO_LOGPROBS } from "./chat-reply.ts";
 
 type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
 
@@ -23,11 +23,13 @@ export async function* streamChatCompletion(
     const role = head ? {} : { role: "assistant" };
     head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, ask.model);
     if (piece.kind === "delta") {
-      yield { ...head, choices: [{ index: 0, delta: { ...role, content: piece.content } }] };
+      const delta = { ...role, content: piece.content };
+      yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
       continue;
     }
     const { reply } = piece;
-    yield { ...head, choices: [{ index: 0, delta: role, finishReason: reply.finishReason }] };
+    const { finishReason } = reply;
+    yield { ...head, choices: [{ index: 0, delta: role, logprobs: NO_LOGPROBS, finishReason }] };
     if (request.streamOptions?.includeUsage) {
       yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
     }
