@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { Prompt } from "../../src/domain/generation.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { UpstreamFailure } from "../../src/upstreams/failure.ts";
+import { Progress } from "../../src/upstreams/progress.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
 
@@ -160,6 +161,17 @@ describe("a signal that aborts", () => {
     const ended = reply(prompt("[[tokens=32000]]", { maxTokens: 32_000 }), controller.signal);
     setTimeout(() => controller.abort(reason), 1);
     await expect(ended).rejects.toBe(reason);
+  });
+
+  test("comes too late for a free call: the sandbox is asked when it starts", async () => {
+    const controller = new AbortController();
+    const progress = new Progress();
+    const events = sandbox.generate(prompt("[[delay_ms=10000]]"), controller.signal, progress);
+    expect(progress.isAsked).toBe(false);
+    const first = events.next();
+    expect(progress.isAsked).toBe(true);
+    controller.abort(new Error("the caller left"));
+    await expect(first).rejects.toBe(controller.signal.reason);
   });
 
   test("that did so before lets nothing begin", async () => {
