@@ -3,6 +3,8 @@ import type { Arena } from "./arena.ts";
 
 const LOOK_MS = 500;
 const GIVE_UP_MS = 50_000;
+/** Faults that follow each other may interrupt heartbeats again and again. */
+const MAX_WATCH_MS = 100_000;
 
 export type GivenBack = {
   readonly serverId: string;
@@ -10,6 +12,8 @@ export type GivenBack = {
   readonly killedAt: number;
   readonly givenBackAt: number | undefined;
   readonly wasDatabaseAway: boolean;
+  /** Since when a server that could release the holds was there, without a gap in its heartbeats. */
+  readonly judgedSince: number;
 };
 
 /** After a server was killed: how many holds it left, and when the last of them was given back. */
@@ -17,14 +21,35 @@ export async function watchHolds(arena: Arena, serverId: string): Promise<GivenB
   const killedAt = performance.now();
   let holds = 0;
   let wasDatabaseAway = false;
-  while (performance.now() - killedAt < GIVE_UP_MS) {
+  let judgedSince = killedAt;
+  const isOver = () => {
+    const now = performance.now();
+    return now - Math.max(killedAt, judgedSince) > GIVE_UP_MS || now - killedAt > MAX_WATCH_MS;
+  };
+  while (!isOver()) {
     const open = await countHolds(arena, serverId);
-    if (open === 0) return { serverId, holds, killedAt, givenBackAt: performance.now(), wasDatabaseAway };
+    if (open === 0) {
+      const givenBackAt = performance.now();
+      return { serverId, holds, killedAt, givenBackAt, wasDatabaseAway, judgedSince };
+    }
+    judgedSince = (await longestPresence(arena, serverId)) ?? judgedSince;
     if (open === undefined) wasDatabaseAway = true;
     holds = Math.max(holds, open ?? 0);
     await wait(LOOK_MS);
   }
-  return { serverId, holds, killedAt, givenBackAt: undefined, wasDatabaseAway };
+  return { serverId, holds, killedAt, givenBackAt: undefined, wasDatabaseAway, judgedSince };
+}
+
+/** Of the servers that are alive, when the one began that was there for longest. Undefined if none is known. */
+async function longestPresence(arena: Arena, deadServerId: string): Promise<number | undefined> {
+  try {
+    const [row] = await arena.database.owner<{ ms: number | null }[]>`
+      SELECT (extract(epoch FROM max(clock_timestamp() - present_since)) * 1000)::float8 AS ms FROM vx.servers
+      WHERE id <> ${deadServerId} AND seen_at > clock_timestamp() - interval '5 seconds'`;
+    return typeof row?.ms === "number" ? performance.now() - row.ms : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined while the database is away. */

@@ -84,8 +84,9 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
  */
 async function checkGivenBack(episode: Episode, starts: readonly number[]): Promise<Violation[]> {
   const violations: Violation[] = [];
-  for (const { holds, killedAt, givenBackAt, wasDatabaseAway } of await Promise.all(episode.givenBack)) {
-    const since = Math.max(killedAt, ...starts.filter((at) => at < (givenBackAt ?? 0)));
+  for (const watch of await Promise.all(episode.givenBack)) {
+    const { holds, killedAt, givenBackAt, wasDatabaseAway, judgedSince } = watch;
+    const since = Math.max(killedAt, judgedSince, ...starts.filter((at) => at < (givenBackAt ?? 0)));
     if (givenBackAt !== undefined && (wasDatabaseAway || givenBackAt - since <= GIVEN_BACK_MS)) continue;
     const after = givenBackAt === undefined ? "not at all" : `after ${Math.round(givenBackAt - since)} ms`;
     violations.push({ rule: "holds of a dead server are given back", text: `${holds} holds, ${after}` });
