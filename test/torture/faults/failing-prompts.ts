@@ -1,10 +1,11 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { Arena } from "../arena.ts";
 import { MODEL } from "../settings.ts";
 import { Operator } from "../tenants.ts";
 import { promptOf, type ReplyPlan } from "../upstream.ts";
 import type { Fault } from "./fault.ts";
 
-const LASTS_MS = 4_000;
+const BURSTS = 8;
 /** Sent at once to each server: far more than the failures in a row that open a circuit. */
 const BURST = 20;
 const PAUSE_MS = 300;
@@ -20,16 +21,21 @@ const REFUSED: ReplyPlan = {
 };
 
 let attacks = 0;
+/** The secrets of the attacking accounts, which exist before the load begins. */
+const attackers = new WeakMap<Arena, string>();
 
 /** One account keeps sending prompts that the upstream answers with 500. Other accounts must not notice. */
 export const failingPrompts: Fault = {
   name: "one account's prompts fail",
   isHarmless: true,
-  strike: async ({ arena }) => {
+  lastsSeconds: 5,
+  prepare: async (arena) => {
     const operator = new Operator(() => `http://127.0.0.1:${arena.servers[0]?.adminPort}`);
-    const secret = await createAttacker(operator);
-    const until = performance.now() + LASTS_MS;
-    while (performance.now() < until) {
+    attackers.set(arena, await createAttacker(operator));
+  },
+  strike: async ({ arena }) => {
+    const secret = attackers.get(arena) ?? "";
+    for (let i = 0; i < BURSTS; i++) {
       const burst = arena.servers.flatMap(({ url }) =>
         Array.from({ length: BURST }, () => attack(url, secret)),
       );
