@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileProblem } from "./domain/file-problem.ts";
 import { StartError } from "./start-error.ts";
 
 /** The operator token: the setting, or the file in the data folder, which is made on the first start. */
@@ -13,13 +14,22 @@ export function loadOrCreateAdminToken(dataDir: string, setting: string | undefi
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
       throw new StartError(
-        `the operator token cannot be written: ${(error as Error).message}; set VX_ADMIN_TOKEN or VX_DATA_DIR`,
+        `VX_DATA_DIR: ${fileProblem(path, error, "written")}; set VX_DATA_DIR to a folder that this user may write`,
       );
     }
   }
-  const token = readAdminToken(dataDir);
-  if (token === "") throw new StartError(`${path} is empty; remove it, and a new one is made`);
+  const token = readToken(dataDir);
+  if (token === "")
+    throw new StartError(`VX_DATA_DIR: ${path} is empty; remove it, and a new one is written`);
   return token;
+}
+
+function readToken(dataDir: string): string {
+  try {
+    return readAdminToken(dataDir);
+  } catch (error) {
+    throw new StartError(`VX_DATA_DIR: ${fileProblem(adminTokenPath(dataDir), error)}`);
+  }
 }
 
 export function readAdminToken(dataDir: string): string {

@@ -10,6 +10,7 @@ import { reloadTls } from "./reload-tls.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
 import { StartError } from "./start-error.ts";
 import { forgetServers } from "./store/presence.ts";
+import { type ListenSettings, listenProblem } from "./transport/listen-problem.ts";
 import type { Listener } from "./transport/listener.ts";
 import { warnOfUnknownSettings } from "./unknown-settings.ts";
 import { startWorkers, type Workers } from "./workers.ts";
@@ -64,7 +65,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     if (config.workers === 1) {
       await parts.start();
       publicServer = createPublicServer({ ...parts, config, log });
-      publicAddress = await open(publicServer, config.host, listeners);
+      publicAddress = await open(publicServer, config.host, PUBLIC, listeners);
     } else {
       workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
       publicAddress = workers.address;
@@ -73,7 +74,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     const { registry } = parts.metrics;
     const readMetrics = () => workers?.readMetrics(registry) ?? registry.metrics();
     const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
-    const adminAddress = await open(operator, config.adminHost, listeners);
+    const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 
     // Only now that nothing can fail any more: the key is shown once.
     const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
@@ -100,7 +101,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   const listeners: Listener[] = [];
   await parts.start();
   const server = createPublicServer({ ...parts, config, log });
-  const address = await open(server, config.host, listeners);
+  const address = await open(server, config.host, PUBLIC, listeners);
   const reload = async () => {
     reloadTls(server, config.tls, log);
     await parts.reloadModels();
@@ -116,16 +117,21 @@ export async function closeAll(closers: readonly (() => Promise<void>)[]): Promi
   if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
 }
 
-async function open(listener: Listener, host: string, opened: Listener[]): Promise<AddressInfo> {
+const PUBLIC: ListenSettings = { host: "VX_HOST", port: "PORT" };
+const OPERATOR: ListenSettings = { host: "VX_ADMIN_HOST", port: "VX_ADMIN_PORT" };
+
+async function open(
+  listener: Listener,
+  host: string,
+  settings: ListenSettings,
+  opened: Listener[],
+): Promise<AddressInfo> {
   try {
     const address = await listener.open();
     opened.push(listener);
     return address;
   } catch (error) {
-    const { code, message, port } = error as NodeJS.ErrnoException & { port?: number };
-    throw new StartError(
-      code === "EADDRINUSE" ? `port ${port} on ${host} is in use by another program` : message,
-    );
+    throw new StartError(listenProblem(error, host, settings));
   }
 }
 

@@ -30,10 +30,19 @@ export type Config = ConnectionSettings & {
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-const port = z.coerce.number().int().min(0).max(65_535);
-const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const not = ({ input }: { readonly input?: unknown }) => `, not ${JSON.stringify(input)}`;
+const count = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+      error: (issue) => `must be a whole number from ${min} to ${max}${not(issue)}`,
+    })
+    .transform(Number);
+const port = count(0, 65_535);
 const text = z.string().min(1);
-const flag = z.enum(["0", "1"]).transform((value) => value === "1");
+const flag = z
+  .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
+  .transform((value) => value === "1");
 
 const schema = z.object({
   DATABASE_URL: z
@@ -59,7 +68,9 @@ const schema = z.object({
   VX_ADMIN_TLS_CERT: text.optional(),
   VX_ADMIN_TLS_KEY: text.optional(),
   VX_WORKERS: count(1, 64).default(1),
-  VX_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
+  VX_LOG_LEVEL: z
+    .enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` })
+    .default("info"),
   VX_SEED_DEMO: flag.optional(),
   VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
   VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),

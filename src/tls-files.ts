@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { ConfigError } from "./config-error.ts";
+import { fileProblem } from "./domain/file-problem.ts";
 
 export type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
 
@@ -28,7 +29,9 @@ export class TlsFiles {
   ): TlsFiles | undefined {
     if (certPath === undefined && keyPath === undefined) return undefined;
     if (certPath === undefined || keyPath === undefined)
-      throw new ConfigError(`${certSetting} and ${keySetting} must be set together`);
+      throw new ConfigError(
+        `${certPath === undefined ? certSetting : keySetting}: is missing; set ${certSetting} and ${keySetting}, or neither`,
+      );
     const files = new TlsFiles(certSetting, certPath, keySetting, keyPath);
     files.read();
     return files;
@@ -63,6 +66,6 @@ function readFile(name: string, path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new ConfigError(`${name}: ${(error as Error).message}`);
+    throw new ConfigError(`${name}: ${fileProblem(path, error)}`);
   }
 }

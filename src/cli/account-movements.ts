@@ -9,7 +9,7 @@ import {
 import type { Micros } from "../domain/money.ts";
 import { adjustAmount, creditAmount } from "./arguments.ts";
 import { type Admin, withAdmin } from "./client.ts";
-import { callCommand, type JsonOption } from "./command.ts";
+import { callCommand, type JsonOption, requiredOption } from "./command.ts";
 import { CallFailure } from "./explain.ts";
 import { CommandFailure } from "./failure.ts";
 import { type Column, formatTable } from "./print.ts";
@@ -44,13 +44,11 @@ export function addMovements(group: Command): void {
 }
 
 function movementCommand(group: Command, name: string, description: string, examples: string[]): Command {
-  return callCommand(group, name, description, examples)
-    .argument("<account_id>", "the account")
-    .requiredOption("--reason <reason>", "why, in words the account holder can review")
-    .option(
-      "--idempotency-key <key>",
-      "moves the money once, however often the command is run (default: a random one)",
-    );
+  const command = callCommand(group, name, description, examples).argument("<account_id>", "the account");
+  return requiredOption(command, "--reason <reason>", "why, in words the account holder can review").option(
+    "--idempotency-key <key>",
+    "moves the money once, however often the command is run (default: a random one)",
+  );
 }
 
 async function credit(accountId: string, amountMicros: Micros, options: Options): Promise<void> {

@@ -8,17 +8,17 @@ import {
 import { addMovements } from "./account-movements.ts";
 import { withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
+import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 import { formatTable } from "./print.ts";
 import { show } from "./show.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx accounts create --name acme --plan pro", "vx accounts list"]);
-  callCommand(group, "create", "Create an account with a balance of zero.", [
+  const creating = callCommand(group, "create", "Create an account with a balance of zero.", [
     "vx accounts create --name acme --plan pro",
-  ])
-    .requiredOption("--name <name>", "a name to recognise the account by")
+  ]);
+  requiredOption(creating, "--name <name>", "a name to recognise the account by")
     .option("--plan <plan>", 'the plan of its keys (default: "free")')
     .action(create);
   addListOptions(

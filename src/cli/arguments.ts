@@ -1,55 +1,61 @@
-import { InvalidArgumentError } from "commander";
 import { type Micros, parseAmount } from "../domain/money.ts";
 import { usageFailure } from "./failure.ts";
 
-/** Parsers of arguments and options: what they refuse is wrong usage. */
+/** Parsers of arguments and options. A value that they refuse is wrong usage; `name` is the argument or option. */
+type Parser<Value> = (text: string) => Value;
 
+function refuse(name: string, rule: string, text: string): never {
+  throw usageFailure(`${name}: ${rule}, not ${JSON.stringify(text)} (--help shows the usage and examples)`);
+}
+
+const AMOUNT = "<amount>";
+/** The server's limit for one movement. */
+const MAX_MOVEMENT_MICROS = 1_000_000_000_000_000n;
+export const MAX_RPM = 1_000_000;
 const MAX_INT32 = 2_147_483_647;
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** A limit or a count: the server may still say that it is too large. */
-export function positiveNumber(text: string): number {
-  const number = /^\d{1,10}$/.test(text) ? Number(text) : 0;
-  if (number < 1 || number > MAX_INT32)
-    throw new InvalidArgumentError("It must be a whole number of at least 1.");
-  return number;
+/** A limit or a count. */
+export function positiveNumber(name: string, max: number = MAX_INT32): Parser<number> {
+  return (text) => {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+    if (number >= 1 && number <= max) return number;
+    return refuse(name, `must be a whole number from 1 to ${max}`, text);
+  };
 }
 
 /** An amount to add. */
 export function creditAmount(text: string): Micros {
   const micros = amount(text);
-  if (micros <= 0n)
-    throw new InvalidArgumentError("It must be more than 0; 'vx accounts adjust' takes money away.");
-  return micros;
+  if (micros > 0n) return micros;
+  return refuse(AMOUNT, "must be more than 0 ('vx accounts adjust' takes money away)", text);
 }
 
 /** An amount to add or, with a minus, to take away. */
 export function adjustAmount(text: string): Micros {
   const micros = amount(text);
-  if (micros === 0n) throw new InvalidArgumentError("It must not be 0.");
-  return micros;
+  return micros === 0n ? refuse(AMOUNT, "must be more or less than 0", text) : micros;
 }
 
 function amount(text: string): Micros {
   const micros = parseAmount(text);
-  if (micros === undefined)
-    throw new InvalidArgumentError("It must be an amount such as 25.00, with at most 6 decimals.");
-  if (BigInt.asIntN(64, micros) !== micros) throw new InvalidArgumentError("It is too large.");
-  return micros;
+  if (micros === undefined) {
+    return refuse(AMOUNT, "must be an amount such as 25.00, with a dot and at most 6 decimals", text);
+  }
+  const isInRange = micros <= MAX_MOVEMENT_MICROS && micros >= -MAX_MOVEMENT_MICROS;
+  return isInRange ? micros : refuse(AMOUNT, "must be at most 1000000000.00 in one movement", text);
 }
 
 /** RFC 3339, or a day, which stands for its beginning in UTC. */
-export function time(text: string): Date {
-  const date = new Date(TIME.test(text) ? text : Number.NaN);
-  if (Number.isNaN(date.getTime()) || !dayExists(text.slice(0, 10))) {
-    throw new InvalidArgumentError(
-      "It must be a time such as 2030-01-31T00:00:00Z, or a day such as 2030-01-31.",
-    );
-  }
-  return date;
+export function time(name: string): Parser<Date> {
+  return (text) => {
+    const date = new Date(TIME.test(text) ? text : Number.NaN);
+    if (!Number.isNaN(date.getTime()) && dayExists(text.slice(0, 10))) return date;
+    return refuse(name, "must be a time such as 2030-01-31T00:00:00Z, or a day such as 2030-01-31", text);
+  };
 }
 
-/** Date makes March of the 30th of February. */
+/** Date accepts the 30th of February as a day in March. */
 function dayExists(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
@@ -64,6 +70,10 @@ export function collect(text: string, before: readonly string[] = []): string[] 
 export function accountOf(argument: string | undefined, option: string | undefined): string {
   const account = argument ?? option;
   if (account === undefined) throw usageFailure("the account is missing: name it with --account ID");
-  if (option !== undefined && option !== account) throw usageFailure("two different accounts are named");
+  if (option !== undefined && option !== account) {
+    throw usageFailure(
+      `--account: names the account ${JSON.stringify(option)}, but the argument names ${JSON.stringify(argument)}; name one account`,
+    );
+  }
   return account;
 }

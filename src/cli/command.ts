@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 
 export type JsonOption = { readonly json?: true };
 
@@ -8,6 +8,23 @@ export type Define = (command: Command) => void;
 export function withExamples(command: Command, examples: readonly string[]): Command {
   const title = examples.length === 1 ? "Example:" : "Examples:";
   return command.addHelpText("after", `\n${title}\n${examples.map((line) => `  ${line}\n`).join("")}`);
+}
+
+/**
+ * An option without which the command does not run. Commander checks its own required options before unknown ones, so
+ * that a misspelled option is reported as a missing one.
+ */
+export function requiredOption(
+  command: Command,
+  flags: string,
+  description: string,
+  parse: (text: string) => unknown = String,
+): Command {
+  const option = new Option(flags, description).argParser(parse);
+  return command.addOption(option).hook("preAction", (_, running) => {
+    if (running.getOptionValue(option.attributeName()) !== undefined) return;
+    running.error(`error: the option '${flags}' is missing`);
+  });
 }
 
 /** A command that makes a call. `usage` is its name with its arguments. */

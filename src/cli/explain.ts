@@ -22,6 +22,8 @@ const UNCERTAIN: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
+const REMEDY = "Set VX_ADMIN_HOST and VX_ADMIN_PORT to the address of its operator listener";
+
 /** The line for a person. */
 export function explain(error: ConnectError, url: string): CallFailure {
   const refused = !UNCERTAIN.has(error.code);
@@ -32,12 +34,13 @@ export function explain(error: ConnectError, url: string): CallFailure {
   const errno = errnoOf(error);
   if (errno !== undefined) {
     return new CallFailure(
-      `the server cannot be reached at ${url} (${errno}): is 'vx serve' running? VX_ADMIN_HOST and VX_ADMIN_PORT say where it is`,
+      `the server cannot be reached at ${url} (${errno}): is 'vx serve' running? ${REMEDY}`,
       refused,
     );
   }
+  const reply = error.rawMessage || `the call ended with "${Code[error.code]}" and no message`;
   return new CallFailure(
-    `${url} does not answer as the operator listener of a vx server: ${error.rawMessage}`,
+    `${url} does not answer as the operator listener of a vx server (${reply}). ${REMEDY}`,
     refused,
   );
 }

@@ -7,10 +7,10 @@ import {
   SetKeyLimitResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
-import { accountOf, collect, positiveNumber, time } from "./arguments.ts";
+import { accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { keyColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
+import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 import { printError } from "./output.ts";
@@ -24,22 +24,30 @@ type CreateOptions = JsonOption &
 
 export const define: Define = (group) => {
   withExamples(group, ["vx keys create --account acct_… --name ci", "vx keys revoke key_…"]);
-  withAccount(
+  const create = withAccount(
     callCommand(group, "create", "Create a key. This is the only time the full key is shown.", [
       "vx keys create --account acct_… --name ci --scope generate --scope read",
       "vx keys create --account acct_… --name trial --plan free --expires-at 2030-01-31",
     ]),
-  )
-    .requiredOption("--name <name>", "a name to recognise the key by")
+  );
+  requiredOption(create, "--name <name>", "a name to recognise the key by")
     .option("--plan <plan>", "the plan of the key (default: the account's)")
     .option(
       "--scope <scope>",
       "generate, read or keys; can be repeated (default: generate and read)",
       collect,
     )
-    .option("--rpm <n>", "requests per minute of this key alone (default: the plan's)", positiveNumber)
-    .option("--expires-at <time>", "when the key stops working by itself (default: never)", time)
-    .action(create);
+    .option(
+      "--rpm <n>",
+      "requests per minute of this key alone (default: the plan's)",
+      positiveNumber("--rpm", MAX_RPM),
+    )
+    .option(
+      "--expires-at <time>",
+      "when the key stops working by itself (default: never)",
+      time("--expires-at"),
+    )
+    .action(createKey);
   const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
     "vx keys list --account acct_…",
   ]);
@@ -52,7 +60,7 @@ export const define: Define = (group) => {
     "vx keys set-limit key_… --default",
   ])
     .argument("<key_id>", "the key")
-    .option("--rpm <n>", "requests per minute of this key alone", positiveNumber)
+    .option("--rpm <n>", "requests per minute of this key alone", positiveNumber("--rpm", MAX_RPM))
     .addOption(new Option("--default", "the limit of the plan").conflicts("rpm"))
     .action(setLimit);
 };
@@ -63,7 +71,7 @@ function withAccount(command: Command): Command {
     .option("--account <id>", "the account of the key");
 }
 
-async function create(argument: string | undefined, options: CreateOptions): Promise<void> {
+async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { name, plan = "", scope: scopes = [], rpm, expiresAt } = options;
   const request = {
     accountId: accountOf(argument, options.account),

@@ -27,8 +27,12 @@ const MAX_PAGE_SIZE = 1000;
 
 export function addListOptions(command: Command): Command {
   return command
-    .option("--limit <n>", "print at most this many (default: all; with --json, one page)", positiveNumber)
-    .option("--page-size <n>", "with --json: how many the page holds at most", positiveNumber)
+    .option(
+      "--limit <n>",
+      "print at most this many (default: all; with --json, one page)",
+      positiveNumber("--limit"),
+    )
+    .option("--page-size <n>", "with --json: how many the page holds at most", positiveNumber("--page-size"))
     .option("--page-token <token>", "with --json: the next_page_token of the page before");
 }
 

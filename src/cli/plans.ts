@@ -1,8 +1,8 @@
 import { ListPlansResponseSchema, PutPlanResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { positiveNumber } from "./arguments.ts";
+import { MAX_RPM, positiveNumber } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { planColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
+import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
 import { printError } from "./output.ts";
 import { formatTable } from "./print.ts";
 import { show } from "./show.ts";
@@ -10,17 +10,21 @@ import { show } from "./show.ts";
 export const define: Define = (group) => {
   withExamples(group, ["vx plans list", "vx plans set tiny --rpm 5 --max-active-keys 2"]);
   callCommand(group, "list", "List the plans.", ["vx plans list"]).action(list);
-  callCommand(group, "set", "Create a plan or change it; the new limits apply from the next call on.", [
-    "vx plans set tiny --rpm 5 --max-active-keys 2",
-  ])
+  const setting = callCommand(
+    group,
+    "set",
+    "Create a plan or change it; the new limits apply from the next call on.",
+    ["vx plans set tiny --rpm 5 --max-active-keys 2"],
+  )
     .argument("<name>", "the plan")
-    .requiredOption("--rpm <n>", "requests per minute of each key", positiveNumber)
-    .requiredOption(
-      "--max-active-keys <n>",
-      "how many active keys an account may have on the plan",
-      positiveNumber,
-    )
     .action(set);
+  requiredOption(setting, "--rpm <n>", "requests per minute of each key", positiveNumber("--rpm", MAX_RPM));
+  requiredOption(
+    setting,
+    "--max-active-keys <n>",
+    "how many active keys an account may have on the plan",
+    positiveNumber("--max-active-keys"),
+  );
 };
 
 async function list(options: JsonOption): Promise<void> {

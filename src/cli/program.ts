@@ -63,6 +63,8 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     // What stands after a command is never taken for an option of vx itself.
     .enablePositionalOptions()
     .showHelpAfterError("(--help shows the usage and examples)")
+    // As every other message of this program begins.
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "vx: ")) })
     .addHelpText("after", NOTES);
   for (const [name, { description, load }] of Object.entries(GROUPS)) {
     const command = program.command(name).description(description);

@@ -5,6 +5,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { DomainError } from "../domain/errors.ts";
 import { maxItemsOf, tooMany } from "../policy/list-limits.ts";
 import { withoutLongTexts } from "./long-texts.ts";
+import { plainViolation } from "./plain-violation.ts";
 import { refuseKeys } from "./refuse-keys.ts";
 
 const validator = createValidator();
@@ -40,7 +41,7 @@ export function validateRequest(desc: DescMessage, message: Message): void {
   if (result.kind === "error") throw result.error;
   const fields = result.violations.slice(0, MAX_VIOLATIONS).map((violation) => ({
     field: shortened(pathToString(violation.field), MAX_FIELD_CHARACTERS),
-    description: shortened(violation.message, MAX_DESCRIPTION_CHARACTERS),
+    description: shortened(plainViolation(violation.message), MAX_DESCRIPTION_CHARACTERS),
   }));
   const more = result.violations.length - fields.length;
   const words = fields.map(({ field, description }) => `${field}: ${description}`);

@@ -4,6 +4,7 @@ import type { Model } from "../domain/model.ts";
 import { ModelsError } from "./models-error.ts";
 import { fieldOf, lineOf, type Path, valueAt } from "./place.ts";
 import { modelsSchema } from "./schema.ts";
+import { valueProblem } from "./value-problem.ts";
 
 const MAX_ALIASES = 1_000;
 const MAX_MISTAKES = 20;
@@ -34,7 +35,7 @@ export function parseModels(text: string, file: string, env: Env): readonly Mode
         return `${file}:${lineOf(lines, document.contents, path)}: ${field}${message}`;
       }),
     );
-  const parsed = modelsSchema.safeParse(content);
+  const parsed = modelsSchema.safeParse(content, { error: valueProblem });
   if (!parsed.success) throw refuse(parsed.error.issues.flatMap((issue) => mistakesOf(issue, content)));
   const { models } = parsed.data;
   const mistakes = [...sameIds(models), ...missingKeys(models, content, env)];

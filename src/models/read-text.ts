@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { fileProblem } from "../domain/file-problem.ts";
 import { ModelsError } from "./models-error.ts";
 
 /** The text of a file, up to a size: whatever the path may lead to. */
@@ -15,12 +16,12 @@ export function readText(path: string, maxBytes: number): string {
       closeSync(file);
     }
   } catch (error) {
-    throw new ModelsError(`${path}: ${(error as Error).message}`);
+    throw new ModelsError(`VX_MODELS: ${fileProblem(path, error)}`);
   }
-  if (length > maxBytes) throw new ModelsError(`${path}: is larger than ${maxBytes} bytes`);
+  if (length > maxBytes) throw new ModelsError(`VX_MODELS: ${path} is larger than ${maxBytes} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(buffer.subarray(0, length));
   } catch {
-    throw new ModelsError(`${path}: is not UTF-8`);
+    throw new ModelsError(`VX_MODELS: ${path} is not UTF-8 text`);
   }
 }

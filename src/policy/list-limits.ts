@@ -21,5 +21,5 @@ function readMaxItems(field: DescField): number {
 }
 
 export function tooMany(max: number): string {
-  return `must contain no more than ${max} item(s)`;
+  return `must have at most ${max} entries`;
 }

@@ -73,7 +73,22 @@ describe("without an answer", () => {
     );
     failed(
       await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
-      /does not answer as the operator listener of a vx server/,
+      /^vx: http:\/\/127\.0\.0\.1:\d+ does not answer as the operator listener of a vx server \(HTTP 404\)\. Set VX_ADMIN_HOST/,
+    );
+  });
+
+  test("an error without a message, as the public listener sends it, is described by its code", async () => {
+    const body = JSON.stringify({ code: "unimplemented" });
+    const port = await listenWith((socket) =>
+      socket.once("data", () =>
+        socket.end(
+          `HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+        ),
+      ),
+    );
+    failed(
+      await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
+      /of a vx server \(the call ended with "Unimplemented" and no message\)\. Set VX_ADMIN_HOST/,
     );
   });
 });

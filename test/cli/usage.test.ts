@@ -54,21 +54,35 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
     ["accounts nonesuch", /unknown command/],
     ["accounts list --nonesuch", /unknown option/],
     ["accounts list --version", /unknown option/],
-    ["accounts create", /--name/],
+    ["accounts create", /^vx: the option '--name <name>' is missing\n\(--help/],
+    ["accounts create --nam acme", /^vx: unknown option '--nam'\n\(Did you mean --name\?\)/],
+    ["accounts credit acct_1 1.00 --reson r", /^vx: unknown option '--reson'\n\(Did you mean --reason\?\)/],
+    ["keys create acct_1 --nmae n", /^vx: unknown option '--nmae'\n\(Did you mean --name\?\)/],
+    ["plans set tiny --rmp 5", /^vx: unknown option '--rmp'\n\(Did you mean --rpm\?\)/],
     ["accounts get", /account_id/],
     ["accounts credit acct_1 --reason r", /amount/],
     ["accounts credit acct_1 25.00", /--reason/],
     ["accounts credit acct_1 -1 --reason r", /amount/],
-    ["accounts credit acct_1 1,5 --reason r", /amount/],
+    [
+      "accounts credit acct_1 25,00 --reason r",
+      /^vx: <amount>: must be an amount such as 25\.00, with a dot and at most 6 decimals, not "25,00" \(--help/,
+    ],
+    ["accounts credit acct_1 9000000000 --reason r", /^vx: <amount>: must be at most 1000000000\.00 in one/],
     ["accounts credit acct_1 1.0000001 --reason r", /amount/],
     ["accounts credit acct_1 9999999999999 --reason r", /amount/],
     ["accounts adjust acct_1 -0.00 --reason r", /amount/],
     ["accounts adjust acct_1 -x --reason r", /-x/],
     ["keys create --name n", /--account/],
-    ["keys create acct_1 --account acct_2 --name n", /two different accounts/],
-    ["keys create acct_1 --name n --rpm 0", /--rpm/],
+    [
+      "keys create acct_1 --account acct_2 --name n",
+      /^vx: --account: names the account "acct_2", but the argument names "acct_1"/,
+    ],
+    ["keys create acct_1 --name n --rpm 0", /^vx: --rpm: must be a whole number from 1 to 1000000, not "0"/],
     ["keys create acct_1 --name n --rpm 99999999999", /--rpm/],
-    ["keys create acct_1 --name n --expires-at tomorrow", /--expires-at/],
+    [
+      "keys create acct_1 --name n --expires-at tomorrow",
+      /^vx: --expires-at: must be a time such as .* not "tomorrow"/,
+    ],
     ["keys create acct_1 --name n --expires-at 2030-02-30", /--expires-at/],
     ["keys set-limit key_1", /--rpm N or --default/],
     ["keys set-limit key_1 --rpm 5 --default", /cannot be used/],
@@ -114,7 +128,38 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
     expect(outcome).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: expect.stringMatching(/^vx: wrong setting\nPORT: /),
+      stderr: 'vx: wrong setting\nPORT: must be a whole number from 0 to 65535, not "http"\n',
+    });
+  });
+
+  test.for<[Record<string, string>, string]>([
+    [{ PORT: "1.5" }, 'PORT: must be a whole number from 0 to 65535, not "1.5"'],
+    [{ PORT: "65536" }, 'PORT: must be a whole number from 0 to 65535, not "65536"'],
+    [{ VX_WORKERS: "0" }, 'VX_WORKERS: must be a whole number from 1 to 64, not "0"'],
+    [
+      { VX_MAX_BODY_BYTES: "10MB" },
+      'VX_MAX_BODY_BYTES: must be a whole number from 1024 to 1073741824, not "10MB"',
+    ],
+    [{ VX_SEED_DEMO: "yes" }, 'VX_SEED_DEMO: must be 0 or 1, not "yes"'],
+    [
+      { VX_LOG_LEVEL: "loud" },
+      'VX_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
+    ],
+    [{ VX_TLS_CERT: "a.pem" }, "VX_TLS_KEY: is missing; set VX_TLS_CERT and VX_TLS_KEY, or neither"],
+    [
+      { VX_TLS_CERT: "/none.pem", VX_TLS_KEY: "/none.pem" },
+      "VX_TLS_CERT: /none.pem cannot be read: no such file or directory (ENOENT)",
+    ],
+  ])("serve, with %o", async ([env, line]) => {
+    const { code, stderr } = await vx(["serve"], env);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `vx: wrong setting\n${line}\n` });
+  });
+
+  test("serve, with a file of models that is not there", async () => {
+    const { code, stderr } = await vx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: "/none" });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "vx: wrong models\nVX_MODELS: /none.yaml cannot be read: no such file or directory (ENOENT)\n",
     });
   });
 });

@@ -105,9 +105,14 @@ const openai = (more: string) => `{kind: openai, base_url: "https://x.example", 
 describe("a mistake is told with its line and its field", () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ["no id", { id: "" }, /^models.yaml:2: models\[0\]\.id: is missing$/],
+    ["a number as the id", { id: "7" }, /^models.yaml:2: models\[0\]\.id: must be a text$/],
     ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must be letters/],
     ["an id that climbs", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
-    ["an id of 129 characters", { id: "a".repeat(129) }, /^models.yaml:2: models\[0\]\.id: /],
+    [
+      "an id of 129 characters",
+      { id: "a".repeat(129) },
+      /^models.yaml:2: models\[0\]\.id: must have at most 128 characters$/,
+    ],
     [
       "a default limit above the maximum",
       { default_output_tokens: "100000000" },
@@ -122,21 +127,29 @@ describe("a mistake is told with its line and its field", () => {
     [
       "a context window without bound",
       { context_window: "100000001" },
-      /^models.yaml:3: models\[0\]\.context_window: /,
+      /^models.yaml:3: models\[0\]\.context_window: must be at most 100000000$/,
     ],
     [
       "a context window in words",
       { context_window: "large" },
-      /^models.yaml:3: models\[0\]\.context_window: /,
+      /^models.yaml:3: models\[0\]\.context_window: must be a whole number$/,
     ],
-    ["an output of 0", { max_output_tokens: "0" }, /^models.yaml:4: models\[0\]\.max_output_tokens: /],
+    [
+      "an output of 0",
+      { max_output_tokens: "0" },
+      /^models.yaml:4: models\[0\]\.max_output_tokens: must be at least 1$/,
+    ],
     [
       "an output beyond the window",
       { max_output_tokens: "8193" },
       /^models.yaml:4: models\[0\]\.max_output_tokens: must not be more than context_window$/,
     ],
     ["a negative price", { input_micros_per_million_tokens: "-1" }, /^models.yaml:5: .*input_micros/],
-    ["half a micro", { output_micros_per_million_tokens: "0.5" }, /^models.yaml:6: .*output_micros/],
+    [
+      "half a micro",
+      { output_micros_per_million_tokens: "0.5" },
+      /^models.yaml:6: .*output_micros.*: must be a whole number$/,
+    ],
     [
       "a price without bound",
       { output_micros_per_million_tokens: "1000000000001" },
@@ -213,9 +226,9 @@ describe("a mistake is told with its line and its field", () => {
 
   test.each([
     ["", /^models.yaml:1: models: is missing$/],
-    ["models: []", /^models.yaml:1: models: /],
-    ["models: 7", /^models.yaml:1: models: /],
-    ["- 1", /^models.yaml:1: /],
+    ["models: []", /^models.yaml:1: models: must have at least 1 entry$/],
+    ["models: 7", /^models.yaml:1: models: must be a list$/],
+    ["- 1", /^models.yaml:1: must be a group of fields$/],
     ["models:\n  - {id: a\n", /^models.yaml:\d: /],
     ["models: []\nmodels: []", /^models.yaml:2: .*unique/],
     ["models: []\n---\nmodels: []", /^models.yaml:\d: .*multiple documents/],
@@ -244,11 +257,19 @@ describe("the file", () => {
   });
 
   test.each([
-    ["that is not there", () => join(folder.path, "none.yaml"), /none\.yaml: ENOENT/],
-    ["that is a folder", () => folder.path, /: EISDIR/],
+    [
+      "that is not there",
+      () => join(folder.path, "none.yaml"),
+      /^VX_MODELS: .*none\.yaml cannot be read: no such file or directory \(ENOENT\)$/,
+    ],
+    [
+      "that is a folder",
+      () => folder.path,
+      /^VX_MODELS: \S+ cannot be read: illegal operation on a directory \(EISDIR\)$/,
+    ],
     ["that is too large", () => file("#".repeat(131_073)), /is larger than 131072 bytes$/],
     ["without end", () => "/dev/zero", /is larger than 131072 bytes$/],
-    ["that is not UTF-8", () => file(Buffer.from([0x23, 0xff])), /is not UTF-8$/],
+    ["that is not UTF-8", () => file(Buffer.from([0x23, 0xff])), /^VX_MODELS: \S+ is not UTF-8 text$/],
   ])("%s is one clear line", async (_, path, expected) => {
     await expect(readModels(path(), env)).rejects.toThrow(expected);
   });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
 import type { ServerProcess } from "../support/process.ts";
 import {
   getMe,
@@ -86,9 +87,29 @@ test("a port that is taken is a clear line and exit 1, and no database stays beh
   const { port } = other.address() as AddressInfo;
   const server = start({ PORT: String(port) });
   expect(await server.exited()).toBe(1);
-  expect(server.stderr()).toContain(`port ${port} on 127.0.0.1 is in use`);
+  expect(server.stderr()).toContain(
+    `vx: PORT: port ${port} on 127.0.0.1 is in use by another program; stop it, or set PORT to a free port`,
+  );
   expect(existsSync(inDataFolder("postgres", "postmaster.pid"))).toBe(false);
   other.close();
+});
+
+test("an address that is not of this machine is a clear line that names the setting", async () => {
+  const database = await createTestDatabase();
+  const server = start({ DATABASE_URL: database.url, VX_ADMIN_HOST: "192.0.2.1" });
+  expect(await server.exited()).toBe(1);
+  expect(server.stderr()).toMatch(/^vx: VX_ADMIN_HOST: 192\.0\.2\.1 is not an address of this machine; /m);
+  await database.drop();
+});
+
+test("a data folder that is a file is a clear line that names the setting", async () => {
+  const database = await createTestDatabase();
+  const server = start({ DATABASE_URL: database.url, VX_DATA_DIR: "package.json" });
+  expect(await server.exited()).toBe(1);
+  expect(server.stderr()).toMatch(
+    /^vx: VX_DATA_DIR: \S+admin-token cannot be (read|written): not a directory/,
+  );
+  await database.drop();
 });
 
 test("a database that cannot be reached is one clear line and exit 1", async () => {

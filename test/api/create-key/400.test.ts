@@ -81,6 +81,14 @@ describe.each(protocols)("$name", ({ name, open }) => {
     expect(outcome).toMatchObject({ code: "invalid_argument", reason: "invalid_argument", fields: [field] });
   });
 
+  test("the text names the field once", async () => {
+    const caller = open(app.url);
+    const request = { name: "ci", expiresAt: timestampFromDate(new Date(Date.now() - 1_000)) };
+    const outcome = await caller.call(KeyService.method.createKey, request, bearer(calling.secret));
+    caller.close();
+    expect(outcome).toMatchObject({ text: "expires_at: must be in the future" });
+  });
+
   test("every field that breaks a rule is named", async () => {
     const caller = open(app.url);
     const request = { name: "", scopes: ["nothing"], rateLimitRpm: 0 };

@@ -12,7 +12,7 @@ DECLARE
   v_now constant timestamptz := clock_timestamp();
 BEGIN
   IF p_expires_at <= v_now THEN
-    PERFORM refuse('invalid_argument', 'expires_at must lie in the future', '{"field":"expires_at"}');
+    PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
   END IF;
   IF p_rate_limit_rpm > v_plan.rpm AND NOT p_may_exceed_plan THEN
     PERFORM refuse('invalid_argument',

@@ -1,0 +1,37 @@
+import type { z } from "zod";
+
+/** What is allowed where zod found a wrong value, in plain words; undefined leaves zod's own text. */
+export function valueProblem(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${KINDS[issue.expected] ?? `of the kind "${issue.expected}"`}`;
+    case "too_small":
+      return `must ${sizeOf(issue.origin, "at least", Number(issue.minimum))}`;
+    case "too_big":
+      return `must ${sizeOf(issue.origin, "at most", Number(issue.maximum))}`;
+    case "invalid_value":
+      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Every number in models.yaml is whole. */
+const KINDS: Readonly<Record<string, string>> = {
+  int: "a whole number",
+  number: "a whole number",
+  string: "a text",
+  boolean: "true or false",
+  array: "a list",
+  object: "a group of fields",
+};
+
+const UNITS: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ["character", "characters"],
+  array: ["entry", "entries"],
+};
+
+function sizeOf(origin: string, bound: string, count: number): string {
+  const unit = UNITS[origin];
+  return unit ? `have ${bound} ${count} ${unit[count === 1 ? 0 : 1]}` : `be ${bound} ${count}`;
+}
