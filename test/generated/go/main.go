@@ -23,7 +23,7 @@ func main() {
 	text := "What is a ledger?"
 	request := vx.GenerateRequest{
 		Model:    "vx-sandbox-small",
-		Messages: []vx.MessageInput{{Role: vx.MessageInputRoleUser, Content: &text}},
+		Messages: []vx.MessageInput{{Role: vx.MessageInputRoleUser, Content: text}},
 	}
 	generated, err := client.GenerateWithResponse(ctx, nil, request)
 	check(err)
