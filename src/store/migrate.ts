@@ -77,6 +77,11 @@ async function readState(sql: Sql): Promise<State | undefined> {
   const [found] = await sql`SELECT to_regprocedure(${name}) IS NOT NULL AS present`;
   if (found?.present !== true) return undefined;
   const [row] = await sql.unsafe<State[]>(`SELECT * FROM ${name}`);
+  if (row?.release === undefined) {
+    throw new MigrationError(
+      "the schema of the database is older than the first release and cannot be migrated; use an empty database, or another VX_DATA_DIR",
+    );
+  }
   return row;
 }
 

@@ -119,6 +119,14 @@ test("a database of a newer version is left alone", async () => {
   });
 });
 
+test("a schema from before the first release is refused by name", async () => {
+  await withDatabase("template0", async ({ owner }, as) => {
+    await owner`CREATE SCHEMA vx`;
+    await owner`CREATE FUNCTION vx.schema_version() RETURNS integer LANGUAGE sql AS $$ SELECT 5 $$`;
+    expect((await failureOf(as("postgres")))?.message).toMatch(/older than the first release .*VX_DATA_DIR$/);
+  });
+});
+
 test("a migration that fails leaves nothing of it behind", async () => {
   await withDatabase("template0", async ({ owner }, as) => {
     await owner`CREATE SCHEMA vx`;
