@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { drawKey, fingerprintOf, laneOfKey } from "../../src/domain/api-key.ts";
@@ -65,27 +65,73 @@ test("when the minute is over, the whole limit is there again", async () => {
   });
 });
 
-test.each([
-  { ahead: 1, after: "calls count in the later minute" },
-  { ahead: 2, after: "the window restarts in the current minute with its count" },
-  { ahead: 30, after: "the window restarts in the current minute with its count" },
-])("when the clock was set back $ahead minutes, $after", async ({ ahead }) => {
-  const { secret } = await createTestKey(operator, { rateLimitRpm: 3 });
+describe.each(protocols)("$name", ({ open }) => {
+  test.each([
+    { ahead: 1, after: "calls count in the later minute, and the wait is told as 60 s" },
+    { ahead: 2, after: "counting restarts in the current minute, with what was used" },
+    { ahead: 30, after: "counting restarts in the current minute, with what was used" },
+    { ahead: 525_600, after: "counting restarts in the current minute, with what was used" },
+  ])("when the clock was set back $ahead minutes, $after", async ({ ahead }) => {
+    const { secret } = await createTestKey(operator, { rateLimitRpm: 3 });
+    const own = open(app.url);
+    await withinOneMinute(async () => {
+      // Also an attempt that was cut short by the end of the minute leaves no count behind.
+      await app.database
+        .owner`DELETE FROM vx.windows WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
+      const call = () => own.call(LedgerService.method.listEntries, {}, bearer(secret));
+      expect((await call()).headers["x-ratelimit-remaining-requests"]).toBe("2");
+      const before = await minuteOf(secret);
+      await shiftWindow(secret, ahead);
+      for (const remaining of [1, 0, undefined]) {
+        const atMost = secondsToNextMinute();
+        const { ok, headers } = await call();
+        const left = Number(/t=(\d+)$/.exec(headers.ratelimit ?? "")?.[1]);
+        expect(ok).toBe(remaining !== undefined);
+        expect(headers.ratelimit).toBe(`"rpm";r=${remaining ?? 0};t=${left}`);
+        expect(headers["x-ratelimit-reset-requests"]).toBe(`${left}s`);
+        expect(headers["retry-after"]).toBe(remaining === undefined ? String(left) : undefined);
+        expect(left).toBeLessThanOrEqual(ahead === 1 ? 60 : atMost);
+        expect(left).toBeGreaterThanOrEqual(ahead === 1 ? 60 : secondsToNextMinute());
+      }
+      expect(await minuteOf(secret)).toBe(Number(before) + (ahead === 1 ? 1 : 0));
+    });
+    own.close();
+  });
+});
+
+test("after the clock was set back, a key that used up its minute has its whole limit in the next one", async () => {
   await withinOneMinute(async () => {
-    // Also an attempt that was cut short by the end of the minute leaves no count behind.
-    await app.database
-      .owner`DELETE FROM vx.windows WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
-    expect(await take(secret)).toBe("2");
-    const before = await minuteOf(secret);
-    await shiftWindow(secret, ahead);
+    const { secret } = await createTestKey(operator, { rateLimitRpm: 2 });
+    expect([await take(secret), await take(secret)]).toEqual(["1", "0"]);
+    await shiftWindow(secret, 30);
+    expect(await take(secret)).toBe("rate_limit_exceeded");
+    await shiftWindow(secret, -1);
     expect([await take(secret), await take(secret), await take(secret)]).toEqual([
       "1",
       "0",
       "rate_limit_exceeded",
     ]);
-    expect(await minuteOf(secret)).toBe(Number(before) + (ahead === 1 ? 1 : 0));
   });
 });
+
+test("of ten times the limit at once around a step of the clock, exactly the limit is admitted", async () => {
+  await withinOneMinute(async () => {
+    const { secret } = await createTestKey(operator, { rateLimitRpm: 50 });
+    const request = { ...identityOf(secret), scope: "read", limited: true } as const;
+    const all = (count: number) => Promise.all(Array.from({ length: count }, () => admitter.admit(request)));
+    const before = await all(20);
+    await shiftWindow(secret, 30);
+    const after = await all(480);
+    const admitted = [...before, ...after].filter(({ outcome }) => outcome === "admitted");
+    expect(admitted).toHaveLength(50);
+    const remaining = admitted.map((one) => ("window" in one ? one.window?.remaining : undefined));
+    expect(remaining.sort((a, b) => Number(a) - Number(b))).toEqual(Array.from({ length: 50 }, (_, i) => i));
+  });
+});
+
+function secondsToNextMinute(): number {
+  return 60 - (Math.floor(Date.now() / 1_000) % 60);
+}
 
 async function minuteOf(secret: string): Promise<number | undefined> {
   const [row] = await app.database.owner<{ minute: number }[]>`

@@ -99,7 +99,10 @@ export const renameFunction: Fault = {
   },
 };
 
-/** The clock of the database goes back 90 s and returns, twice: a minute that was used up must not come again. */
+/**
+ * The clock of the database goes back and returns, twice: a minute that was used up must not come again. It goes back
+ * exactly one minute, because after a larger step counting restarts.
+ */
 export const stepDatabaseClock: Fault = {
   name: "the database's clock steps",
   isHarmless: true,
@@ -113,7 +116,7 @@ export const stepDatabaseClock: Fault = {
     onClockStep();
     try {
       for (let i = 0; i < 2; i++) {
-        await owner`UPDATE torture.shift SET by = interval '-90 seconds'`;
+        await owner`UPDATE torture.shift SET by = interval '-60 seconds'`;
         await wait(900);
         await owner`UPDATE torture.shift SET by = interval '0'`;
         await wait(300);

@@ -39,7 +39,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a window begins anew when the clock steps back",
     under: "the database's clock steps",
     sql: [
-      { function: "admit", find: "ELSE greatest(w.minute, excluded.minute)", put: "ELSE excluded.minute" },
+      { function: "window_to_count_in", find: "GREATEST(p_stored, p_current)", put: "p_current" },
       { function: "admit", find: "WHEN w.minute >= excluded.minute", put: "WHEN w.minute = excluded.minute" },
     ],
   },

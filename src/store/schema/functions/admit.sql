@@ -17,7 +17,7 @@ AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
   v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
-  v_left constant integer := ceil(60 - (extract(epoch FROM v_now) - v_minute * 60));
+  v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
 BEGIN
   -- A crash may lose up to a second of counts; in return, admission does not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -35,10 +35,7 @@ BEGIN
     SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now
     FROM known WHERE known.state = 'active' ORDER BY known.lane, known.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
-      -- A window does not move back, unless it is more than a minute ahead: then the clock was set back, and the
-      -- window restarts in the current minute with its count kept.
-      minute = CASE WHEN w.minute > excluded.minute + 1 THEN excluded.minute
-        ELSE greatest(w.minute, excluded.minute) END,
+      minute = window_to_count_in(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute
         THEN w.used + greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
       granted = CASE WHEN w.minute >= excluded.minute
@@ -47,10 +44,11 @@ BEGIN
       last_used_at = greatest(w.last_used_at, excluded.last_used_at)
     -- A call that takes no slot is recorded once a minute.
     WHERE excluded.used > 0 OR w.minute < excluded.minute
-    RETURNING w.lane, w.fingerprint, w.granted, w.used
+    RETURNING w.lane, w.fingerprint, w.minute, w.granted, w.used
   )
   SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0), coalesce(counted.used, 0), known.rpm,
-         v_left, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
+         -- A window that lies ahead ends in more than a minute, but nobody is told to wait longer than that.
+         CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
          known.visible_end, known.balance_micros
   FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.fingerprint = known.fingerprint;
 END
