@@ -5,6 +5,7 @@ import { bearerCredential } from "./bearer.ts";
 import type { Call } from "./call.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 import type { OperatorCheck } from "./operator-token.ts";
+import { refused } from "./refused.ts";
 
 /** Lets a call in or throws, before a byte of its body is read: key (401), scope (403), rate (429), size (413). */
 export type Gate = (call: Call) => Promise<void>;
@@ -17,45 +18,48 @@ type DeveloperGateOptions = {
 export function developerGate(options: DeveloperGateOptions): Gate {
   const { admit, failures } = options;
   return async (call) => {
+    try {
+      await enter(call);
+    } catch (error) {
+      throw refused(call, error);
+    }
+  };
+
+  async function enter(call: Call): Promise<void> {
     const key = credentialOf(call);
     const fingerprint = fingerprintOf(key);
-    const blocked = failures.blockedSeconds(call.remoteAddress, fingerprint);
-    if (blocked > 0) {
-      call.setResponseHeader("retry-after", String(blocked));
-      throw new DomainError("too_many_failed_authentications", { retryAfterSeconds: blocked });
+    const blockedSeconds = failures.blockedSeconds(call.remoteAddress, fingerprint);
+    if (blockedSeconds > 0) {
+      throw new DomainError("too_many_failed_authentications", { retryAfterSeconds: blockedSeconds });
     }
     const { scope, rateLimited } = call.policy;
     const admission = await admit({ lane: laneOfKey(key), fingerprint, scope, limited: rateLimited });
-    if (admission.outcome === "unknown") failures.add(call.remoteAddress);
+    if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
+    else failures.addValid(fingerprint);
     if (admission.outcome === "admitted" || admission.outcome === "rate_limited") {
       if (admission.window) announceWindow(call, admission.window);
     }
     if (admission.outcome !== "admitted") throw refusal(call, admission);
-    failures.remember(fingerprint);
     call.key = admission.key;
     checkSize(call);
-  };
+  }
 }
 
 export function operatorGate(isOperator: OperatorCheck): Gate {
   return async (call) => {
-    if (!isOperator(call)) {
-      call.setResponseHeader("www-authenticate", "Bearer");
-      throw new DomainError("invalid_operator_token");
-    }
+    if (!isOperator(call)) throw refused(call, new DomainError("invalid_operator_token"));
     checkSize(call);
   };
 }
 
 function credentialOf(call: Call): string {
-  try {
-    const credential = bearerCredential(call);
-    if (isWellFormedKey(credential)) return credential;
-    throw new DomainError("invalid_api_key");
-  } catch (error) {
-    call.setResponseHeader("www-authenticate", "Bearer");
-    throw error;
-  }
+  const credential = bearerCredential(call);
+  if (!isWellFormedKey(credential)) throw new DomainError("invalid_api_key");
+  return credential;
+}
+
+function isKeyInvalid({ outcome }: Admission): boolean {
+  return Object.hasOwn(KEY_REASONS, outcome);
 }
 
 function refusal(call: Call, admission: Exclude<Admission, { outcome: "admitted" }>): DomainError {
@@ -69,7 +73,6 @@ function refusal(call: Call, admission: Exclude<Admission, { outcome: "admitted"
     }
     case "rate_limited": {
       const { limit, secondsLeft } = admission.window;
-      call.setResponseHeader("retry-after", String(secondsLeft));
       return new DomainError("rate_limit_exceeded", {
         message: `The limit of ${limit} requests per minute of this key is exceeded. Wait ${secondsLeft} s.`,
         metadata: { rate_limit_rpm: String(limit) },
@@ -79,7 +82,6 @@ function refusal(call: Call, admission: Exclude<Admission, { outcome: "admitted"
     case "unknown":
     case "revoked":
     case "expired":
-      call.setResponseHeader("www-authenticate", "Bearer");
       return new DomainError(KEY_REASONS[admission.outcome]);
   }
 }

@@ -3,6 +3,7 @@ import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { type Call, callingKey, stopOf } from "../gate/call.ts";
+import { refused } from "../gate/refused.ts";
 import type { Billing, HoldOutcome } from "../store/billing.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./answer.ts";
 import type { Ask, Piece, Reply } from "./ask.ts";
@@ -196,14 +197,6 @@ async function finish(generation: Generation, call: Call): Promise<Reply> {
   } catch (error) {
     throw refused(call, error);
   }
-}
-
-/** As every 401 says it, where there is still a head to say it in. */
-function refused(call: Call, error: unknown): unknown {
-  if (error instanceof DomainError && error.reason === "revoked_api_key") {
-    call.setResponseHeader("www-authenticate", "Bearer");
-  }
-  return error;
 }
 
 function isOverloaded(error: unknown): boolean {

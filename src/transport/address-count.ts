@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { networkOf } from "../domain/network.ts";
 
 /** How many connections each remote address has open. */
 export class AddressCount {
@@ -11,7 +12,7 @@ export class AddressCount {
 
   /** Counts a connection until it is closed; false if it is one too many. */
   enter(socket: Socket): boolean {
-    const address = socket.remoteAddress ?? "";
+    const address = networkOf(socket.remoteAddress ?? "");
     const open = this.#open.get(address) ?? 0;
     if (this.#most > 0 && open >= this.#most) return false;
     this.#open.set(address, open + 1);

@@ -1,3 +1,4 @@
+import { networkOf } from "../domain/network.ts";
 import { AddressShares } from "./address-shares.ts";
 import type { HttpRequest, HttpResponse } from "./http.ts";
 
@@ -27,7 +28,7 @@ export class OpenCalls {
 
   /** Counts a call until its response is closed; false if it is one too many. */
   enter(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
-    const address = request.socket.remoteAddress ?? "";
+    const address = networkOf(request.socket.remoteAddress ?? "");
     const shares = isStream ? this.#streams : this.#unary;
     const connection = connectionOf(request);
     const streams = this.#onConnection.get(connection) ?? 0;

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { drawKey } from "../../src/domain/api-key.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
-import { bearer, protocols } from "../support/protocols.ts";
+import { bearer, type Caller, protocols } from "../support/protocols.ts";
 
 const getMe = MeService.method.getMe;
 
@@ -28,6 +29,71 @@ describe.each(protocols)("$name", ({ open }) => {
       const seconds = Number(last?.headers["retry-after"]);
       expect(seconds).toBeGreaterThanOrEqual(1);
       expect(seconds).toBeLessThanOrEqual(60);
+    });
+  });
+});
+
+type Spoil = (app: TestApp, key: TestKey) => Promise<unknown>;
+
+const spoiled: readonly { readonly state: string; readonly reason: string; readonly spoil: Spoil }[] = [
+  {
+    state: "revoked",
+    reason: "revoked_api_key",
+    spoil: (app, { id }) => operatorOf(app).revokeKey({ keyId: id }),
+  },
+  {
+    state: "expired",
+    reason: "expired_api_key",
+    spoil: (app, { id }) =>
+      app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`,
+  },
+];
+
+describe.each(spoiled)("a key that was used and is $state now", ({ reason, spoil }) => {
+  const limited = "too_many_failed_authentications";
+
+  test.each(protocols)("counts as a failed authentication over $name", async ({ open }) => {
+    await withServer(async (app) => {
+      const key = await createTestKey(operatorOf(app));
+      const caller = open(app.url);
+      const call = () => caller.call(getMe, {}, bearer(key.secret));
+      const outcomes = [await call()];
+      await spoil(app, key);
+      for (let i = 0; i < 5; i++) outcomes.push(await call());
+      caller.close();
+      const reasons = outcomes.map((outcome) => outcome.ok || outcome.reason);
+      expect(reasons).toEqual([true, reason, reason, reason, limited, limited]);
+      expect(outcomes.at(-1)?.headers["retry-after"]).toMatch(/^([1-9]|[1-5]\d|60)$/);
+    });
+  });
+
+  test("does not keep the valid keys of its address from being used", async () => {
+    await withServer(async (app) => {
+      const operator = operatorOf(app);
+      const caller = protocols[0]?.open(app.url) as Caller;
+      const list = async ({ secret }: TestKey) => {
+        const outcome = await caller.call(LedgerService.method.listEntries, {}, bearer(secret));
+        return outcome.ok || outcome.reason;
+      };
+      const [bad, busy, narrow, fresh] = [
+        await createTestKey(operator),
+        await createTestKey(operator, { rateLimitRpm: 1 }),
+        await createTestKey(operator, { scopes: ["generate"] }),
+        await createTestKey(operator),
+      ];
+      await spoil(app, bad);
+      // The server learns that these two are valid, although it refuses the calls.
+      expect([await list(busy), await list(busy), await list(narrow)]).toEqual([
+        true,
+        "rate_limit_exceeded",
+        "insufficient_scope",
+      ]);
+      for (let i = 0; i < 3; i++) expect(await list(bad)).toBe(reason);
+      expect([await list(bad), await list(bad)]).toEqual([limited, limited]);
+      expect([await list(busy), await list(narrow)]).toEqual(["rate_limit_exceeded", "insufficient_scope"]);
+      // Whether a key that no call used before is valid is only known from a look-up.
+      expect(await list(fresh)).toBe(limited);
+      caller.close();
     });
   });
 });

@@ -9,11 +9,11 @@ function failuresAt(limit: number, start = 1_000 * MINUTE) {
   return { clock, failures: new FailedAuthentications(limit, () => clock.now) };
 }
 
-test("an address is looked at until it has failed as often as it may in one minute", () => {
+test("calls from an address are looked up until as many failed in the minute as may", () => {
   const { failures } = failuresAt(3);
   for (let i = 0; i < 3; i++) {
     expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
-    failures.add("1.2.3.4");
+    failures.addFailure("1.2.3.4", "unknown");
   }
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(60);
 });
@@ -23,7 +23,7 @@ test("the wait ends with the minute: 1 to 60 seconds", () => {
     fc.property(fc.integer({ min: 0, max: MINUTE - 1 }), (offset) => {
       const { clock, failures } = failuresAt(1);
       clock.now += offset;
-      failures.add("1.2.3.4");
+      failures.addFailure("1.2.3.4", "unknown");
       const seconds = failures.blockedSeconds("1.2.3.4", "any");
       expect(seconds).toBeGreaterThanOrEqual(1);
       expect(seconds).toBeLessThanOrEqual(60);
@@ -35,7 +35,7 @@ test("the wait ends with the minute: 1 to 60 seconds", () => {
 
 test("the last millisecond of the minute still counts, the next one does not", () => {
   const { clock, failures } = failuresAt(1);
-  failures.add("1.2.3.4");
+  failures.addFailure("1.2.3.4", "unknown");
   clock.now += MINUTE - 1;
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(1);
   clock.now += 1;
@@ -44,39 +44,62 @@ test("the last millisecond of the minute still counts, the next one does not", (
 
 test("addresses are counted apart", () => {
   const { failures } = failuresAt(1);
-  failures.add("1.2.3.4");
+  failures.addFailure("1.2.3.4", "unknown");
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBeGreaterThan(0);
   expect(failures.blockedSeconds("1.2.3.5", "any")).toBe(0);
 });
 
 test("a limit of 0 is no limit", () => {
   const { failures } = failuresAt(0);
-  for (let i = 0; i < 1_000; i++) failures.add("1.2.3.4");
+  for (let i = 0; i < 1_000; i++) failures.addFailure("1.2.3.4", "unknown");
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
 });
 
 test("very many addresses take bounded memory, and those that are blocked stay so", () => {
   const { failures } = failuresAt(1);
-  failures.add("first");
-  for (let i = 0; i < 100_000; i++) failures.add(`address ${i}`);
+  failures.addFailure("first", "unknown");
+  for (let i = 0; i < 100_000; i++) failures.addFailure(`address ${i}`, "unknown");
   expect(failures.blockedSeconds("first", "any")).toBeGreaterThan(0);
   expect(failures.blockedSeconds("address 99998", "any")).toBeGreaterThan(0);
-  // Beyond the bound an address is not remembered.
+  // Addresses beyond the bound are not counted.
   expect(failures.blockedSeconds("address 99999", "any")).toBe(0);
 });
 
-test("a key that was admitted before is looked at, however many unknown ones come from its address", () => {
+test("a key that was found valid is looked up, however many calls from its address fail", () => {
   const { failures } = failuresAt(1);
-  failures.remember("good");
-  failures.add("1.2.3.4");
+  failures.addValid("good");
+  for (let i = 0; i < 10; i++) failures.addFailure("1.2.3.4", `unknown ${i}`);
   expect(failures.blockedSeconds("1.2.3.4", "good")).toBe(0);
   expect(failures.blockedSeconds("1.2.3.4", "other")).toBeGreaterThan(0);
 });
 
-test("of very many keys the first ones are forgotten", () => {
+test("a key that was found valid and fails later is blocked like any other", () => {
+  const { failures } = failuresAt(2);
+  failures.addValid("revoked later");
+  failures.addFailure("1.2.3.4", "revoked later");
+  expect(failures.blockedSeconds("1.2.3.4", "revoked later")).toBe(0);
+  failures.addFailure("1.2.3.4", "revoked later");
+  expect(failures.blockedSeconds("1.2.3.4", "revoked later")).toBeGreaterThan(0);
+});
+
+test("very many valid keys take bounded memory, and those in use are never forgotten", () => {
   const { failures } = failuresAt(1);
-  for (let i = 0; i <= 20_000; i++) failures.remember(`key ${i}`);
-  failures.add("1.2.3.4");
-  expect(failures.blockedSeconds("1.2.3.4", "key 0")).toBeGreaterThan(0);
-  expect(failures.blockedSeconds("1.2.3.4", "key 20000")).toBe(0);
+  failures.addValid("not used again");
+  for (let i = 0; i < 200_000; i++) {
+    failures.addValid(`key ${i}`);
+    failures.addValid("in use");
+  }
+  failures.addFailure("1.2.3.4", "unknown");
+  expect(failures.blockedSeconds("1.2.3.4", "in use")).toBe(0);
+  expect(failures.blockedSeconds("1.2.3.4", "key 199999")).toBe(0);
+  expect(failures.blockedSeconds("1.2.3.4", "key 99000")).toBeGreaterThan(0);
+  expect(failures.blockedSeconds("1.2.3.4", "not used again")).toBeGreaterThan(0);
+});
+
+test("all addresses of an IPv6 network of 64 bits count together", () => {
+  const { failures } = failuresAt(2);
+  failures.addFailure("2001:db8:0:1::1", "unknown");
+  failures.addFailure("2001:db8:0:1:a:b:c:d", "unknown");
+  expect(failures.blockedSeconds("2001:db8:0:1::2", "any")).toBeGreaterThan(0);
+  expect(failures.blockedSeconds("2001:db8:0:2::1", "any")).toBe(0);
 });

@@ -1,0 +1,32 @@
+/**
+ * The fingerprints of keys that were used lately. They are kept in two sets: when the younger one is full, it replaces
+ * the older one. So at least as many keys as fit one set are known, and a key in use is never forgotten before one that
+ * is not.
+ */
+export class KnownKeys {
+  readonly #maxPerSet: number;
+  #younger = new Set<string>();
+  #older = new Set<string>();
+
+  constructor(maxPerSet: number) {
+    this.#maxPerSet = maxPerSet;
+  }
+
+  has(fingerprint: string): boolean {
+    return this.#younger.has(fingerprint) || this.#older.has(fingerprint);
+  }
+
+  add(fingerprint: string): void {
+    if (this.#younger.has(fingerprint)) return;
+    if (this.#younger.size >= this.#maxPerSet) {
+      this.#older = this.#younger;
+      this.#younger = new Set();
+    }
+    this.#younger.add(fingerprint);
+  }
+
+  delete(fingerprint: string): void {
+    this.#younger.delete(fingerprint);
+    this.#older.delete(fingerprint);
+  }
+}
