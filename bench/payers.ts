@@ -11,7 +11,7 @@ const BALANCE_MICROS = 1_000_000_000_000n;
 
 /** On a plan whose limit nobody reaches. */
 export async function createPayers(owner: postgres.Sql, count: number): Promise<Payer[]> {
-  await owner`INSERT INTO vx.plans VALUES ('bench', 10000000, 1000000) ON CONFLICT DO NOTHING`;
+  await owner`INSERT INTO vx.plans VALUES ('bench', 10000000, 1000000, 10000000) ON CONFLICT DO NOTHING`;
   const rows = Array.from({ length: count }, () => {
     const accountId = typeIds.account();
     const lane = laneOfId(accountId);

@@ -44,7 +44,7 @@ export async function startDatabase(): Promise<BenchDatabase> {
 
 /** Keys on a plan whose limit nobody reaches: their fingerprints, in hex. */
 export async function createKeys(owner: postgres.Sql, count: number): Promise<BenchKey[]> {
-  await owner`INSERT INTO vx.plans VALUES ('bench', 1000000, 1000000) ON CONFLICT DO NOTHING`;
+  await owner`INSERT INTO vx.plans VALUES ('bench', 1000000, 1000000, 10000000) ON CONFLICT DO NOTHING`;
   await owner`
     INSERT INTO vx.accounts (lane, id, name, plan, created_at)
     SELECT vx.lane_of('acct_' || lpad(i::text, 9, '0')), 'acct_' || lpad(i::text, 9, '0'), 'bench', 'bench', now()

@@ -32,6 +32,11 @@ export const planColumns: readonly Column<Plan>[] = [
   { title: "NAME", value: (plan) => plan.name },
   { title: "RPM", value: (plan) => String(plan.rpm), align: "right" },
   { title: "MAX ACTIVE KEYS", value: (plan) => String(plan.maxActiveKeys), align: "right" },
+  {
+    title: "MAX KEYS CREATED PER HOUR",
+    value: (plan) => String(plan.maxKeysCreatedPerHour),
+    align: "right",
+  },
 ];
 
 export const modelColumns: readonly Column<CatalogModel>[] = [

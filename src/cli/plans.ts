@@ -17,6 +17,11 @@ export const define: Define = (group) => {
     ["vx plans set tiny --rpm 5 --max-active-keys 2"],
   )
     .argument("<name>", "the plan")
+    .option(
+      "--max-keys-created-per-hour <n>",
+      "how many keys an account may create within an hour with its own keys (default: 10 times --max-active-keys)",
+      positiveNumber("--max-keys-created-per-hour"),
+    )
     .action(set);
   requiredOption(setting, "--rpm <n>", "requests per minute of each key", positiveNumber("--rpm", MAX_RPM));
   requiredOption(
@@ -38,10 +43,16 @@ async function list(options: JsonOption): Promise<void> {
 
 async function set(
   name: string,
-  options: JsonOption & { rpm: number; maxActiveKeys: number },
+  options: JsonOption & { rpm: number; maxActiveKeys: number; maxKeysCreatedPerHour?: number },
 ): Promise<void> {
-  const { rpm, maxActiveKeys } = options;
-  const response = await withAdmin((admin) => admin.putPlan({ name, rpm, maxActiveKeys }));
+  const { rpm, maxActiveKeys, maxKeysCreatedPerHour } = options;
+  const plan = {
+    name,
+    rpm,
+    maxActiveKeys,
+    ...(maxKeysCreatedPerHour === undefined ? {} : { maxKeysCreatedPerHour }),
+  };
+  const response = await withAdmin((admin) => admin.putPlan(plan));
   const plans = response.plan ? [response.plan] : [];
   await show(options, PutPlanResponseSchema, response, () => formatTable(planColumns, plans));
 }

@@ -140,11 +140,18 @@ export const ERRORS = {
     "The per-minute request limit of the key is exceeded. Wait until the next minute begins.",
     true,
   ),
+  key_creation_limit_reached: row(
+    "RESOURCE_EXHAUSTED",
+    429,
+    "rate_limit_error",
+    "The account's own keys created as many keys within this hour as the plan allows. Wait until the next hour begins.",
+    true,
+  ),
   too_many_failed_authentications: row(
     "RESOURCE_EXHAUSTED",
     429,
     "rate_limit_error",
-    "Too many calls with unknown keys came from this address. Wait until the next minute begins.",
+    "Too many calls with unknown, revoked or expired keys came from this address. Wait until the next minute begins.",
     true,
   ),
   unexpected_compression: row(

@@ -7,10 +7,17 @@ import {
   QuotaFailureSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
-import type { DomainError } from "../domain/errors.ts";
+import type { DomainError, Reason } from "../domain/errors.ts";
 
 /** A detail message with its schema, ready for any protocol. */
 type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<typeof create> };
+
+/** What the caller has used up. */
+const QUOTAS: Partial<Record<Reason, string>> = {
+  rate_limit_exceeded: "requests per minute",
+  key_limit_reached: "active keys",
+  key_creation_limit_reached: "keys created per hour",
+};
 
 /** The google.rpc details of an error: ErrorInfo always, others where they say more. */
 export function errorDetails(error: DomainError): ErrorDetail[] {
@@ -24,8 +31,8 @@ export function errorDetails(error: DomainError): ErrorDetail[] {
     const violations = [{ type: "BALANCE", subject: "account", description: error.message }];
     details.push(detail(PreconditionFailureSchema, { violations }));
   }
-  if (error.reason === "rate_limit_exceeded" || error.reason === "key_limit_reached") {
-    const subject = error.reason === "rate_limit_exceeded" ? "requests per minute" : "active keys";
+  const subject = QUOTAS[error.reason];
+  if (subject !== undefined) {
     details.push(detail(QuotaFailureSchema, { violations: [{ subject, description: error.message }] }));
   }
   if (error.retryAfterSeconds !== undefined) {

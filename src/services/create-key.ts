@@ -1,18 +1,18 @@
 import type { CreateKeyRequest } from "../../gen/vx/v1/key_pb.js";
-import { DomainError } from "../domain/errors.ts";
 import { type Call, callingKey } from "../gate/call.ts";
+import { refused } from "../gate/refused.ts";
+import { createChildKey } from "../store/keys.ts";
 import type { Deps } from "./deps.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 
-/** A key passes on at most what it has itself: its scopes, its plan, and the plan's limit. */
+/** The database keeps the new key within the scopes, limit and expiry that the calling key has at that moment. */
 export async function createKey(deps: Deps, request: CreateKeyRequest, call: Call) {
-  const key = callingKey(call);
-  const missing = scopesOf(request).filter((scope) => !key.scopes.includes(scope));
-  if (missing.length > 0) {
-    throw new DomainError("insufficient_scope", {
-      message: `The calling key cannot pass on scopes it does not have: ${missing.join(", ")}.`,
-      metadata: { scope: missing.join(",") },
-    });
+  const { keyId: parentId, accountId } = callingKey(call);
+  try {
+    return await newKey(deps, accountId, request, (key, drawn) =>
+      createChildKey(deps.database, { ...key, parentId, scopes: scopesOf(request) }, drawn),
+    );
+  } catch (error) {
+    throw refused(call, error);
   }
-  return await newKey(deps, { accountId: key.accountId, plan: key.plan, mayExceedPlan: false }, request);
 }

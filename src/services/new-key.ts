@@ -1,41 +1,38 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { NewKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { DEFAULT_SCOPES, isScope, type Scope, toScopeBits } from "../domain/scope.ts";
-import { createKey, type KeyToCreate } from "../store/keys.ts";
+import { isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
+import type { KeyRow, KeyToCreate } from "../store/keys.ts";
 import type { Deps } from "./deps.ts";
 import { viewKey } from "./views.ts";
 
 type NewKeyRequest = {
   readonly name: string;
-  readonly scopes: readonly string[];
   readonly rateLimitRpm?: number | undefined;
   readonly expiresAt?: Timestamp | undefined;
 };
 
-type NewKeyPlace = Pick<KeyToCreate, "accountId" | "plan" | "mayExceedPlan">;
+type Store = (key: KeyToCreate, drawn: NewKey) => Promise<KeyRow>;
 
-/** Draws a key, stores what may be stored of it, and returns it whole: the only time anyone sees it. */
-export async function newKey(deps: Deps, place: NewKeyPlace, request: NewKeyRequest) {
-  const lane = laneOfId(place.accountId);
+/** Draws a key, stores what may be stored of it, and returns it in full: the only time it can be read. */
+export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
+  const lane = laneOfId(accountId);
   const drawn = deps.drawKey(lane);
-  const row = await createKey(
-    deps.database,
-    {
-      ...place,
-      id: deps.ids.key(lane),
-      name: request.name,
-      scopes: toScopeBits(scopesOf(request)),
-      rateLimitRpm: request.rateLimitRpm,
-      expiresAt: request.expiresAt && dateOf(request.expiresAt),
-    },
-    drawn,
-  );
-  return { apiKey: viewKey(row), secret: drawn.secret };
+  const { name, rateLimitRpm, expiresAt } = request;
+  const key = {
+    id: deps.ids.key(lane),
+    accountId,
+    name,
+    rateLimitRpm,
+    expiresAt: expiresAt && dateOf(expiresAt),
+  };
+  return { apiKey: viewKey(await store(key, drawn)), secret: drawn.secret };
 }
 
-export function scopesOf(request: Pick<NewKeyRequest, "scopes">): readonly Scope[] {
-  return request.scopes.length === 0 ? DEFAULT_SCOPES : request.scopes.filter(isScope);
+/** Undefined when the request names no scopes. */
+export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
+  return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
 }
 
 /** The times that both a timestamp message and PostgreSQL can hold. */

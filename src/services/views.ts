@@ -49,7 +49,12 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
 }
 
 export function viewPlan(row: PlanRow): MessageInitShape<typeof PlanSchema> {
-  return { name: row.name, rpm: row.rpm, maxActiveKeys: row.max_active_keys };
+  return {
+    name: row.name,
+    rpm: row.rpm,
+    maxActiveKeys: row.max_active_keys,
+    maxKeysCreatedPerHour: row.max_keys_created_per_hour,
+  };
 }
 
 export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySchema> {

@@ -2,7 +2,7 @@ import type { NewKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { cutPage, type Page } from "../domain/page.ts";
-import type { ScopeBits } from "../domain/scope.ts";
+import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { Database } from "./database.ts";
 
 export type KeyRow = {
@@ -25,23 +25,29 @@ export type KeyToCreate = {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
+  readonly rateLimitRpm: number | undefined;
+  readonly expiresAt: Date | undefined;
+};
+
+/** A key that an operator creates. */
+type OperatorKey = KeyToCreate & {
   /** Empty: the account's. */
   readonly plan: string;
   readonly scopes: ScopeBits;
-  readonly rateLimitRpm: number | undefined;
-  /** Operators may give a key more than its plan, key holders may not. */
-  readonly mayExceedPlan: boolean;
-  readonly expiresAt: Date | undefined;
 };
+
+/** A key that another key of the account creates. What is undefined is the parent's. */
+type ChildKey = KeyToCreate & {
+  readonly parentId: string;
+  readonly scopes: ScopeBits | undefined;
+};
+
+type Drawn = Omit<NewKey, "secret">;
 
 /** Stands for any account: what operators see. */
 export const ANY_ACCOUNT = "";
 
-export async function createKey(
-  database: Database,
-  key: KeyToCreate,
-  drawn: Omit<NewKey, "secret">,
-): Promise<KeyRow> {
+export async function createKey(database: Database, key: OperatorKey, drawn: Drawn): Promise<KeyRow> {
   const [row] = await database.call<KeyRow>(
     "create_key",
     laneOfId(key.accountId),
@@ -52,12 +58,37 @@ export async function createKey(
     key.plan,
     key.scopes,
     key.rateLimitRpm ?? null,
-    key.mayExceedPlan,
     key.expiresAt ?? null,
     drawn.visibleStart,
     drawn.visibleEnd,
   );
   return row as KeyRow;
+}
+
+export async function createChildKey(database: Database, key: ChildKey, drawn: Drawn): Promise<KeyRow> {
+  const [row] = await database.call<KeyRow & { wait_seconds: number; max_keys_created_per_hour: number }>(
+    "create_child_key",
+    laneOfId(key.accountId),
+    key.accountId,
+    key.parentId,
+    key.id,
+    Buffer.from(drawn.fingerprint, "hex"),
+    key.name,
+    key.scopes ?? 0,
+    toScopeBits(DEFAULT_SCOPES),
+    key.rateLimitRpm ?? null,
+    key.expiresAt ?? null,
+    drawn.visibleStart,
+    drawn.visibleEnd,
+  );
+  if (!row) throw new Error("create_child_key returned nothing");
+  const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
+  if (waitSeconds === 0) return row;
+  throw new DomainError("key_creation_limit_reached", {
+    message: `The account's keys can create ${max} keys per hour on the plan "${row.plan}". Wait ${waitSeconds} s.`,
+    metadata: { plan: row.plan, max_keys_created_per_hour: String(max) },
+    retryAfterSeconds: waitSeconds,
+  });
 }
 
 export async function getKey(database: Database, accountId: string, id: string): Promise<KeyRow> {

@@ -1,12 +1,28 @@
 import type { Database } from "./database.ts";
 
-export type PlanRow = { name: string; rpm: number; max_active_keys: number };
+export type PlanRow = {
+  name: string;
+  rpm: number;
+  max_active_keys: number;
+  max_keys_created_per_hour: number;
+};
+
+/** The limit on created keys has a default. */
+type PlanToPut = Omit<PlanRow, "max_keys_created_per_hour"> & {
+  max_keys_created_per_hour: number | undefined;
+};
 
 export function listPlans(database: Database): Promise<PlanRow[]> {
   return database.call<PlanRow>("list_plans");
 }
 
-export async function putPlan(database: Database, plan: PlanRow): Promise<PlanRow> {
-  const [row] = await database.call<PlanRow>("put_plan", plan.name, plan.rpm, plan.max_active_keys);
+export async function putPlan(database: Database, plan: PlanToPut): Promise<PlanRow> {
+  const [row] = await database.call<PlanRow>(
+    "put_plan",
+    plan.name,
+    plan.rpm,
+    plan.max_active_keys,
+    plan.max_keys_created_per_hour ?? null,
+  );
   return row as PlanRow;
 }

@@ -54,5 +54,5 @@ function refusal(
 ): DomainError {
   const { field, ...metadata } = JSON.parse(hint ?? "{}") as Record<string, string>;
   if (field !== undefined) return DomainError.ofField(field, detail ?? "");
-  return new DomainError(reason, { message: detail, metadata });
+  return new DomainError(reason, { message: detail || undefined, metadata });
 }

@@ -159,9 +159,16 @@ describe.concurrent("models", () => {
 });
 
 describe.concurrent("plans, keys and their limits", () => {
+  test("the table of a plan shows its limits", async () => {
+    const limits = ["--rpm", "5", "--max-active-keys", "2", "--max-keys-created-per-hour", "7"];
+    const [header, row] = (await run("plans", "set", "shown", ...limits)).stdout.split("\n");
+    expect(header).toMatch(/^NAME +RPM +MAX ACTIVE KEYS +MAX KEYS CREATED PER HOUR$/);
+    expect(row).toMatch(/^shown +5 +2 +7$/);
+  });
+
   test("a key on a plan of one's own, as in the examples", async () => {
     const { plan } = await json("plans", "set", "tiny", "--rpm", "5", "--max-active-keys", "2");
-    expect(plan).toEqual({ name: "tiny", rpm: 5, max_active_keys: 2 });
+    expect(plan).toEqual({ name: "tiny", rpm: 5, max_active_keys: 2, max_keys_created_per_hour: 20 });
     expect((await json("plans", "list")).plans).toContainEqual(plan);
     const account = await newAccount();
     const create = ["keys", "create", "--account", account, "--name", "ci", "--plan", "tiny"];

@@ -90,6 +90,15 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
       return await send("GET", "/v1/models", undefined, slow.secret);
     });
   },
+  key_creation_limit_reached: async () => {
+    const plan = { name: "few", rpm: 60, maxActiveKeys: 10, maxKeysCreatedPerHour: 1 };
+    await operatorOf(app).putPlan(plan);
+    const busy = await createTestKey(operatorOf(app), { plan: "few" });
+    return await withinOneMinute(async () => {
+      await send("POST", "/v1/keys", { name: "first" }, busy.secret);
+      return await send("POST", "/v1/keys", { name: "second" }, busy.secret);
+    });
+  },
   too_many_failed_authentications: () =>
     withinOneMinute(async () => {
       const strict = await startTestApp({

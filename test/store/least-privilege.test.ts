@@ -12,6 +12,7 @@ const GRANTED = [
   "beat",
   "bill",
   "create_account",
+  "create_child_key",
   "create_first_account",
   "create_key",
   "forget_servers",

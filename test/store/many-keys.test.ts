@@ -25,6 +25,9 @@ beforeAll(async () => {
     SELECT ${LANE}::smallint, sha256(i::text::bytea), 'key_' || lpad(i::text, 9, '0'), ${ACCOUNT}, 'old', 'free', 7, 'abcd',
            'wxyz', now(), CASE WHEN i % 2 = 0 THEN now() - interval '1 day' END, CASE WHEN i % 2 = 1 THEN now() END
     FROM generate_series(1, ${KEYS}::int) i`;
+  await owner`
+    INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end, created_at)
+    VALUES (${LANE}, sha256('parent'), 'key_parent', ${ACCOUNT}, 'parent', 'free', 7, 'abcd', 'wxyz', now())`;
   await owner`ANALYZE`;
 });
 afterAll(() => database.drop());
@@ -32,7 +35,11 @@ afterAll(() => database.drop());
 test.each([
   {
     what: "creating a key",
-    call: "create_key($lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, false, NULL, 'abcd', 'wxyz')",
+    call: "create_key($lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
+  },
+  {
+    what: "creating a key with another one",
+    call: "create_child_key($lane, $account, 'key_parent', 'key_x', sha256('x'), 'x', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')",
   },
   { what: "looking at an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
   { what: "a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },

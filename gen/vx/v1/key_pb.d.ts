@@ -116,21 +116,23 @@ export declare type CreateKeyRequest = Message<"vx.v1.CreateKeyRequest"> & {
   name: string;
 
   /**
-   * What the key may do. Default: "generate" and "read". A key can pass on only scopes it has itself.
+   * What the key may do: scopes that the calling key has itself. Default: "generate" and "read", as far as the calling
+   * key has them.
    *
    * @generated from field: repeated string scopes = 2;
    */
   scopes: string[];
 
   /**
-   * A limit for this key alone, no higher than the plan's. Default: the plan's.
+   * A limit for this key alone, no higher than those of the calling key and of the plan. Default: the lower of the two.
    *
    * @generated from field: optional int32 rate_limit_rpm = 3;
    */
   rateLimitRpm?: number | undefined;
 
   /**
-   * When the key shall stop working by itself; must lie in the future. Default: never.
+   * When the key stops working by itself: a time in the future, no later than the expiry of the calling key. Default: the
+   * expiry of the calling key, or never if it has none.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -311,8 +313,8 @@ export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
  */
 export declare const KeyService: GenService<{
   /**
-   * Creates a key of the same account, on the plan of the calling key. The answer is the only place where the
-   * full key ever appears.
+   * Creates a key of the same account, on the plan of the calling key and within its scopes, limit and expiry. The
+   * response is the only place where the full key ever appears.
    *
    * @generated from rpc vx.v1.KeyService.CreateKey
    */

@@ -48,6 +48,11 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
       metadata: { rate_limit_rpm: "60" },
       retryAfterSeconds: 34,
     },
+    key_creation_limit_reached: {
+      message: 'The account\'s keys can create 20 keys per hour on the plan "free". Wait 1034 s.',
+      metadata: { plan: "free", max_keys_created_per_hour: "20" },
+      retryAfterSeconds: 1034,
+    },
     too_many_failed_authentications: { retryAfterSeconds: 34 },
   };
 }

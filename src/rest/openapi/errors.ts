@@ -23,6 +23,7 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   idempotency_in_progress: metered,
   generation_interrupted: metered,
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",
+  key_creation_limit_reached: ({ usual }) => usual.name === "CreateKey",
   request_too_large: withBody,
   unsupported_media_type: withBody,
   idempotency_key_reused: metered,

@@ -8,11 +8,10 @@ export const HEADERS = {
     type: "string",
   }),
   "WWW-Authenticate": header("Always `Bearer`.", { type: "string", const: "Bearer" }),
-  "Retry-After": header("Seconds until the next minute begins.", {
-    type: "integer",
-    minimum: 1,
-    maximum: 60,
-  }),
+  "Retry-After": header(
+    "Seconds until the next minute begins; after `key_creation_limit_reached`, until the next hour begins.",
+    { type: "integer", minimum: 1, maximum: 3600 },
+  ),
   "x-should-retry": header(
     "Whether the same call can succeed later. The official OpenAI and Anthropic clients obey it.",
     { type: "string", enum: ["true", "false"] },

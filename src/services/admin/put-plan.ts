@@ -4,6 +4,12 @@ import type { Deps } from "../deps.ts";
 import { viewPlan } from "../views.ts";
 
 export async function putPlan(deps: Deps, request: PutPlanRequest) {
-  const { name, rpm, maxActiveKeys } = request;
-  return { plan: viewPlan(await putPlanRow(deps.database, { name, rpm, max_active_keys: maxActiveKeys })) };
+  const { name, rpm, maxActiveKeys, maxKeysCreatedPerHour } = request;
+  const plan = {
+    name,
+    rpm,
+    max_active_keys: maxActiveKeys,
+    max_keys_created_per_hour: maxKeysCreatedPerHour,
+  };
+  return { plan: viewPlan(await putPlanRow(deps.database, plan)) };
 }

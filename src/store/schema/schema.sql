@@ -65,6 +65,14 @@ CREATE TABLE holds (
   CONSTRAINT holds_pkey PRIMARY KEY (lane, id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
 
+CREATE TABLE key_creations (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  hour integer NOT NULL,
+  created integer NOT NULL,
+  CONSTRAINT key_creations_pkey PRIMARY KEY (lane, account_id)
+);
+
 CREATE TABLE keys (
   lane smallint NOT NULL,
   fingerprint bytea NOT NULL,
@@ -151,7 +159,8 @@ CREATE TABLE plans (
   name text NOT NULL,
   rpm integer NOT NULL,
   max_active_keys integer NOT NULL,
-  CONSTRAINT plan_limits_positive CHECK (((rpm > 0) AND (max_active_keys > 0))),
+  max_keys_created_per_hour integer NOT NULL,
+  CONSTRAINT plan_limits_positive CHECK (((rpm > 0) AND (max_active_keys > 0) AND (max_keys_created_per_hour > 0))),
   CONSTRAINT plans_pkey PRIMARY KEY (name)
 );
 
@@ -185,14 +194,17 @@ CREATE TABLE windows (
 -- FUNCTION beat(p_server_id text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends json, p_holds json) RETURNS TABLE(kind text, n bigint, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, answer text, clock timestamp with time zone); for the server
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
+-- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION create_account(p_lane smallint, p_id text, p_name text, p_plan text) RETURNS SETOF accounts; for the server
+-- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
 -- FUNCTION create_first_account(p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
--- FUNCTION create_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
+-- FUNCTION create_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION forget_servers() RETURNS void; for the server
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF accounts; for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF ledger; for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
+-- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view
 -- FUNCTION keys_with_fingerprints(p_lane smallint[], p_fingerprint bytea[]) RETURNS TABLE(n integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
@@ -202,17 +214,20 @@ CREATE TABLE windows (
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF ledger; for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
+-- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
 -- FUNCTION move_balance(p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF ledger; for the server
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds json) RETURNS TABLE(n bigint, outcome text, balance_micros bigint, held_micros bigint, answer text)
 -- FUNCTION post_entries(p_entries json) RETURNS TABLE(n bigint, outcome text, balance_micros bigint, amount_micros bigint)
--- FUNCTION put_plan(p_name text, p_rpm integer, p_max_active_keys integer) RETURNS SETOF plans; for the server
+-- FUNCTION put_plan(p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
+-- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION set_account_plan(p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts; for the server
 -- FUNCTION set_key_limit(p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
+-- FUNCTION window_to_count_in(p_stored integer, p_current integer) RETURNS integer

@@ -22,9 +22,9 @@ async function plansOfKeys(accountId: string): Promise<Record<string, string>> {
 test("the built-in plans are there", async () => {
   const { plans } = await operator.listPlans({});
   expect(plans).toMatchObject([
-    { name: "free", rpm: 20, maxActiveKeys: 2 },
-    { name: "pro", rpm: 600, maxActiveKeys: 20 },
-    { name: "scale", rpm: 6000, maxActiveKeys: 100 },
+    { name: "free", rpm: 20, maxActiveKeys: 2, maxKeysCreatedPerHour: 20 },
+    { name: "pro", rpm: 600, maxActiveKeys: 20, maxKeysCreatedPerHour: 200 },
+    { name: "scale", rpm: 6000, maxActiveKeys: 100, maxKeysCreatedPerHour: 1_000 },
   ]);
 });
 
@@ -33,13 +33,19 @@ describe.each(operatorProtocols)("$name", (protocol) => {
 
   test("PutPlan creates a plan and changes it", async () => {
     for (const rpm of [1, 1_000_000]) {
-      const plan = { name: "made-up_1", rpm, maxActiveKeys: rpm };
+      const plan = { name: "made-up_1", rpm, maxActiveKeys: rpm, maxKeysCreatedPerHour: 10 * rpm };
       expect(await call(putPlan, plan)).toMatchObject({ message: { plan } });
       const listed = await call(listPlans, {});
       expect(listed.ok && listed.message.plans.filter(({ name }) => name === plan.name)).toMatchObject([
         plan,
       ]);
     }
+  });
+
+  test("a plan that is put without a limit on created keys allows 10 times its active keys", async () => {
+    const plan = { name: "default", rpm: 1, maxActiveKeys: 7 };
+    await call(putPlan, { ...plan, maxKeysCreatedPerHour: 1 });
+    expect(await call(putPlan, plan)).toMatchObject({ message: { plan: { maxKeysCreatedPerHour: 70 } } });
   });
 
   test.each([
@@ -51,6 +57,12 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     { what: "1,000,001 requests per minute", change: { rpm: 1_000_001 }, field: "rpm" },
     { what: "0 keys", change: { maxActiveKeys: 0 }, field: "max_active_keys" },
     { what: "a negative number of keys", change: { maxActiveKeys: -1 }, field: "max_active_keys" },
+    { what: "0 created keys", change: { maxKeysCreatedPerHour: 0 }, field: "max_keys_created_per_hour" },
+    {
+      what: "10,000,001 created keys",
+      change: { maxKeysCreatedPerHour: 10_000_001 },
+      field: "max_keys_created_per_hour",
+    },
   ])("$what is a 400 that names $field", async ({ change, field }) => {
     const outcome = await call(putPlan, { name: "x", rpm: 1, maxActiveKeys: 1, ...change });
     expect(outcome).toMatchObject({ reason: "invalid_argument", fields: [field] });

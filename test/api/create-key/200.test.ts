@@ -95,12 +95,6 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("the plan's limit counts, not the calling key's own", async () => {
-    const calling = await createTestKey(operator, { plan: "pro", rateLimitRpm: 10 });
-    const { apiKey } = await create(calling.secret, { name: "ci", rateLimitRpm: 600 });
-    expect(apiKey.rateLimitRpm).toBe(600);
-  });
-
   test("an expiry in the future is kept", async () => {
     const calling = await createTestKey(operator);
     const caller = open(app.url);

@@ -101,6 +101,13 @@ export declare type Plan = Message<"vx.admin.v1.Plan"> & {
    * @generated from field: int32 max_active_keys = 3;
    */
   maxActiveKeys: number;
+
+  /**
+   * How many keys an account may create within a clock hour with its own keys. Keys that operators create do not count.
+   *
+   * @generated from field: int32 max_keys_created_per_hour = 4;
+   */
+  maxKeysCreatedPerHour: number;
 };
 
 /**
@@ -446,6 +453,14 @@ export declare type PutPlanRequest = Message<"vx.admin.v1.PutPlanRequest"> & {
    * @generated from field: int32 max_active_keys = 3;
    */
   maxActiveKeys: number;
+
+  /**
+   * How many keys an account may create within a clock hour with its own keys. Keys that operators create do not count.
+   * Default: 10 times max_active_keys.
+   *
+   * @generated from field: optional int32 max_keys_created_per_hour = 4;
+   */
+  maxKeysCreatedPerHour?: number | undefined;
 };
 
 /**

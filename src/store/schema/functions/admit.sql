@@ -47,7 +47,7 @@ BEGIN
     RETURNING w.lane, w.fingerprint, w.minute, w.granted, w.used
   )
   SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0), coalesce(counted.used, 0), known.rpm,
-         -- A window that lies ahead ends in more than a minute, but nobody is told to wait longer than that.
+         -- A window that lies ahead ends in more than 60 s, the longest wait that a response names.
          CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
          known.visible_end, known.balance_micros
   FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.fingerprint = known.fingerprint;

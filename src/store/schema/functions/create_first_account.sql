@@ -12,7 +12,7 @@ BEGIN
   IF created THEN
     PERFORM create_account(p_lane, p_id, p_name, p_plan);
     PERFORM move_balance(p_lane, p_id, p_entry_id, p_month, 'credit', p_amount_micros, p_reason, p_reason);
-    PERFORM create_key(p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, NULL, false, NULL,
+    PERFORM create_key(p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, NULL, NULL,
                        p_visible_start, p_visible_end);
   END IF;
   RETURN NEXT;

@@ -25,10 +25,13 @@ INSERT INTO lanes SELECT generate_series(0, 1023);
 CREATE TABLE plans (
   name text PRIMARY KEY,
   rpm integer NOT NULL,
+  -- Active keys of one account on the plan.
   max_active_keys integer NOT NULL,
-  CONSTRAINT plan_limits_positive CHECK (rpm > 0 AND max_active_keys > 0)
+  -- Keys that an account creates with a key on the plan.
+  max_keys_created_per_hour integer NOT NULL,
+  CONSTRAINT plan_limits_positive CHECK (rpm > 0 AND max_active_keys > 0 AND max_keys_created_per_hour > 0)
 );
-INSERT INTO plans VALUES ('free', 20, 2), ('pro', 600, 20), ('scale', 6000, 100);
+INSERT INTO plans VALUES ('free', 20, 2, 20), ('pro', 600, 20, 200), ('scale', 6000, 100, 1000);
 
 CREATE TABLE accounts (
   lane smallint NOT NULL,
@@ -86,6 +89,16 @@ CREATE TYPE key_view AS (
   id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
   last_used_at timestamptz
+);
+
+-- How many keys an account created with its own keys, in the hour in which it last did.
+CREATE TABLE key_creations (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  -- Hours since January 1970.
+  hour integer NOT NULL,
+  created integer NOT NULL,
+  PRIMARY KEY (lane, account_id)
 );
 
 -- One row per key: the minute it was last used in, and how many calls were admitted in that minute.

@@ -1,0 +1,47 @@
+-- Creates a key for the holder of another key of the account, its parent. The new key has the parent's plan and nothing
+-- above the parent's scopes, limit and expiry. What the call leaves out (no scopes, NULL) is the parent's; of scopes,
+-- those among p_default_scopes. Returns the key, or how many seconds the account must wait before it creates another.
+CREATE OR REPLACE FUNCTION create_child_key(
+  p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text,
+  p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz,
+  p_visible_start text, p_visible_end text
+) RETURNS TABLE (
+    wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text,
+    scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
+    revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz
+  )
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_parent constant keys := lock_parent_key(p_lane, v_account.id, p_parent_id);
+  v_plan constant plans := require_plan(v_parent.plan);
+  v_scopes constant smallint := scopes_of_child(v_parent.scopes, p_scopes, p_default_scopes);
+  -- A limit that an operator gave to the parent may exceed the plan; what the parent passes on may not.
+  v_max_rpm constant integer := effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm);
+BEGIN
+  IF p_rate_limit_rpm > v_max_rpm THEN
+    PERFORM refuse('invalid_argument',
+      format('must be at most %s, the lower of the limits of the calling key and of its plan "%s"', v_max_rpm, v_plan.name),
+      '{"field":"rate_limit_rpm"}');
+  END IF;
+  IF p_expires_at > v_parent.expires_at THEN
+    PERFORM refuse('invalid_argument',
+      format('must be no later than %s, when the calling key expires',
+        to_char(v_parent.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+      '{"field":"expires_at"}');
+  END IF;
+  wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
+  IF wait_seconds > 0 THEN
+    max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
+    plan := v_plan.name;
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  -- The limit is stored also where the plan's is lower: the new key stays below its parent when the plan is raised.
+  RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
+    p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
+    coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), false, coalesce(p_expires_at, v_parent.expires_at),
+    p_visible_start, p_visible_end) k;
+END
+$$;

@@ -1,0 +1,20 @@
+-- The scopes of a key that another key creates: those the call names, or else the defaults as far as the parent has
+-- them. Refuses a scope that the parent lacks.
+CREATE OR REPLACE FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
+  LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+  v_has constant text := concat_ws(', ', CASE WHEN p_parent & 1 <> 0 THEN 'generate' END,
+    CASE WHEN p_parent & 2 <> 0 THEN 'read' END, CASE WHEN p_parent & 4 <> 0 THEN 'keys' END);
+BEGIN
+  IF p_named & ~p_parent <> 0 THEN
+    PERFORM refuse('invalid_argument', format('must be among the scopes of the calling key: %s', v_has),
+      '{"field":"scopes"}');
+  ELSIF p_named = 0 AND p_parent & p_default = 0 THEN
+    PERFORM refuse('invalid_argument',
+      format('must be given, because the calling key has none of the default scopes; it has: %s', v_has),
+      '{"field":"scopes"}');
+  END IF;
+  RETURN CASE WHEN p_named = 0 THEN p_parent & p_default ELSE p_named END;
+END
+$$;

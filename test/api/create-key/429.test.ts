@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { withinOneMinute } from "../../support/minute.ts";
+import { bearer, type Caller, protocols } from "../../support/protocols.ts";
+
+const createKey = KeyService.method.createKey;
+const LIMIT = 3;
+const REFUSED = "key_creation_limit_reached";
+let servers: TestApp[];
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  servers = [app, await startTestApp({ database: app.database })];
+  operator = operatorOf(app);
+  const plan = { name: "three", rpm: 6000, maxActiveKeys: 100, maxKeysCreatedPerHour: LIMIT };
+  await operator.putPlan(plan);
+  await operator.putPlan({ name: "two-keys", rpm: 6000, maxActiveKeys: 2 });
+});
+afterAll(async () => {
+  for (const server of servers.reverse()) await server.stop();
+});
+
+/** In one hour of the clock, with a key on the plan and a connection of its own. */
+async function withKey(
+  attempt: (create: (name?: string) => ReturnType<Caller["call"]>, key: TestKey) => Promise<void>,
+  open = protocols[0]?.open,
+) {
+  await withinOneMinute(async () => {
+    const key = await createTestKey(operator, { plan: "three" });
+    const caller = open?.(app.url) as Caller;
+    try {
+      await attempt((name = "child") => caller.call(createKey, { name }, bearer(key.secret)), key);
+    } finally {
+      caller.close();
+    }
+  });
+}
+
+async function reasonsOf(create: () => ReturnType<Caller["call"]>, times: number) {
+  const reasons = [];
+  for (let i = 0; i < times; i++) {
+    const outcome = await create();
+    reasons.push(outcome.ok ? "ok" : outcome.reason);
+  }
+  return reasons;
+}
+
+const upToLimit = [...Array<string>(LIMIT).fill("ok"), REFUSED];
+
+test.each(protocols)(
+  "$name: one key more than an hour allows is a 429 that says when the hour ends",
+  ({ open }) =>
+    withKey(async (create, { accountId }) => {
+      expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
+      const atMost = secondsToNextHour();
+      const outcome = await create();
+      expect(outcome).toMatchObject({
+        code: "resource_exhausted",
+        reason: REFUSED,
+        metadata: { plan: "three", max_keys_created_per_hour: String(LIMIT) },
+      });
+      expect(outcome.ok || outcome.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
+      const seconds = Number(outcome.headers["retry-after"]);
+      expect(seconds).toBeLessThanOrEqual(atMost);
+      expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
+      expect((await operator.listKeys({ accountId })).apiKeys).toHaveLength(1 + LIMIT);
+    }, open),
+);
+
+test("REST says that the call may be repeated after the wait", () =>
+  withKey(async (create, { secret }) => {
+    await reasonsOf(create, LIMIT);
+    const response = await fetch(`${app.url}/v1/keys`, {
+      method: "POST",
+      headers: { ...bearer(secret), "content-type": "application/json" },
+      body: JSON.stringify({ name: "child" }),
+    });
+    expect(response.status).toBe(429);
+    expect(response.headers.get("x-should-retry")).toBe("true");
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await response.json()).toMatchObject({ error: { code: REFUSED, type: "rate_limit_error" } });
+  }));
+
+test("creating, using and revoking keys in a loop ends at ten times the active keys", async () => {
+  await withinOneMinute(async () => {
+    const { secret } = await createTestKey(operator, { plan: "two-keys" });
+    const caller = protocols[0]?.open(app.url) as Caller;
+    const reasons = await reasonsOf(async () => {
+      const outcome = await caller.call(createKey, { name: "child" }, bearer(secret));
+      if (outcome.ok) {
+        const keyId = outcome.message.apiKey?.id ?? "";
+        const used = await caller.call(MeService.method.getMe, {}, bearer(outcome.message.secret));
+        expect(used.ok).toBe(true);
+        await caller.call(KeyService.method.revokeKey, { keyId }, bearer(secret));
+      }
+      return outcome;
+    }, 22);
+    caller.close();
+    expect(reasons).toEqual([...Array<string>(20).fill("ok"), REFUSED, REFUSED]);
+  });
+});
+
+test("of many creations at once, by several keys over two servers, exactly as many as allowed succeed", async () => {
+  const callers = servers.flatMap(({ url }) => protocols.map(({ open }) => open(url)));
+  try {
+    await withinOneMinute(async () => {
+      const first = await createTestKey(operator, { plan: "three" });
+      const second = await createTestKey(operator, { plan: "three", accountId: first.accountId });
+      const outcomes = await Promise.all(
+        Array.from({ length: 48 }, (_, i) =>
+          (callers[i % callers.length] as Caller).call(
+            createKey,
+            { name: `child ${i}` },
+            bearer((i % 5 < 2 ? first : second).secret),
+          ),
+        ),
+      );
+      const reasons = outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
+      expect(reasons.filter((reason) => reason === "ok")).toHaveLength(LIMIT);
+      expect(reasons.filter((reason) => reason === REFUSED)).toHaveLength(48 - LIMIT);
+      const { apiKeys } = await operator.listKeys({ accountId: first.accountId });
+      expect(apiKeys).toHaveLength(2 + LIMIT);
+    });
+  } finally {
+    for (const caller of callers) caller.close();
+  }
+});
+
+test("only keys that were created by keys of the same account count", () =>
+  withKey(async (create, { accountId, secret }) => {
+    for (let i = 0; i <= LIMIT; i++) await createTestKey(operator, { accountId, plan: "three" });
+    const other = await createTestKey(operator, { plan: "three" });
+    const caller = protocols[0]?.open(app.url) as Caller;
+    await reasonsOf(() => caller.call(createKey, { name: "child" }, bearer(other.secret)), LIMIT);
+    const refused = { name: "child", rateLimitRpm: 6001 };
+    for (let i = 0; i <= LIMIT; i++) {
+      expect(await caller.call(createKey, refused, bearer(secret))).toMatchObject({
+        reason: "invalid_argument",
+      });
+    }
+    caller.close();
+    expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
+  }));
+
+test("a creation that is refused for the number of active keys does not count", async () => {
+  await operator.putPlan({ name: "cap", rpm: 6000, maxActiveKeys: 2, maxKeysCreatedPerHour: 2 });
+  await withinOneMinute(async () => {
+    const { secret } = await createTestKey(operator, { plan: "cap" });
+    const caller = protocols[0]?.open(app.url) as Caller;
+    const create = () => caller.call(createKey, { name: "child" }, bearer(secret));
+    const first = await create();
+    expect(await reasonsOf(create, 3)).toEqual(Array(3).fill("key_limit_reached"));
+    await operator.revokeKey({ keyId: (first.ok && first.message.apiKey?.id) || "" });
+    expect(await reasonsOf(create, 2)).toEqual(["ok", REFUSED]);
+    caller.close();
+  });
+});
+
+test("a limit of the plan that is raised or lowered applies to the next creation", async () => {
+  const put = (maxKeysCreatedPerHour: number) =>
+    operator.putPlan({ name: "moving", rpm: 6000, maxActiveKeys: 100, maxKeysCreatedPerHour });
+  await withinOneMinute(async () => {
+    await put(1);
+    const { secret } = await createTestKey(operator, { plan: "moving" });
+    const caller = protocols[0]?.open(app.url) as Caller;
+    const create = () => caller.call(createKey, { name: "child" }, bearer(secret));
+    expect(await reasonsOf(create, 2)).toEqual(["ok", REFUSED]);
+    await put(3);
+    expect(await reasonsOf(create, 3)).toEqual(["ok", "ok", REFUSED]);
+    await put(2);
+    expect(await reasonsOf(create, 1)).toEqual([REFUSED]);
+    caller.close();
+  });
+});
+
+describe("the hour by the database's clock", () => {
+  async function shiftHour({ accountId }: TestKey, hours: number): Promise<void> {
+    await app.database.owner`
+      UPDATE vx.key_creations SET hour = hour + ${hours} WHERE account_id = ${accountId}`;
+  }
+
+  test("when it is over, the whole limit is there again", () =>
+    withKey(async (create, key) => {
+      expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
+      await shiftHour(key, -1);
+      expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
+    }));
+
+  test("when the clock was set back one hour, creations count in the later hour", () =>
+    withKey(async (create, key) => {
+      expect(await reasonsOf(create, 1)).toEqual(["ok"]);
+      await shiftHour(key, 1);
+      expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(1));
+      expect((await create()).headers["retry-after"]).toBe("3600");
+    }));
+
+  test.each([2, 30, 8_760])(
+    "when the clock was set back %i hours, counting restarts in the current hour with what was created",
+    (hours) =>
+      withKey(async (create, key) => {
+        expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
+        await shiftHour(key, hours);
+        const atMost = secondsToNextHour();
+        const outcome = await create();
+        expect(outcome).toMatchObject({ reason: REFUSED });
+        const seconds = Number(outcome.headers["retry-after"]);
+        expect(seconds).toBeLessThanOrEqual(atMost);
+        expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
+        // A refusal is remembered too, so the next hour brings the whole limit.
+        await shiftHour(key, -1);
+        expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
+      }),
+  );
+});
+
+function secondsToNextHour(): number {
+  return 3_600 - (Math.floor(Date.now() / 1_000) % 3_600);
+}

@@ -1,0 +1,225 @@
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { KeyService } from "../../../gen/vx/v1/key_pb.js";
+import { laneOfId } from "../../../src/domain/lane.ts";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, type Caller, protocols } from "../../support/protocols.ts";
+
+type Request = { scopes?: string[]; rateLimitRpm?: number; expiresAt?: Timestamp };
+
+let app: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+});
+afterAll(() => app.stop());
+
+function createWith(caller: Caller, secret: string, request: Request) {
+  return caller.call(KeyService.method.createKey, { name: "child", ...request }, bearer(secret));
+}
+
+async function countKeys({ accountId }: TestKey): Promise<number> {
+  return (await operator.listKeys({ accountId })).apiKeys.length;
+}
+
+describe.each(protocols)("$name", ({ open }) => {
+  async function create({ secret }: { secret: string }, request: Request = {}) {
+    const caller = open(app.url);
+    const outcome = await createWith(caller, secret, request);
+    caller.close();
+    return outcome;
+  }
+
+  test.each([
+    { has: ["keys"], asks: ["read"] },
+    { has: ["keys"], asks: ["keys", "generate"] },
+    { has: ["read", "keys"], asks: ["generate", "read", "keys"] },
+    { has: ["keys"], asks: [] },
+  ])("a key with $has that asks for $asks gets a 400 that names the scopes it has", async ({ has, asks }) => {
+    const parent = await createTestKey(operator, { scopes: has });
+    const outcome = await create(parent, { scopes: asks });
+    expect(outcome).toMatchObject({ reason: "invalid_argument", fields: ["scopes"] });
+    expect(outcome.ok || outcome.text).toContain(has.join(", "));
+    expect(await countKeys(parent)).toBe(1);
+  });
+
+  test.each([
+    { has: ["keys", "read"], gets: ["read"] },
+    { has: ["keys", "generate"], gets: ["generate"] },
+    { has: ["keys", "read", "generate"], gets: ["generate", "read"] },
+  ])("a key with $has gives $gets when the call names no scopes", async ({ has, gets }) => {
+    const parent = await createTestKey(operator, { scopes: has });
+    expect(await create(parent)).toMatchObject({ message: { apiKey: { scopes: gets } } });
+  });
+
+  test("a limit is at most the parent's, which is also the default", async () => {
+    const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 3 });
+    expect(await create(parent, { rateLimitRpm: 4 })).toMatchObject({ fields: ["rate_limit_rpm"] });
+    for (const request of [{ rateLimitRpm: 3 }, {}]) {
+      expect(await create(parent, request)).toMatchObject({ message: { apiKey: { rateLimitRpm: 3 } } });
+    }
+    expect(await countKeys(parent)).toBe(3);
+  });
+
+  test("an expiry is at most the parent's, which is also the default", async () => {
+    const expiresAt = timestampFromDate(new Date(Date.now() + 3_600_000));
+    const later = { ...expiresAt, seconds: expiresAt.seconds + 1n };
+    const first = await createTestKey(operator);
+    const { secret } = await operator.createKey({
+      accountId: first.accountId,
+      name: "parent",
+      scopes: ["keys", "read"],
+      expiresAt,
+    });
+    expect(await create({ secret }, { expiresAt: later })).toMatchObject({
+      reason: "invalid_argument",
+      fields: ["expires_at"],
+    });
+    for (const request of [{ expiresAt }, {}]) {
+      expect(await create({ secret }, request)).toMatchObject({ message: { apiKey: { expiresAt } } });
+    }
+    expect(await countKeys(first)).toBe(4);
+  });
+});
+
+describe("limits over time and over generations", () => {
+  let caller: Caller;
+  beforeAll(() => {
+    caller = protocols[0]?.open(app.url) as Caller;
+  });
+  afterAll(() => caller.close());
+
+  async function childOf(secret: string, request: Request = {}) {
+    const outcome = await createWith(caller, secret, { scopes: ["read", "keys"], ...request });
+    if (!outcome.ok) throw new Error(outcome.text);
+    return { id: outcome.message.apiKey?.id ?? "", secret: outcome.message.secret };
+  }
+
+  async function limitOf({ id, accountId }: { id: string; accountId: string }) {
+    const { apiKeys } = await operator.listKeys({ accountId });
+    return apiKeys.find((key) => key.id === id)?.rateLimitRpm;
+  }
+
+  test("a child's child has no more than the child", async () => {
+    const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
+    const child = await childOf(parent.secret, { rateLimitRpm: 10 });
+    const outcome = await createWith(caller, child.secret, { rateLimitRpm: 11 });
+    expect(outcome).toMatchObject({ fields: ["rate_limit_rpm"] });
+    const grandchild = await childOf(child.secret);
+    expect(await limitOf({ ...grandchild, accountId: parent.accountId })).toBe(10);
+  });
+
+  test("a parent whose limit an operator set above the plan's gives at most the plan's", async () => {
+    const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 5_000 });
+    const { accountId } = parent;
+    expect(await createWith(caller, parent.secret, { rateLimitRpm: 601 })).toMatchObject({
+      fields: ["rate_limit_rpm"],
+    });
+    const child = await childOf(parent.secret);
+    expect(await limitOf({ ...child, accountId })).toBe(600);
+    // Also on a plan that allows more than the parent has.
+    await operator.setAccountPlan({ accountId, plan: "scale" });
+    expect([await limitOf(parent), await limitOf({ ...child, accountId })]).toEqual([5_000, 5_000]);
+  });
+
+  test("a child of a parent that a lower plan limits stays within the parent when the plan is raised", async () => {
+    await operator.putPlan({ name: "low", rpm: 30, maxActiveKeys: 10 });
+    const first = await createTestKey(operator, { plan: "pro" });
+    const { accountId } = first;
+    const parent = await childOf(first.secret, { rateLimitRpm: 100 });
+    await operator.setAccountPlan({ accountId, plan: "low" });
+    expect(await createWith(caller, parent.secret, { rateLimitRpm: 31 })).toMatchObject({
+      fields: ["rate_limit_rpm"],
+    });
+    const child = await childOf(parent.secret);
+    expect(await limitOf({ ...child, accountId })).toBe(30);
+    await operator.setAccountPlan({ accountId, plan: "scale" });
+    expect(await limitOf({ ...child, accountId })).toBe(100);
+  });
+
+  test("an operator's key is bound by no other key", async () => {
+    const { accountId } = await createTestKey(operator, { plan: "free", scopes: ["keys"], rateLimitRpm: 1 });
+    const scopes = ["generate", "read", "keys"];
+    const { apiKey } = await operator.createKey({ accountId, name: "free", scopes, rateLimitRpm: 900 });
+    expect(apiKey).toMatchObject({ scopes, rateLimitRpm: 900 });
+    expect(apiKey?.expiresAt).toBeUndefined();
+  });
+});
+
+describe("a parent that changes between admission and creation", () => {
+  /** What the call ends with when the change is made while it waits for the lane of its account. */
+  async function createDuring(
+    parent: TestKey,
+    change: () => PromiseLike<unknown>,
+    open = protocols[0]?.open,
+  ) {
+    const caller = open?.(app.url) as Caller;
+    const { owner } = app.database;
+    const outcome = await owner.begin(async (sql) => {
+      await sql`SELECT FROM vx.lanes WHERE lane = ${laneOfId(parent.accountId)} FOR UPDATE`;
+      const created = createWith(caller, parent.secret, {});
+      await waitingFor("create_child_key");
+      await change();
+      return { created };
+    });
+    const result = await outcome.created;
+    caller.close();
+    return result;
+  }
+
+  /** Resolves when a call of the function waits for a lock. */
+  async function waitingFor(name: string): Promise<void> {
+    await vi.waitFor(async () => {
+      const waiting = await app.database.owner`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+          AND query LIKE ${`%${name}(%`} AND pid <> pg_backend_pid()`;
+      expect(waiting).toHaveLength(1);
+    });
+  }
+
+  test.each(protocols)("$name: creates nothing once it is revoked", async ({ open }) => {
+    const parent = await createTestKey(operator);
+    const outcome = await createDuring(parent, () => operator.revokeKey({ keyId: parent.id }), open);
+    expect(outcome).toMatchObject({ code: "unauthenticated", reason: "revoked_api_key" });
+    expect(outcome.ok || outcome.text).toContain("was revoked");
+    expect(outcome.headers["www-authenticate"]).toBe("Bearer");
+    expect(await countKeys(parent)).toBe(1);
+  });
+
+  test("creates nothing once it has expired", async () => {
+    const parent = await createTestKey(operator);
+    const { owner } = app.database;
+    const outcome = await createDuring(
+      parent,
+      () => owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${parent.id}`,
+    );
+    expect(outcome).toMatchObject({ reason: "expired_api_key" });
+    expect(await countKeys(parent)).toBe(1);
+  });
+
+  test("passes on the limit that it has by then", async () => {
+    const parent = await createTestKey(operator);
+    const outcome = await createDuring(parent, () =>
+      operator.setKeyLimit({ keyId: parent.id, rateLimitRpm: 7 }),
+    );
+    expect(outcome).toMatchObject({ message: { apiKey: { rateLimitRpm: 7 } } });
+  });
+
+  test("is revoked only after a creation that already began has ended", async () => {
+    const parent = await createTestKey(operator);
+    const { owner } = app.database;
+    const revoked = await owner.begin(async (sql) => {
+      await sql`
+        SELECT FROM vx.create_child_key(${laneOfId(parent.accountId)}::smallint, ${parent.accountId}, ${parent.id},
+          ${`key_new${parent.id.slice(-2)}`}, sha256('new'), 'child', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')`;
+      const revoking = operator.revokeKey({ keyId: parent.id });
+      await waitingFor("revoke_key");
+      return { revoking };
+    });
+    expect((await revoked.revoking).apiKey?.state).toBe("revoked");
+    expect(await countKeys(parent)).toBe(2);
+  });
+});
