@@ -172,12 +172,15 @@ describe("a parent that changes between admission and creation", () => {
 
   /** Resolves when a call of the function waits for a lock. */
   async function waitingFor(name: string): Promise<void> {
-    await vi.waitFor(async () => {
-      const waiting = await app.database.owner`
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-          AND query LIKE ${`%${name}(%`} AND pid <> pg_backend_pid()`;
-      expect(waiting).toHaveLength(1);
-    });
+    await vi.waitFor(
+      async () => {
+        const waiting = await app.database.owner`
+          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+            AND query LIKE ${`%${name}(%`} AND pid <> pg_backend_pid()`;
+        expect(waiting).toHaveLength(1);
+      },
+      { timeout: 5_000 },
+    );
   }
 
   test.each(protocols)("$name: creates nothing once it is revoked", async ({ open }) => {
