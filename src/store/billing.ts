@@ -139,13 +139,16 @@ export class Billing {
     };
   }
 
-  /** One invalid item must not fail the others: a batch with one is split until that item is alone. */
+  /**
+   * One invalid item must not fail the others: a batch with one is split until that item is alone. The parts are
+   * statements of their own, so an error of one part says nothing about the items of another.
+   */
   async #bill(items: readonly Item[]): Promise<readonly (Result | DomainError)[]> {
     try {
       return await this.#send(items);
     } catch (error) {
-      if (!(error instanceof DomainError) || !isInvalidData(error)) throw error;
-      if (items.length === 1) return [error];
+      if (!(error instanceof DomainError)) throw error;
+      if (items.length === 1 || !isInvalidData(error)) return items.map(() => error);
       const half = Math.ceil(items.length / 2);
       return [...(await this.#bill(items.slice(0, half))), ...(await this.#bill(items.slice(half)))];
     }

@@ -242,6 +242,34 @@ test("an item that breaks a rule of the database fails alone, not the batch it t
   await billings[0].end(endOf(payers[3] as Payer, ids[3] as string, undefined));
 });
 
+test("when a batch is split, an error of one part does not fail the items of another", async () => {
+  const payers = await Promise.all([1, 2, 3].map(() => createPayer(database, 100n)));
+  // Lanes are ascending in a batch, so the invalid hold is met first.
+  payers.sort((a, b) => laneOfId(a.accountId) - laneOfId(b.accountId));
+  const [invalid, unlucky, fine] = payers as [Payer, Payer, Payer];
+  await testDatabase.owner.unsafe(`
+    CREATE FUNCTION vx.fail_hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF NEW.account_id = '${invalid.accountId}' THEN RAISE 'invalid' USING ERRCODE = '22000'; END IF;
+      IF NEW.account_id = '${unlucky.accountId}' THEN RAISE 'disk full' USING ERRCODE = '53100'; END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER fail_hold BEFORE INSERT ON vx.holds FOR EACH ROW EXECUTE FUNCTION vx.fail_hold()`);
+  const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock });
+  const ids = [newId(), newId(), newId()] as const;
+  const holds = [fine, invalid, unlucky].map((payer, i) =>
+    billing.hold(holdOf(payer, 60n, ids[i] as string)),
+  );
+  const outcomes = await Promise.allSettled(holds);
+  await testDatabase.owner`DROP FUNCTION vx.fail_hold CASCADE`;
+  expect(outcomes).toMatchObject([
+    { value: { outcome: "held" } },
+    { reason: { reason: "internal" } },
+    { reason: { reason: "unavailable" } },
+  ]);
+  expect(await balanceOf(fine)).toEqual({ balance: 100, held: 60 });
+  await billing.end(endOf(fine, ids[0], undefined));
+});
+
 test.each(["hold", "end"])(
   "a %s that names an account that does not exist is an error, not an outcome",
   async (kind) => {
