@@ -12,7 +12,8 @@ export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
     single: settings.databaseConnections,
     admission: settings.admissionPipelines,
     billing: settings.billingPipelines,
-    monitor: 1,
+    // One for the heartbeats of this server.
+    monitor: 2,
   };
 }
 

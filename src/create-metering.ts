@@ -17,6 +17,8 @@ import { RevocationWatch } from "./store/revocation-watch.ts";
 const MAX_RUNNING = 8_192;
 /** Each running generation waits for one statement at most. */
 const MAX_WAITING = 2 * MAX_RUNNING;
+/** Other servers release the holds of a server without a heartbeat for 20 s. */
+const HEARTBEAT_PAUSE_MS = 2_000;
 
 type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
   readonly databases: Databases;
@@ -66,10 +68,12 @@ export function createMetering(options: MeteringOptions): Metering {
   const presence = new Presence(databases.single, {
     serverId,
     clock,
+    pauseMs: HEARTBEAT_PAUSE_MS,
+    heartbeats: databases.monitor,
     isOpen: (holdId) => billing.isOpen(holdId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => log.warn({ holds }, "released abandoned holds"),
-    onFailure: (error) => log.error({ err: error }, "heartbeat failed"),
+    onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
   });
   const watch = new RevocationWatch(databases.single, {
     now: () => performance.now(),

@@ -1,35 +1,42 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { LANE_COUNT } from "../domain/lane.ts";
+import type { EndOutcome } from "./billing.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 
-const BEAT_MS = 2_000;
-/** Lanes looked through with each heartbeat; all of them within half a minute. */
-const LANES_PER_BEAT = 64;
+/** Lanes looked through in one round; with a round every two seconds, all of them within half a minute. */
+const LANES_PER_ROUND = 64;
+/** One statement deletes a bounded number of old answers, so a busy lane needs several in a round. */
+const MAX_SWEEPS_PER_ROUND = 16;
 
 export type OwnHold = { readonly holdId: string; readonly accountId: string };
 
 type PresenceOptions = {
   readonly serverId: string;
   readonly clock: DatabaseClock;
+  /** The pause after a heartbeat, and after a round of releases. */
+  readonly pauseMs: number;
+  /** A pool without slow statements: holds of a server whose heartbeats are late count as abandoned. */
+  readonly heartbeats: Database;
   /** Whether this process will end the hold. */
   readonly isOpen: (holdId: string) => boolean;
   /** Releases a hold of this server. */
-  readonly release: (hold: OwnHold) => Promise<unknown>;
+  readonly release: (hold: OwnHold) => Promise<EndOutcome>;
   readonly onReleased: (holds: number) => void;
-  readonly onFailure: (error: unknown) => void;
+  readonly onFailure: (what: "heartbeat" | "release of abandoned holds", error: unknown) => void;
 };
 
 /**
  * Sends heartbeats, and releases abandoned holds: those of servers without a heartbeat, expired ones, and those of this
- * server that it does not know, because a statement was executed after the server had given it up.
+ * server that it does not know, because a statement was executed after the server had given it up. Heartbeats do not
+ * wait for releases, which may wait for locks.
  */
 export class Presence {
   readonly #database: Database;
   readonly #options: PresenceOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #beating: Promise<void> = Promise.resolve();
-  #stopped = false;
-  /** Where the next heartbeat goes on. */
+  readonly #stopped = new AbortController();
+  #loops: Promise<unknown> = Promise.resolve();
+  /** Where the next round starts. */
   #firstLane = 0;
 
   constructor(database: Database, options: PresenceOptions) {
@@ -40,47 +47,56 @@ export class Presence {
   /** Resolves when the server is registered. Holds of an unregistered server count as abandoned. */
   async start(): Promise<void> {
     await this.#beat();
-    this.#schedule();
+    const { onFailure } = this.#options;
+    this.#loops = Promise.all([
+      this.#repeat(() => this.#beat().catch((error) => onFailure("heartbeat", error))),
+      this.#repeat(() =>
+        this.releaseAbandoned().catch((error) => onFailure("release of abandoned holds", error)),
+      ),
+    ]);
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#beating;
+    const { serverId, heartbeats, onFailure } = this.#options;
+    this.#stopped.abort();
+    await this.#loops;
     // Without a database, the other servers notice the missing heartbeat.
-    await this.#database.call("leave", this.#options.serverId).catch(this.#options.onFailure);
+    await heartbeats.call("leave", serverId).catch((error) => onFailure("heartbeat", error));
   }
 
-  #schedule(): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#beating = this.round().catch(this.#options.onFailure);
-      void this.#beating.then(() => this.#schedule());
-    }, BEAT_MS);
+  async #repeat(work: () => Promise<void>): Promise<void> {
+    const { signal } = this.#stopped;
+    for (;;) {
+      await wait(this.#options.pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      await work();
+    }
   }
 
   async #beat(): Promise<void> {
-    const [row] = await this.#database.call<{ clock: Date }>("beat", this.#options.serverId);
-    if (row) this.#options.clock.set(row.clock);
+    const { serverId, clock, heartbeats } = this.#options;
+    const [row] = await heartbeats.call<{ clock: Date }>("beat", serverId);
+    if (row) clock.set(row.clock);
   }
 
-  /** One heartbeat, with the work that goes along with it. */
-  async round(): Promise<void> {
-    await this.#beat();
+  /** One round: a part of the lanes, and all abandoned holds of other servers. */
+  async releaseAbandoned(): Promise<void> {
     const first = this.#firstLane;
-    const last = first + LANES_PER_BEAT - 1;
+    const last = first + LANES_PER_ROUND - 1;
     this.#firstLane = (last + 1) % LANE_COUNT;
     await this.#sweep(first, last);
     await this.#releaseUnknown(first, last);
   }
 
   async #sweep(first: number, last: number): Promise<void> {
-    const rows = await this.#database.call<{ lanes_to_sweep: number }>("lanes_to_sweep", first, last);
-    for (const { lanes_to_sweep: lane } of rows) {
-      const [row] = await this.#database.call<{ sweep: bigint }>("sweep", lane);
-      if (row && row.sweep > 0n) this.#options.onReleased(Number(row.sweep));
-      // Sweeping may take long, and the heartbeats must go on.
-      await this.#beat();
+    for (let sweeps = 0; sweeps < MAX_SWEEPS_PER_ROUND; sweeps++) {
+      const rows = await this.#database.call<{ lanes_to_sweep: number }>("lanes_to_sweep", first, last);
+      if (rows.length === 0) return;
+      for (const { lanes_to_sweep: lane } of rows) {
+        if (this.#stopped.signal.aborted) return;
+        const [row] = await this.#database.call<{ sweep: bigint }>("sweep", lane);
+        if (row && row.sweep > 0n) this.#options.onReleased(Number(row.sweep));
+      }
     }
   }
 
@@ -89,8 +105,12 @@ export class Presence {
     type Row = { readonly id: string; readonly account_id: string };
     const rows = await this.#database.call<Row>("own_holds", serverId, first, last);
     const unknown = rows.filter(({ id }) => !isOpen(id));
-    await Promise.all(unknown.map(({ id, account_id }) => release({ holdId: id, accountId: account_id })));
-    if (unknown.length > 0) onReleased(unknown.length);
+    const ended = await Promise.all(
+      unknown.map(({ id, account_id }) => release({ holdId: id, accountId: account_id })),
+    );
+    // The others ended while their rows were on the way.
+    const released = ended.filter(({ outcome }) => outcome === "released").length;
+    if (released > 0) onReleased(released);
   }
 }
 

@@ -33,7 +33,7 @@ beforeEach(async () => {
   // It refuses every text that is not short.
   const tokens = new TokenCounter({ jobsMax: 0, charactersMax: 0 });
   metering = createMetering({
-    databases: { single: database, billing: database } as never,
+    databases: { single: database, billing: database, monitor: database } as never,
     pipelines: 1,
     models: { get: () => MODEL },
     run: ({ signal, progress }) => {

@@ -56,6 +56,20 @@ async function sweep(): Promise<number> {
   return swept;
 }
 
+function presenceOf(
+  serverId: string,
+  options: Pick<ConstructorParameters<typeof Presence>[1], "isOpen" | "release" | "onReleased">,
+): Presence {
+  return new Presence(database, {
+    ...options,
+    serverId,
+    clock,
+    pauseMs: 10,
+    heartbeats: database,
+    onFailure: (_, error) => expect.unreachable(String(error)),
+  });
+}
+
 async function held(serverId: string, seconds = 600, key?: string) {
   const payer = await createPayer(database, 100n);
   const id = typeIds.generation(0);
@@ -132,6 +146,16 @@ test.each([undefined, "key"])(
   },
 );
 
+test("a server that was away for 20 s is not forgotten while it places a hold", async () => {
+  await beat("judge");
+  await beat("sleeper");
+  await pass(21, "judge");
+  const { payer, id } = await held("sleeper");
+  await beat("judge");
+  expect(await sweep()).toBe(0);
+  expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+});
+
 test("a hold that is older than any call is given back although its server is there", async () => {
   await beat("alive");
   const { payer, id } = await held("alive", 0);
@@ -143,13 +167,10 @@ test("a hold that is older than any call is given back although its server is th
 test("a server releases holds in its name that it does not know, in any lane, and keeps those it knows", async () => {
   const billing = serverOf("owner");
   const released: number[] = [];
-  const presence = new Presence(database, {
-    serverId: "owner",
-    clock,
+  const presence = presenceOf("owner", {
     isOpen: (holdId) => billing.isOpen(holdId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => released.push(holds),
-    onFailure: (error) => expect.unreachable(String(error)),
   });
   await beat("owner");
   const leftovers = [await held("owner", 600, "k"), await held("owner"), await held("owner")];
@@ -157,7 +178,7 @@ test("a server releases holds in its name that it does not know, in any lane, an
   const id = typeIds.generation(0);
   await billing.hold(holdOf(known, 60n, id));
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([60, 60, 60]);
-  for (let round = 0; round < 16; round++) await presence.round();
+  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([0, 0, 0]);
   expect(released.reduce((sum, holds) => sum + holds, 0)).toBe(3);
   expect(await heldOf(known)).toBe(60);
@@ -168,4 +189,62 @@ test("a server releases holds in its name that it does not know, in any lane, an
   await billing.end(endOf(payer, again.holdId, undefined));
   await billing.end(endOf(known, id, undefined));
   await presence.stop();
+});
+
+test("a hold that ended while a server looked for abandoned ones is not reported as released", async () => {
+  const billing = serverOf("looking");
+  const released: number[] = [];
+  const presence = presenceOf("looking", {
+    isOpen: () => false,
+    release: async (hold) => {
+      await billing.end({ ...hold, charge: undefined });
+      return await billing.end({ ...hold, charge: undefined });
+    },
+    onReleased: (holds) => released.push(holds),
+  });
+  const { payer } = await held("looking");
+  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
+  expect([await heldOf(payer), released]).toEqual([0, []]);
+});
+
+test("heartbeats go on while a release waits", async () => {
+  const billing = serverOf("waiting");
+  const asked = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const presence = presenceOf("waiting", {
+    isOpen: () => false,
+    release: async (hold) => {
+      asked.resolve();
+      await gate.promise;
+      return await billing.end({ ...hold, charge: undefined });
+    },
+    onReleased: () => undefined,
+  });
+  await held("waiting");
+  await presence.start();
+  await asked.promise;
+  await testDatabase.owner`UPDATE vx.servers SET seen_at = 'epoch' WHERE id = 'waiting'`;
+  const seen = async () => {
+    const [row] =
+      await testDatabase.owner`SELECT seen_at > 'epoch' AS seen FROM vx.servers WHERE id = 'waiting'`;
+    expect(row?.seen).toBe(true);
+  };
+  await vi.waitFor(seen, 5_000);
+  gate.resolve();
+  await presence.stop();
+});
+
+test("old answers of a busy lane are deleted as fast as they come", async () => {
+  const { accountId } = await createPayer(database, 0n);
+  await testDatabase.owner`
+    INSERT INTO vx.answers (lane, account_id, idempotency_key, digest, hold_id, answer, created_at)
+    SELECT vx.lane_of(${accountId}), ${accountId}, n::text, '', '', '', now() - interval '25 hours'
+    FROM generate_series(1, 2500) n`;
+  const presence = presenceOf("cleaning", {
+    isOpen: () => true,
+    release: () => expect.unreachable(),
+    onReleased: () => undefined,
+  });
+  for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
+  expect(await testDatabase.owner`SELECT FROM vx.answers WHERE account_id = ${accountId}`).toHaveLength(0);
 });

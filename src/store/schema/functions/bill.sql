@@ -15,6 +15,8 @@ CREATE OR REPLACE FUNCTION bill(
   SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
 AS $$
+DECLARE
+  v_recent timestamptz;
 BEGIN
   -- In ascending order, so that batches of several servers never deadlock.
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) ORDER BY l.lane FOR UPDATE;
@@ -23,8 +25,11 @@ BEGIN
     RETURN QUERY SELECT 'late', 0::bigint, NULL, NULL::bigint, NULL::bigint, NULL::bigint, NULL, clock_timestamp();
     RETURN;
   END IF;
-  -- Holds of a server that is not registered would be released as abandoned.
-  IF json_array_length(p_holds) > 0 AND NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id) THEN
+  -- Holds of a server that is not registered would be released as abandoned. Other servers remove one without a
+  -- heartbeat for 20 s, so a registration that is nearly as old is renewed.
+  v_recent := clock_timestamp() - interval '10 seconds';
+  IF json_array_length(p_holds) > 0
+      AND NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
     PERFORM beat(p_server_id);
   END IF;
   IF json_array_length(p_ends) > 0 THEN
