@@ -24,7 +24,7 @@ type Run = { readonly accounts: Set<string>; unconnected: number };
 export type Pass = {
   readonly accountId: string;
   /** The circuit that it probes: the result opens or closes it. */
-  readonly probe: "none" | "own" | "shared";
+  probe: "none" | "own" | "shared";
   /** A later try of a call that failed before: failing again adds nothing. */
   readonly isRetry: boolean;
   /** What the beginning of the reply cleared; it counts again if the reply breaks off. */
@@ -77,6 +77,7 @@ export class Breaker {
 
   /** The reply has begun: the upstream answers, so other calls may ask it. */
   begin(pass: Pass): void {
+    this.#endOutdatedProbe(pass);
     const account = this.#failing.get(pass.accountId);
     pass.cleared = { run: this.#run, account, atMs: this.#tools.now() };
     this.#run = newRun();
@@ -96,6 +97,7 @@ export class Breaker {
 
   fail(pass: Pass, failure: UpstreamFailure): void {
     this.#restore(pass);
+    this.#endOutdatedProbe(pass);
     if (pass.probe === "shared") this.#openShared();
     if (failure.isUnconnected) this.#countUnconnected(pass);
     else this.#countAccount(pass);
@@ -106,6 +108,14 @@ export class Breaker {
     if (pass.cleared) return;
     if (pass.probe === "shared") this.#shared.cancelProbe();
     if (pass.probe === "own") this.#failing.get(pass.accountId)?.circuit.cancelProbe();
+  }
+
+  /** The upstream has answered another call since the probe started, so the probe is a call like any other. */
+  #endOutdatedProbe(pass: Pass): void {
+    const { probe, cleared } = pass;
+    if (probe !== "shared") return;
+    const isOutdated = cleared ? this.#lastReplyMs >= cleared.atMs : this.#shared.isClosed;
+    if (isOutdated) pass.probe = "none";
   }
 
   #countUnconnected({ accountId, probe, isRetry }: Pass): void {

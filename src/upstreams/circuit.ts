@@ -3,6 +3,7 @@ export type CircuitState = "closed" | "half_open" | "open";
 export type CircuitOptions = {
   /** How long it stays open at first. Each failed probe doubles that, up to the maximum. */
   readonly openMs: number;
+  /** Also how long a probe without a result prevents another one. */
   readonly maxOpenMs: number;
 };
 
@@ -13,7 +14,7 @@ export type CircuitTools = {
   readonly random: () => number;
 };
 
-/** Whether calls may pass. Once open it lets one call at a time probe, after a wait that grows. */
+/** Whether calls may pass. Once open it lets single calls probe, after a wait that grows. */
 export class Circuit {
   readonly #options: CircuitOptions;
   readonly #tools: CircuitTools;
@@ -21,7 +22,8 @@ export class Circuit {
   #openings = 0;
   /** Undefined while closed. */
   #openUntilMs: number | undefined;
-  #probing = false;
+  /** Undefined without a probe. */
+  #probingUntilMs: number | undefined;
 
   constructor(options: CircuitOptions, tools: CircuitTools) {
     this.#options = options;
@@ -34,20 +36,21 @@ export class Circuit {
 
   get state(): CircuitState {
     if (this.#openUntilMs === undefined) return "closed";
-    return this.#probing || this.#tools.now() >= this.#openUntilMs ? "half_open" : "open";
+    return this.#tools.now() >= this.#openUntilMs ? "half_open" : "open";
   }
 
-  /** True for the one call that may probe now. */
+  /** True for the call that may probe now. A slow call must not keep all others away, so its turn to probe expires. */
   tryProbe(): boolean {
-    if (this.#openUntilMs === undefined || this.#probing || this.#tools.now() < this.#openUntilMs)
-      return false;
-    this.#probing = true;
+    const now = this.#tools.now();
+    if (this.#openUntilMs === undefined || now < this.#openUntilMs) return false;
+    if (this.#probingUntilMs !== undefined && now < this.#probingUntilMs) return false;
+    this.#probingUntilMs = now + this.#options.maxOpenMs;
     return true;
   }
 
   /** The probe ended without a result: another call may probe. */
   cancelProbe(): void {
-    this.#probing = false;
+    this.#probingUntilMs = undefined;
   }
 
   open(): void {
@@ -55,13 +58,13 @@ export class Circuit {
     const waitMs = Math.min(openMs * 2 ** this.#openings++, maxOpenMs);
     // Random, so that several servers do not probe at the same moment.
     this.#openUntilMs = this.#tools.now() + waitMs * (0.5 + this.#tools.random());
-    this.#probing = false;
+    this.#probingUntilMs = undefined;
   }
 
   /** The reply of a probe has begun. Should it break off, the next wait is longer still. */
   close(): void {
     this.#openUntilMs = undefined;
-    this.#probing = false;
+    this.#probingUntilMs = undefined;
   }
 
   /** A whole reply: the next wait is short again. */

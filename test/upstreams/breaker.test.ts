@@ -315,6 +315,31 @@ describe("the probe", () => {
     expect(state()).toBe("open");
   });
 
+  test.each([
+    ["without an answer", resetAtOnce],
+    ["in the middle of its reply", hangUpAfter(1)],
+  ])("that fails %s after a reply to another call keeps no account away", async (_, behaviour) => {
+    await breakIt();
+    runner.advance(OPEN_MS);
+    const gate = Promise.withResolvers<void>();
+    const { length } = fake.calls;
+    fake.next(async (turn) => {
+      await gate.promise;
+      await behaviour(turn);
+    });
+    const slow = run("acct_slow");
+    await fake.until(({ calls }) => calls.length === length + 1);
+    await run("acct_honest");
+    expect(fake.calls.length).toBe(length + 1);
+    runner.advance(LIMITS.breaker.maxOpenMs);
+    expect((await run("acct_honest")).text).toBe(TEXT);
+    runner.advance(PROOF_MS);
+    gate.resolve();
+    await slow;
+    expect(state()).toBe("closed");
+    expect((await run("acct_honest")).text).toBe(TEXT);
+  });
+
   test("whose caller leaves lets another call probe", async () => {
     await breakIt();
     runner.advance(OPEN_MS);

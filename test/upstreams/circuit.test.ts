@@ -36,6 +36,17 @@ describe("a circuit", () => {
     expect(circuit.tryProbe()).toBe(true);
   });
 
+  test("lets another probe pass when one has had no result for the longest wait", () => {
+    const circuit = createCircuit(100, 300);
+    circuit.open();
+    nowMs = 100;
+    expect(circuit.tryProbe()).toBe(true);
+    nowMs = 399;
+    expect(circuit.tryProbe()).toBe(false);
+    nowMs = 400;
+    expect([circuit.tryProbe(), circuit.tryProbe()]).toEqual([true, false]);
+  });
+
   test("has random waits around the one that is set", () => {
     const waits = [0, 0.999].map((value) => {
       random = value;
