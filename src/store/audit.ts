@@ -1,4 +1,3 @@
-import { LANE_COUNT } from "../domain/lane.ts";
 import type { Database } from "./database.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };
@@ -44,7 +43,8 @@ export async function audit(
   pieceRows = PIECE_ROWS,
 ): Promise<AuditReport> {
   const report: AuditReport = { accounts: 0n, entries: 0n, keys: 0n, balanceMicros: 0n, findings: [] };
-  for (let lane = 0; lane < LANE_COUNT; lane++) {
+  const lanes = await database.call<{ lanes_in_use: number }>("lanes_in_use");
+  for (const { lanes_in_use: lane } of lanes) {
     let position: Position | undefined = START;
     while (position) {
       // The caller may have left.

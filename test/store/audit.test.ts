@@ -116,12 +116,12 @@ test("rows that are written while the audit runs are no finding", async () => {
   let before = (await auditIn(1_000)).entries;
   let seenInPart = 0;
   for (let round = 0; round < 15; round++) {
-    // Beside each of the first pieces of the lane a row is written: before, in and behind the place it looks at.
+    // While each of the first pieces is audited, a row is written: before, in and after it.
     let written = 0n;
-    const call = async (name: string, lane: number, ...rest: never[]) => {
-      const isBusy = lane === LANE && written < 8n;
+    const call = async (name: string, ...parameters: never[]) => {
+      const isBusy = name === "audit" && written < 8n;
       const writing = isBusy && move(busy[Number(written++ % 4n)] as string, 1, `${round} ${written}`);
-      const rows = await pool.call(name, lane, ...rest);
+      const rows = await pool.call(name, ...parameters);
       await writing;
       return rows;
     };

@@ -18,6 +18,7 @@ const GRANTED = [
   "forget_servers",
   "get_account",
   "get_entry",
+  "lanes_in_use",
   "lanes_to_sweep",
   "leave",
   "list_accounts",

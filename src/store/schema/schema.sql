@@ -207,6 +207,7 @@ CREATE TABLE windows (
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view
 -- FUNCTION keys_with_fingerprints(p_lane smallint[], p_fingerprint bytea[]) RETURNS TABLE(n integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION lane_of(p_id text) RETURNS smallint
+-- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION leave(p_server_id text) RETURNS void; for the server
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind text, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_input_tokens bigint, p_output_tokens bigint, p_input_price bigint, p_output_price bigint, p_created_at timestamp with time zone) RETURNS bytea
