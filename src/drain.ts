@@ -4,7 +4,7 @@ import type { DatabaseMonitor } from "./store/monitor.ts";
 import type { Readiness } from "./transport/health.ts";
 import type { Listener } from "./transport/listener.ts";
 
-/** How long running calls may go on after a stop was asked for. */
+/** How long running calls may continue after a stop was requested. */
 const DRAIN_MS = 30_000;
 /** For a whole stop without its delay: longer than a drain and the settlements that wait for the database after it. */
 export const STOP_MS = 100_000;
@@ -44,7 +44,7 @@ export class Drain {
     if (delayMs > 0) await wait(delayMs);
     this.#started.abort(shutdownReason());
     const cut = () => this.#over.abort(shutdownReason());
-    // What goes on without its caller is no running call of a listener.
+    // A generation that continues without its caller is not a running call of a listener.
     const timer = setTimeout(cut, DRAIN_MS);
     await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cut)));
     await settle();
@@ -52,7 +52,7 @@ export class Drain {
   }
 }
 
-/** What callers are told whose calls outlast the drain. */
+/** The error of calls that do not finish within the drain. */
 export function shutdownReason(): DomainError {
   return new DomainError("unavailable", { message: "The server is shutting down. Try again at once." });
 }

@@ -44,7 +44,8 @@ type Outcome = { readonly charge: Charge | undefined; readonly usage: TokenUsage
 type Settled = { readonly outcome: Outcome; readonly balanceMicros: bigint | undefined };
 
 /**
- * A generation whose cost is held. However it ends, it is settled exactly once, and before its caller is told the end.
+ * A generation whose cost is held. It is settled exactly once, however it ends, and before its caller gets the last part
+ * of the response.
  */
 export class Generation {
   readonly order: Order;

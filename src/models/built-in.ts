@@ -8,7 +8,7 @@ const SANDBOX = {
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;
 
-/** What is served where no models.yaml says otherwise: enough to integrate and to test. */
+/** The models without a models.yaml: enough to integrate and to test. */
 export const BUILT_IN_MODELS: readonly Model[] = [
   {
     ...SANDBOX,

@@ -13,7 +13,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 type Mistake = { readonly path: Path; readonly message: string };
 
-/** All models of the text, or none. `file` is what mistakes are told with. Whether the keys of upstreams are set is looked at; they are not kept. */
+/**
+ * All models of the text, or none. `file` is the name in error messages. The keys of upstreams must be set in the
+ * environment; they are not stored in the models.
+ */
 export function parseModels(text: string, file: string, env: Env): readonly Model[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });

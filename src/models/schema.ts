@@ -114,7 +114,7 @@ const model = z
     upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
   }));
 
-/** What stands in models.yaml, and the models it becomes. */
+/** The form of models.yaml, and its translation to models. */
 export const modelsSchema = z.strictObject({ models: z.array(model).min(1).max(MAX_MODELS) });
 
 function urlProblem(text: string): string | undefined {

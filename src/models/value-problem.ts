@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** What is allowed where zod found a wrong value, in plain words; undefined leaves zod's own text. */
+/** Says which values are allowed where zod found an invalid one; undefined keeps zod's own text. */
 export function valueProblem(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":

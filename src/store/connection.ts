@@ -39,7 +39,7 @@ export class Connection {
     await this.#use((session) => session.requireWritable());
   }
 
-  /** Waits a few seconds for what is under way. */
+  /** Waits a few seconds for a running statement. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#opening?.catch(() => undefined);

@@ -27,10 +27,10 @@ type Login = Pick<postgres.Options<never>, "host" | "port" | "user" | "password"
 const USUAL_PORT = 5432;
 const URL_FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 const HOST_FORM = /^(?:\[([^\]]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/;
-/** What this program reads itself; the driver would send these to the server. */
+/** Read here: the driver would send these to the server. */
 const OWN_PARAMETERS = ["host", "port", "user", "password", "dbname", "target_session_attrs"];
 
-/** What is wrong with a URL, in words for the person who set it; undefined if nothing is. */
+/** Describes the error in a URL for the operator; undefined for a valid URL. */
 export function databaseUrlProblem(url: string): string | undefined {
   try {
     parseUrl(url);
@@ -81,7 +81,7 @@ function loginOf(userInfo: string, path: string, parameters: URLSearchParams): L
   return { ...(user && { user }), ...(password && { password }), ...(database && { database }) };
 }
 
-/** Several hosts stand between commas, each with a port of its own or all with one. */
+/** Hosts are separated by commas. Each has its own port, or all share one. */
 function hostsOf(authority: string, parameters: URLSearchParams): { host: string; port: number }[] {
   const ports = (parameters.get("port") ?? "").split(",");
   const names = parameters.get("host")?.split(",");

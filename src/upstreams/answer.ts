@@ -4,8 +4,8 @@ import { charsMax, isBeyond } from "./limits.ts";
 import type { UpstreamEvent } from "./upstream.ts";
 
 /**
- * What has come of a reply and was not read yet. Pieces that wait become one: a reader who is slower than the upstream
- * gets fewer and longer ones, so what waits is one text and never a queue.
+ * The part of a reply that was received and not read yet. Pieces are joined while they wait: a reader that is slower than
+ * the upstream gets fewer and longer ones, so there is one text and never a queue.
  */
 export class Answer {
   readonly #maxTokens: number;

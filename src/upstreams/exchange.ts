@@ -53,11 +53,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     if (status !== 200) {
-      // A caller who leaves while the error is read pays nothing for it.
+      // A caller who leaves while the error body is read pays nothing.
       this.#progress.isAsked = false;
       this.#retryAfter = headers["retry-after"];
       this.#body = { kind: "error", chunks: [] };
-      // Its text is only for the log: a server that is slow to say it holds nobody up.
+      // The error body is only for the log, so the wait for it is short.
       this.#timer = setTimeout(() => this.#giveUp(this.#statusFailure()), ANSWER_LIMITS.errorBodyMs);
       return;
     }

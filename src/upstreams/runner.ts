@@ -19,7 +19,7 @@ export type RunnerLimits = {
 
 /** Per upstream. */
 export const RUNNER_LIMITS: RunnerLimits = {
-  // Each is a connection to a server that has its own queue.
+  // Each slot is a connection to a server that has its own queue.
   slots: { running: 1_024, waiting: 1_024, waitMs: 10_000 },
   // No server is asked, so the limit is that of generations in a process.
   sandboxSlots: { running: 8_192, waiting: 0, waitMs: 0 },
@@ -64,8 +64,7 @@ export class Runner {
 
   /**
    * The reply of the model: pieces, then one end. Throws the signal's reason when that aborts, `overloaded` when no
-   * upstream had room, and `upstream_error` when none came to an end. What was read until then was produced; after the
-   * first piece no other upstream is asked.
+   * upstream had room, and `upstream_error` when every upstream failed. After the first piece no other upstream is tried.
    */
   run(call: UpstreamCall): AsyncIterableIterator<UpstreamEvent> {
     const stop = new AbortController();
@@ -207,7 +206,7 @@ function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent 
   return value;
 }
 
-/** Ends the attempt with its failure. An error that is no failure of the upstream is thrown as it is. */
+/** Ends the attempt with its failure. Throws any error that is not a failure of the upstream. */
 function judge(error: unknown, attempt: Attempt, signal: AbortSignal): UpstreamFailure {
   if (!signal.aborted && error instanceof UpstreamFailure) {
     attempt.fail(error);

@@ -17,8 +17,8 @@ export type Upstream = {
   readonly name: string;
   /**
    * Throws an UpstreamFailure when the reply does not come to its end. When the signal aborts it lets go of its
-   * connection at once and throws the signal's reason; when the reader stops, it lets go too. Notes in the progress
-   * when the request starts, and on an abort what was not read.
+   * connection at once and throws the signal's reason; when the reader stops, it lets go too. Records in the progress
+   * that the request has started, and after an abort the text that was not read.
    */
   generate(prompt: Prompt, signal: AbortSignal, progress?: Progress): AsyncIterable<UpstreamEvent>;
   /** Once what it still does has ended. */
