@@ -1,13 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "./domain/errors.ts";
+import { MAX_SETTLE_MS } from "./metering/settler.ts";
 import type { DatabaseMonitor } from "./store/monitor.ts";
 import type { Readiness } from "./transport/health.ts";
 import type { Listener } from "./transport/listener.ts";
 
 /** How long running calls may continue after a stop was requested. */
 const DRAIN_MS = 30_000;
-/** For a whole stop without its delay: longer than a drain and the settlements that wait for the database after it. */
-export const STOP_MS = 100_000;
+/** For the last statements, the end of the heartbeats and the close of connections when the database does not answer. */
+const UNANSWERED_MS = 30_000;
+/** The longest stop without its delay. A process that ends earlier cannot log which charges it did not settle. */
+export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + UNANSWERED_MS;
 
 /** Whether calls are accepted, and how that ends: no new ones, running ones finish, those that do not are cut. */
 export class Drain {

@@ -2,8 +2,8 @@ import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
-/** How long a server that stops goes on trying. */
-const MAX_STOP_MS = 60_000;
+/** How long a server that stops starts new attempts. */
+export const MAX_SETTLE_MS = 60_000;
 
 type SettlerOptions = {
   readonly billing: Pick<Billing, "end">;
@@ -51,6 +51,6 @@ export class Settler {
 
   /** Limits the time of all attempts: the process is about to end. */
   close(): void {
-    this.#until = this.#options.now() + MAX_STOP_MS;
+    this.#until = this.#options.now() + MAX_SETTLE_MS;
   }
 }
