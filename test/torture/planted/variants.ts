@@ -67,8 +67,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "place_holds",
-        find: "idempotency_key text, digest text)",
-        put: "another_name text, digest text)",
+        find: "IF r.revoked THEN",
+        put: "r.idempotency_key := NULL; r.answer := NULL; r.running := false; IF r.revoked THEN",
       },
     ],
   },

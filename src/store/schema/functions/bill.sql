@@ -12,8 +12,7 @@ CREATE OR REPLACE FUNCTION bill(
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- The plans are made once, perhaps while the tables are empty: only index look-ups suit every size.
-  SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
   v_recent timestamptz;

@@ -9,6 +9,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
   v_now constant timestamptz := clock_timestamp();
+  v_placed boolean[] := array_fill(false, ARRAY[json_array_length(p_holds)]);
   v_accounts integer := 0;
   v_account tid[];
   v_held bigint[];
@@ -19,17 +20,20 @@ DECLARE
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, a.ctid AS account_place, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL AS revoked,
-           x.answer, x.digest AS known_digest, h.id IS NOT NULL AS running
-    FROM ROWS FROM (json_to_recordset(p_holds) AS (
-        lane smallint, account_id text, hold_id text, key_id text, amount bigint, seconds integer,
-        idempotency_key text, digest text)) WITH ORDINALITY
+    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL AS revoked,
+           x.answer, x.digest AS known_digest, h.is_open IS NOT NULL AS running
+    FROM json_populate_recordset(NULL::hold_item, p_holds) WITH ORDINALITY
       AS e (lane, account_id, hold_id, key_id, amount, seconds, idempotency_key, digest, n)
-    LEFT JOIN accounts a ON a.lane = e.lane AND a.id = e.account_id
-    LEFT JOIN keys k ON k.lane = e.lane AND k.id = e.key_id
-    LEFT JOIN answers x ON x.lane = e.lane AND x.account_id = e.account_id
-      AND x.idempotency_key = e.idempotency_key AND x.created_at > v_now - interval '24 hours'
-    LEFT JOIN holds h ON h.lane = x.lane AND h.id = x.hold_id AND x.answer IS NULL
+    -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros FROM accounts i
+      WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
+    LEFT JOIN LATERAL (SELECT i.revoked_at FROM keys i
+      WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
+    LEFT JOIN LATERAL (SELECT i.lane, i.hold_id, i.answer, i.digest FROM answers i
+      WHERE i.lane = e.lane AND i.account_id = e.account_id AND i.idempotency_key = e.idempotency_key
+        AND i.created_at > v_now - interval '24 hours' LIMIT 1) x ON true
+    LEFT JOIN LATERAL (SELECT true AS is_open FROM holds i
+      WHERE i.lane = x.lane AND i.id = x.hold_id AND x.answer IS NULL LIMIT 1) h ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
     IF r.account_id <> v_current THEN
@@ -64,9 +68,7 @@ BEGIN
     ELSE
       outcome := 'held';
       v_held[v_accounts] := held_micros + r.amount;
-      INSERT INTO holds (lane, id, account_id, server_id, amount_micros, idempotency_key, expires_at)
-        VALUES (r.lane, r.hold_id, r.account_id, p_server_id, r.amount, r.idempotency_key,
-                v_now + make_interval(secs => r.seconds));
+      v_placed[r.n] := true;
       IF r.idempotency_key IS NOT NULL THEN
         v_claimed := v_claimed || r.idempotency_key;
         v_digests := v_digests || r.digest;
@@ -79,6 +81,12 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 
+  INSERT INTO holds (lane, id, account_id, server_id, amount_micros, idempotency_key, expires_at)
+  SELECT e.lane, e.hold_id, e.account_id, p_server_id, e.amount, e.idempotency_key,
+    v_now + make_interval(secs => e.seconds)
+  FROM ROWS FROM (json_populate_recordset(NULL::hold_item, p_holds), unnest(v_placed))
+    AS e (lane, account_id, hold_id, key_id, amount, seconds, idempotency_key, digest, is_placed)
+  WHERE e.is_placed;
   UPDATE accounts a SET held_micros = t.held FROM unnest(v_account, v_held) AS t (place, held)
   WHERE a.ctid = t.place AND a.held_micros <> t.held;
 END

@@ -11,7 +11,13 @@ AS $$
 DECLARE
   c_version constant smallint := 1;
   v_now constant timestamptz := clock_timestamp();
-  v_ended tid[] := '{}';
+  -- By place in the batch: the holds that end, and the rows to append.
+  v_items constant integer := json_array_length(p_entries);
+  v_ended tid[] := array_fill(NULL::tid, ARRAY[v_items]);
+  v_row_seq bigint[] := array_fill(NULL::bigint, ARRAY[v_items]);
+  v_row_amount bigint[] := v_row_seq;
+  v_row_balance bigint[] := v_row_seq;
+  v_row_hash bytea[] := array_fill(NULL::bytea, ARRAY[v_items]);
   -- One element per account: its row, and the new values.
   v_accounts integer := 0;
   v_account tid[];
@@ -24,16 +30,16 @@ DECLARE
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, h.ctid AS hold_place, h.amount_micros AS held, h.idempotency_key, a.ctid AS account_place,
+    SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.last_seq, a.last_hash, a.balance_micros
-    FROM ROWS FROM (json_to_recordset(p_entries) AS (
-        lane smallint, account_id text, hold_id text, id text, month integer, kind text, amount bigint, reason text,
-        request_id text, key_id text, model text, input_tokens bigint, output_tokens bigint, input_price bigint,
-        output_price bigint, answer text)) WITH ORDINALITY
+    FROM json_populate_recordset(NULL::entry_item, p_entries) WITH ORDINALITY
       AS e (lane, account_id, hold_id, id, month, kind, amount, reason, request_id, key_id, model, input_tokens,
         output_tokens, input_price, output_price, answer, n)
-    LEFT JOIN holds h ON h.lane = e.lane AND h.id = e.hold_id AND h.account_id = e.account_id
-    LEFT JOIN accounts a ON a.lane = e.lane AND a.id = e.account_id
+    -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key FROM holds i
+      WHERE i.lane = e.lane AND i.id = e.hold_id AND i.account_id = e.account_id LIMIT 1) h ON true
+    LEFT JOIN LATERAL (SELECT i.ctid AS place, i.last_seq, i.last_hash, i.balance_micros FROM accounts i
+      WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     ORDER BY e.lane, e.account_id, e.hold_id, e.n
   LOOP
     n := r.n;
@@ -60,7 +66,7 @@ BEGIN
     outcome := 'posted';
     IF r.hold_id IS NOT NULL THEN
       v_current_hold := r.hold_id;
-      v_ended := v_ended || r.hold_place;
+      v_ended[r.n] := r.hold_place;
       v_released[v_accounts] := v_released[v_accounts] + r.held;
     END IF;
     IF r.amount IS NOT NULL THEN
@@ -71,12 +77,10 @@ BEGIN
       v_hash[v_accounts] := ledger_hash(v_hash[v_accounts], c_version, r.account_id, v_seq[v_accounts], r.id,
         r.month, r.kind, amount_micros, balance_micros, r.reason, r.request_id, r.key_id, r.model, r.input_tokens, r.output_tokens,
         r.input_price, r.output_price, v_now);
-      INSERT INTO ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason,
-          request_id, key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens,
-          output_micros_per_million_tokens, created_at, hash_version, hash)
-        VALUES (r.lane, r.account_id, v_seq[v_accounts], r.id, r.month, r.kind, amount_micros, balance_micros,
-          r.reason, r.request_id, r.key_id, r.model, r.input_tokens, r.output_tokens, r.input_price, r.output_price,
-          v_now, c_version, v_hash[v_accounts]);
+      v_row_seq[r.n] := v_seq[v_accounts];
+      v_row_amount[r.n] := amount_micros;
+      v_row_balance[r.n] := balance_micros;
+      v_row_hash[r.n] := v_hash[v_accounts];
     END IF;
     IF r.idempotency_key IS NOT NULL THEN
       IF r.amount IS NULL THEN
@@ -90,7 +94,18 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 
+  -- Set by set: a statement for each row takes several times as long.
   DELETE FROM holds h WHERE h.ctid = ANY (v_ended);
+  INSERT INTO ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
+    key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
+    created_at, hash_version, hash)
+  SELECT e.lane, e.account_id, e.seq, e.id, e.month, e.kind, e.row_amount, e.row_balance, e.reason, e.request_id,
+    e.key_id, e.model, e.input_tokens, e.output_tokens, e.input_price, e.output_price, v_now, c_version, e.hash
+  FROM ROWS FROM (json_populate_recordset(NULL::entry_item, p_entries),
+      unnest(v_row_seq, v_row_amount, v_row_balance, v_row_hash))
+    AS e (lane, account_id, hold_id, id, month, kind, amount, reason, request_id, key_id, model, input_tokens,
+      output_tokens, input_price, output_price, answer, seq, row_amount, row_balance, hash)
+  WHERE e.seq IS NOT NULL;
   UPDATE accounts a SET
     held_micros = a.held_micros - t.released, balance_micros = t.balance, last_seq = t.seq, last_hash = t.hash
   FROM unnest(v_account, v_released, v_balance, v_seq, v_hash) AS t (place, released, balance, seq, hash)

@@ -178,6 +178,17 @@ CREATE TABLE holds (
   CONSTRAINT hold_not_negative CHECK (amount_micros >= 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
+-- The items of a batch as servers send them, in JSON: see bill.
+CREATE TYPE hold_item AS (
+  lane smallint, account_id text, hold_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
+  digest text
+);
+CREATE TYPE entry_item AS (
+  lane smallint, account_id text, hold_id text, id text, month integer, kind text, amount bigint, reason text,
+  request_id text, key_id text, model text, input_tokens bigint, output_tokens bigint, input_price bigint,
+  output_price bigint, answer text
+);
+
 -- One row per idempotency key, for 24 hours. The answer is null while the call runs.
 CREATE TABLE answers (
   lane smallint NOT NULL,
