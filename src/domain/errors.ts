@@ -145,7 +145,7 @@ export const ERRORS = {
     429,
     "rate_limit_error",
     "The account's own keys created as many keys within this hour as the plan allows. Wait until the next hour begins.",
-    true,
+    false,
   ),
   too_many_failed_authentications: row(
     "RESOURCE_EXHAUSTED",

@@ -20,6 +20,7 @@ import type { BodyBudget } from "../rest/body-budget.ts";
 import { Readers } from "../rest/reader.ts";
 import { acceptCompression, isKnownEncoding } from "./compression.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "./http.ts";
+import { lowerLongDeadlines } from "./long-deadlines.ts";
 import { MAX_OPEN_STREAM_BYTES, MAX_OPEN_UNARY_BYTES, openBody } from "./open-body.ts";
 import { refuseRpc } from "./refusal.ts";
 import { RpcBody, type RpcInput } from "./rpc-body.ts";
@@ -218,5 +219,6 @@ function toWebHeaders(request: HttpRequest, isDecoded: boolean): Headers {
     headers.delete("content-length");
     if (isKnownEncoding(headers.get("content-encoding"))) headers.delete("content-encoding");
   }
+  lowerLongDeadlines(headers);
   return headers;
 }
