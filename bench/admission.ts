@@ -1,6 +1,6 @@
 // Batched admission straight against the store, beside one statement per call over the same function.
 import { Admitter } from "../src/store/admit.ts";
-import { Database } from "../src/store/database.ts";
+import { Database } from "../src/store/driver/database.ts";
 import { type BenchDatabase, type BenchKey, createKeys, type Figure, hammer, median } from "./support.ts";
 
 const CALLERS = 256;

@@ -2,8 +2,8 @@
 import { typeIds } from "../src/domain/ids.ts";
 import { laneOfId } from "../src/domain/lane.ts";
 import { Billing, type HoldOutcome } from "../src/store/billing.ts";
-import { Database } from "../src/store/database.ts";
-import { DatabaseClock } from "../src/store/database-clock.ts";
+import { Database } from "../src/store/driver/database.ts";
+import { DatabaseClock } from "../src/store/driver/database-clock.ts";
 import { type BenchDatabase, createKeys, type Figure, hammer, median } from "./support.ts";
 
 const ACCOUNTS = 1_000;

@@ -1,6 +1,6 @@
 // Memory of a server that does nothing, and of the store after very many admissions.
 import { Admitter } from "../src/store/admit.ts";
-import { Database } from "../src/store/database.ts";
+import { Database } from "../src/store/driver/database.ts";
 import { START } from "../test/support/start-script.ts";
 import { serverEnv } from "./grpc-me.ts";
 import {

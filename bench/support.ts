@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import postgres from "postgres";
-import { startEmbeddedPostgres } from "../src/embedded/embedded-postgres.ts";
-import type { DatabaseAddress } from "../src/store/connect.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { startEmbeddedPostgres } from "../src/embedded-postgres/embedded-postgres.ts";
+import type { DatabaseAddress } from "../src/store/driver/connect.ts";
+import { migrate } from "../src/store/schema/migrate.ts";
 import { loginTo, urlTo } from "../test/support/embedded.ts";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
 

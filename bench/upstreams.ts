@@ -1,9 +1,9 @@
 // Replies of a model server through the runner, beside the same requests over bare undici.
 import { Pool } from "undici";
-import { Connections } from "../src/upstreams/connections.ts";
+import { Connections } from "../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../src/upstreams/open-upstream.ts";
-import { Progress } from "../src/upstreams/progress.ts";
-import { RUNNER_LIMITS, Runner } from "../src/upstreams/runner.ts";
+import { Progress } from "../src/upstreams/runner/progress.ts";
+import { RUNNER_LIMITS, Runner } from "../src/upstreams/runner/runner.ts";
 import { type Figure, hammer, median, startProgram } from "./support.ts";
 
 const CALLERS = 64;

@@ -1,69 +1,52 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /**
- * What the parts of src may import of each other: calls flow from transport to store, and so do imports. A part is
- * a folder, or a file that stands directly in src. A new folder finds its place here before it is used.
+ * What the folders of src may import of each other: calls flow from the server to the store, and so do imports. A new
+ * folder is added here before it is used.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
-  embedded: [],
+  "embedded-postgres": [],
   store: ["domain"],
-  policy: ["domain", "gen"],
   models: ["domain"],
   tokens: ["domain"],
   upstreams: ["domain"],
-  gate: ["policy", "store", "domain"],
-  metering: ["gate", "store", "upstreams", "domain"],
-  services: ["metering", "gate", "policy", "store", "models", "upstreams", "domain", "gen"],
-  interceptors: ["services", "gate", "policy", "domain", "gen", "log.ts", "metrics.ts"],
-  wire: ["policy", "domain"],
-  rest: ["interceptors", "policy", "domain", "gen"],
-  transport: [
-    "wire",
-    "rest",
-    "interceptors",
-    "services",
-    "gate",
-    "policy",
-    "domain",
-    "gen",
-    "log.ts",
-    "metrics.ts",
-  ],
-  pages: ["transport", "rest", "models", "domain"],
+  telemetry: ["domain"],
+  rules: ["domain", "gen"],
+  codec: ["rules", "domain"],
+  billing: ["upstreams", "store", "domain"],
+  api: ["billing", "store", "models", "rules", "domain", "gen"],
+  server: ["api", "billing", "codec", "rules", "models", "telemetry", "domain", "gen"],
 };
 
-/** Calls carry what admission read of the key, so the parts above may name its type; they never ask the store. */
-const MAY_NAME_TYPES_OF: Record<string, readonly string[]> = {
-  interceptors: ["store"],
-  transport: ["store"],
-};
+/** Admission decides in the gate, and calls carry what it read of the key: its types may be named above the store. */
+const MAY_NAME_TYPES_OF: Record<string, readonly string[]> = { server: ["store"] };
 
-/** Packages, and who alone may import them. */
-const ONLY_IN: readonly { packages: RegExp; parts: readonly string[] }[] = [
-  { packages: /^postgres$/, parts: ["store"] },
-  {
-    packages: /^@connectrpc\//,
-    parts: ["transport", "interceptors", "cli", "public-server.ts", "operator-server.ts"],
-  },
-  { packages: /^@bufbuild\/protovalidate$/, parts: ["interceptors"] },
-  { packages: /^node:(http|http2|https)$/, parts: ["transport", "rest", "pages", "upstreams", "cli"] },
+/** Who alone may import the server's parts: entry points, and the composition. */
+const TOP = ["cli", "app"];
+
+/** Packages, and the only folders, or files, that may import them. */
+const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
+  { packages: /^postgres$/, places: ["store/"] },
+  { packages: /^@connectrpc\//, places: ["server/", "app/", "cli/"] },
+  { packages: /^@bufbuild\/protovalidate$/, places: ["rules/"] },
+  { packages: /^node:(http|http2|https)$/, places: ["server/", "upstreams/", "cli/"] },
   // The settings are checked by trying whether certificate and key can be used.
-  { packages: /^node:tls$/, parts: ["transport", "rest", "pages", "upstreams", "cli", "tls-files.ts"] },
+  { packages: /^node:tls$/, places: ["server/", "upstreams/", "cli/", "app/tls-files.ts"] },
   {
     packages: /^node:net$/,
-    parts: ["transport", "rest", "store", "embedded", "upstreams", "cli", "app.ts", "workers.ts"],
+    places: ["server/", "store/driver/", "embedded-postgres/", "upstreams/", "cli/", "app/"],
   },
-  { packages: /^node:child_process$/, parts: ["embedded", "cli"] },
-  { packages: /^node:cluster$/, parts: ["workers.ts", "main.ts", "cli"] },
-  { packages: /^commander$/, parts: ["cli"] },
-  { packages: /^pino$/, parts: ["log.ts"] },
-  { packages: /^prom-client$/, parts: ["metrics.ts", "workers.ts", "worker-metrics.ts"] },
-  { packages: /^zod$/, parts: ["config.ts", "models", "upstreams"] },
-  { packages: /^yaml$/, parts: ["models"] },
-  { packages: /^gpt-tokenizer\//, parts: ["tokens"] },
+  { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
+  { packages: /^node:cluster$/, places: ["app/workers.ts", "main.ts", "cli/"] },
+  { packages: /^commander$/, places: ["cli/"] },
+  { packages: /^pino$/, places: ["telemetry/log.ts"] },
+  { packages: /^prom-client$/, places: ["telemetry/", "app/workers.ts"] },
+  { packages: /^zod$/, places: ["app/config.ts", "models/", "upstreams/"] },
+  { packages: /^yaml$/, places: ["models/"] },
+  { packages: /^gpt-tokenizer\//, places: ["tokens/"] },
 ];
 
 type Import = {
@@ -107,9 +90,19 @@ test("there is something to look at", () => {
   expect(own.length).toBeGreaterThan(100);
 });
 
-test("every folder has its place in the order", () => {
+test("every folder has its place in the order, and only the entry point is a file outside them", () => {
   const folders = new Set(files.filter((file) => file.includes("/")).map(partOf));
-  expect([...folders].filter((folder) => folder !== "cli" && !(folder in MAY_IMPORT))).toEqual([]);
+  expect([...folders].filter((folder) => !TOP.includes(folder) && !(folder in MAY_IMPORT))).toEqual([]);
+  expect(files.filter((file) => !file.includes("/"))).toEqual(["main.ts"]);
+});
+
+test("no two files of different folders that are not the command line's have the same name", () => {
+  const names = files.filter((file) => !file.startsWith("cli/")).map((file) => basename(file));
+  expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+});
+
+test("nothing under src imports the generators in tools", () => {
+  expect(own.filter((one) => resolved(one).startsWith("../tools/")).map(({ file }) => file)).toEqual([]);
 });
 
 describe.each(Object.entries(MAY_IMPORT))("src/%s", (part, allowed) => {
@@ -132,9 +125,9 @@ test("nothing imports the command line but the program itself", () => {
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
-test.each(ONLY_IN)("$packages is imported only in $parts", ({ packages, parts }) => {
+test.each(ONLY_IN)("$packages is imported only in $places", ({ packages, places }) => {
   const wrong = foreign
-    .filter(({ part, target }) => packages.test(target) && !parts.includes(part))
+    .filter(({ file, target }) => packages.test(target) && !places.some((place) => file.startsWith(place)))
     .map(({ file, target }) => `src/${file} imports ${target}`);
   expect(wrong).toEqual([]);
 });
@@ -144,14 +137,20 @@ test.each(["domain", "store"])("src/%s knows no messages", (part) => {
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
-test("src/rest knows descriptors and errors, nothing about keys or money, apart from the examples", () => {
+test("src/codec knows descriptors and errors, nothing about keys or money", () => {
   const known = new Set(
     own
-      .filter(({ part, file }) => part === "rest" && !/^rest\/openapi\/.*examples\.ts$/.test(file))
+      .filter(({ part }) => part === "codec")
       .map(resolved)
       .filter((path) => path.startsWith("domain/")),
   );
   expect([...known].sort()).toEqual(["domain/errors.ts", "domain/shares.ts"]);
+});
+
+test("src/billing knows no protocol", () => {
+  const words = /\b(http|https|grpc|header|headers|Connect|REST)\b/;
+  const wrong = files.filter((file) => partOf(file) === "billing" && words.test(sources.get(file) ?? ""));
+  expect(wrong).toEqual([]);
 });
 
 test("no files import each other in a circle", () => {
@@ -169,10 +168,11 @@ test("no files import each other in a circle", () => {
   expect(circles).toEqual([]);
 });
 
-test("clock and randomness are passed in: domain, services and store do not fetch them", () => {
+test("clock and randomness are passed in: domain, api, billing and store do not fetch them", () => {
   const fetched = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b/;
   const wrong = files.filter(
-    (file) => ["domain", "services", "store"].includes(partOf(file)) && fetched.test(sources.get(file) ?? ""),
+    (file) =>
+      ["domain", "api", "billing", "store"].includes(partOf(file)) && fetched.test(sources.get(file) ?? ""),
   );
   expect(wrong).toEqual([]);
 });

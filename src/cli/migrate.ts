@@ -1,4 +1,4 @@
-import { MigrationError, migrate } from "../store/migrate.ts";
+import { MigrationError, migrate } from "../store/schema/migrate.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut } from "./output.ts";

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { writerOf } from "../rest/writer.ts";
+import { writerOf } from "../codec/json/writer.ts";
 import { UNSAFE, visible } from "./visible.ts";
 
 export type Column<Row> = {

@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../telemetry/log.ts";
 
 /** Runs reloads one after the other. One that is requested while the server starts runs when it has started. */
 export class ReloadRequests {

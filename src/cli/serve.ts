@@ -1,11 +1,11 @@
-import { type Running, startApp } from "../app.ts";
-import { type Config, readConfig } from "../config.ts";
-import { ConfigError } from "../config-error.ts";
-import { EmbeddedPostgresError } from "../embedded/error.ts";
-import { createLog, flushed, type Log } from "../log.ts";
+import { type Running, startApp } from "../app/app.ts";
+import { type Config, readConfig } from "../app/config.ts";
+import { ConfigError } from "../app/config-error.ts";
+import { StartError } from "../app/start-error.ts";
+import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
 import { ModelsError } from "../models/models-error.ts";
-import { StartError } from "../start-error.ts";
-import { MigrationError } from "../store/migrate.ts";
+import { MigrationError } from "../store/schema/migrate.ts";
+import { createLog, flushed, type Log } from "../telemetry/log.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { StopRequest } from "./stop-request.ts";

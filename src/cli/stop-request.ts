@@ -1,5 +1,5 @@
-import { STOP_MS } from "../drain.ts";
-import { flushed, type Log } from "../log.ts";
+import { STOP_MS } from "../app/drain.ts";
+import { flushed, type Log } from "../telemetry/log.ts";
 import { EXIT_FAILED } from "./exit.ts";
 
 /** For the embedded PostgreSQL, which stops after the server. */

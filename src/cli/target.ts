@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
-import { readAdminToken } from "../admin-token.ts";
-import { type Config, readConfig } from "../config.ts";
-import { ConfigError } from "../config-error.ts";
+import { readAdminToken } from "../app/admin-token.ts";
+import { type Config, readConfig } from "../app/config.ts";
+import { ConfigError } from "../app/config-error.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 
 /** The operator listener to talk to. */

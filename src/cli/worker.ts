@@ -1,8 +1,8 @@
-import { startWorker } from "../app.ts";
-import { readConfig } from "../config.ts";
-import { STOP_MS } from "../drain.ts";
-import { createLog, flushed } from "../log.ts";
-import type { FromWorker, ToWorker } from "../workers.ts";
+import { startWorker } from "../app/app.ts";
+import { readConfig } from "../app/config.ts";
+import { STOP_MS } from "../app/drain.ts";
+import type { FromWorker, ToWorker } from "../app/workers.ts";
+import { createLog, flushed } from "../telemetry/log.ts";
 import { EXIT_FAILED } from "./exit.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";

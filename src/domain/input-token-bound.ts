@@ -1,4 +1,4 @@
-import type { PromptMessage } from "./generation.ts";
+import type { PromptMessage } from "./prompt.ts";
 
 /** What a message costs beyond its content: its role and its borders. */
 export const MESSAGE_TOKENS = 4;

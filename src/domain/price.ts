@@ -1,6 +1,6 @@
-import type { TokenUsage } from "./generation.ts";
 import type { Model } from "./model.ts";
 import type { Micros } from "./money.ts";
+import type { TokenUsage } from "./prompt.ts";
 
 const TOKENS_PER_PRICE = 1_000_000n;
 

@@ -2,8 +2,8 @@ import { LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import type { Model } from "../domain/model.ts";
 import { ModelsError } from "./models-error.ts";
+import { modelsSchema } from "./models-schema.ts";
 import { fieldOf, lineOf, type Path, valueAt } from "./place.ts";
-import { modelsSchema } from "./schema.ts";
 import { valueProblem } from "./value-problem.ts";
 
 const MAX_ALIASES = 1_000;

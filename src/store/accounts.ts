@@ -5,7 +5,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./driver/database.ts";
 
 export type AccountRow = {
   id: string;

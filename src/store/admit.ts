@@ -1,7 +1,7 @@
 import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
-import { Batcher } from "./batcher.ts";
-import type { Database } from "./database.ts";
+import { Batcher } from "./driver/batcher.ts";
+import type { Database } from "./driver/database.ts";
 
 /** One call that asks for admission. */
 export type AdmissionRequest = {

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Database } from "./driver/database.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };
 

@@ -2,9 +2,9 @@ import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
-import { Batcher } from "./batcher.ts";
-import type { Database } from "./database.ts";
-import type { DatabaseClock } from "./database-clock.ts";
+import { Batcher } from "./driver/batcher.ts";
+import type { Database } from "./driver/database.ts";
+import type { DatabaseClock } from "./driver/database-clock.ts";
 import type { EntryRow } from "./ledger.ts";
 
 /** Reserves the most a generation can cost. */

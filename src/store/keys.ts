@@ -3,7 +3,7 @@ import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./driver/database.ts";
 
 export type KeyRow = {
   id: string;

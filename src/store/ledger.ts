@@ -2,7 +2,7 @@ import { monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./driver/database.ts";
 
 export type EntryRow = {
   id: string;

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { LANE_COUNT } from "../domain/lane.ts";
 import type { EndOutcome } from "./billing.ts";
-import type { Database } from "./database.ts";
-import type { DatabaseClock } from "./database-clock.ts";
+import type { Database } from "./driver/database.ts";
+import type { DatabaseClock } from "./driver/database-clock.ts";
 
 /** Lanes looked through in one round; with a round every two seconds, all of them within half a minute. */
 const LANES_PER_ROUND = 64;

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Database } from "./driver/database.ts";
 
 /** Ten looks a second: a stream of a revoked key is cut well within one, on a busy machine too. */
 const LOOK_MS = 100;

@@ -1,6 +1,6 @@
 import type { CountOptions } from "../domain/count-options.ts";
-import type { PromptMessage } from "../domain/generation.ts";
 import { MESSAGE_TOKENS } from "../domain/input-token-bound.ts";
+import type { PromptMessage } from "../domain/prompt.ts";
 import { CountingThread, THREAD_LIMITS, type ThreadLimits } from "./counting-thread.ts";
 import { type Encoding, loadEncoding } from "./encoding.ts";
 

@@ -1,9 +1,9 @@
-import type { FinishReason, Prompt } from "../domain/generation.ts";
-import type { Answer } from "./answer.ts";
+import type { FinishReason, Prompt } from "../domain/prompt.ts";
 import type { AnswerReader, Dialect } from "./dialect.ts";
-import { readObject } from "./error-body.ts";
-import { UpstreamFailure } from "./failure.ts";
-import { asCount, asObject, asText, type JsonObject, usageOf } from "./json-value.ts";
+import { asCount, asObject, asText, type JsonObject, usageOf } from "./http/json-value.ts";
+import type { Answer } from "./http/response.ts";
+import { readObject } from "./http/upstream-error.ts";
+import { UpstreamFailure } from "./runner/failure.ts";
 
 const VERSION = "2023-06-01";
 

@@ -1,5 +1,5 @@
-import type { Prompt } from "../domain/generation.ts";
-import type { Answer } from "./answer.ts";
+import type { Prompt } from "../domain/prompt.ts";
+import type { Answer } from "./http/response.ts";
 
 /** How servers of one kind are asked and how their answers read. */
 export type Dialect = {

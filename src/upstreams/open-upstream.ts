@@ -1,7 +1,7 @@
 import type { UpstreamSettings } from "../domain/model.ts";
 import { anthropicDialect } from "./anthropic.ts";
-import type { Connections } from "./connections.ts";
-import { HttpUpstream } from "./http-upstream.ts";
+import type { Connections } from "./http/connection-pool.ts";
+import { HttpUpstream } from "./http/http-upstream.ts";
 import { openaiDialect } from "./openai.ts";
 import type { Upstream } from "./upstream.ts";
 

@@ -1,9 +1,9 @@
-import type { FinishReason } from "../domain/generation.ts";
-import type { Answer } from "./answer.ts";
+import type { FinishReason } from "../domain/prompt.ts";
 import type { AnswerReader, Dialect } from "./dialect.ts";
-import { readObject } from "./error-body.ts";
-import { UpstreamFailure } from "./failure.ts";
-import { asObject, asText, firstObject, type JsonObject, usageOf } from "./json-value.ts";
+import { asObject, asText, firstObject, type JsonObject, usageOf } from "./http/json-value.ts";
+import type { Answer } from "./http/response.ts";
+import { readObject } from "./http/upstream-error.ts";
+import { UpstreamFailure } from "./runner/failure.ts";
 
 /** Where max_tokens is refused by the newer models; everywhere else it is the name that all servers know. */
 const WANTS_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;

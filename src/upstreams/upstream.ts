@@ -1,5 +1,5 @@
-import type { FinishReason, Prompt, TokenUsage } from "../domain/generation.ts";
-import type { Progress } from "./progress.ts";
+import type { FinishReason, Prompt, TokenUsage } from "../domain/prompt.ts";
+import type { Progress } from "./runner/progress.ts";
 
 /** Pieces of the reply, none of them empty, then exactly one end. */
 export type UpstreamEvent =

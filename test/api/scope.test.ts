@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { SCOPES, type Scope } from "../../src/domain/scope.ts";
-import { policyOf } from "../../src/policy/policy.ts";
+import { policyOf } from "../../src/rules/policy.ts";
 import { developerMethods, openAny } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";

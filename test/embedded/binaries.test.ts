@@ -1,10 +1,10 @@
 import { chmod, lstat, mkdir, readdir, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { copyBinaries } from "../../src/embedded/binary-copy.ts";
-import { findBinaryPackage, makeLibraryLinks } from "../../src/embedded/binary-package.ts";
-import { runProgram } from "../../src/embedded/run-program.ts";
-import { serverUser, unprivilegedUser } from "../../src/embedded/server-user.ts";
+import { copyBinaries } from "../../src/embedded-postgres/binary-copy.ts";
+import { findBinaryPackage, makeLibraryLinks } from "../../src/embedded-postgres/binary-package.ts";
+import { runProgram } from "../../src/embedded-postgres/run-program.ts";
+import { serverUser, unprivilegedUser } from "../../src/embedded-postgres/server-user.ts";
 import { cleanUp, makeFolder, patient } from "./support.ts";
 
 afterEach(cleanUp);

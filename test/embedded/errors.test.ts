@@ -1,8 +1,8 @@
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { findBinaryPackage } from "../../src/embedded/binary-package.ts";
-import { EmbeddedPostgresError } from "../../src/embedded/embedded-postgres.ts";
+import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
+import { EmbeddedPostgresError } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { cleanUp, makeFolder, patient, processesIn, start } from "./support.ts";
 
 afterEach(cleanUp);

@@ -2,8 +2,8 @@ import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterEach, describe, expect, test } from "vitest";
-import { runProgram } from "../../src/embedded/run-program.ts";
-import { ownUid } from "../../src/embedded/server-user.ts";
+import { runProgram } from "../../src/embedded-postgres/run-program.ts";
+import { ownUid } from "../../src/embedded-postgres/server-user.ts";
 import { loginTo } from "../support/embedded.ts";
 import {
   cleanUp,

@@ -1,7 +1,7 @@
 import { chmod, chown, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { findBinaryPackage } from "../../src/embedded/binary-package.ts";
+import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
 import {
   cleanUp,
   isRoot,
@@ -32,7 +32,7 @@ async function cloneInto(folder: string): Promise<string> {
   const { root } = await findBinaryPackage();
   const parts = [
     "package.json",
-    "src/embedded",
+    "src/embedded-postgres",
     "test/embedded/start-and-wait.ts",
     root.slice(repository.length + 1),
   ];

@@ -1,5 +1,5 @@
 // A server of its own for the tests: starts the database of a data folder, says so on stdout, and stays.
-import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 
 const said: string[] = [];
 try {

@@ -4,8 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
-import { listProcesses } from "../../src/embedded/processes.ts";
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../src/embedded-postgres/embedded-postgres.ts";
+import { listProcesses } from "../../src/embedded-postgres/processes.ts";
 
 export const isRoot = process.getuid?.() === 0;
 /** For `describe`: these start real servers. */

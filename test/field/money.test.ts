@@ -1,8 +1,8 @@
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
-import { policiesOf } from "../../src/policy/policy.ts";
-import { developerServices } from "../../src/public-server.ts";
+import { developerServices } from "../../src/api/services.ts";
+import { policiesOf } from "../../src/rules/policy.ts";
 import {
   flood,
   hangUpAfter,

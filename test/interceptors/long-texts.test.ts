@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
-import { withoutLongTexts } from "../../src/interceptors/long-texts.ts";
+import { withoutLongTexts } from "../../src/rules/long-texts.ts";
 
 const request = (content: string) =>
   create(GenerateRequestSchema, { model: "m".repeat(200), messages: [{ role: "user", content }] });

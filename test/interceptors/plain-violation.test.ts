@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { CreateKeyRequestSchema, ListKeysRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { DomainError } from "../../src/domain/errors.ts";
-import { validateRequest } from "../../src/interceptors/validate.ts";
+import { validateRequest } from "../../src/rules/validate.ts";
 
 type Validated = Parameters<typeof validateRequest>;
 

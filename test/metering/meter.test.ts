@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { createMetering, type Metering } from "../../src/create-metering.ts";
-import type { Prompt } from "../../src/domain/generation.ts";
+import { createMetering, type Metering } from "../../src/app/create-billing.ts";
+import type { Caller } from "../../src/billing/caller.ts";
 import { typeIds } from "../../src/domain/ids.ts";
 import type { Model } from "../../src/domain/model.ts";
-import type { Call } from "../../src/gate/call.ts";
-import { createLog } from "../../src/log.ts";
-import { createMetrics } from "../../src/metrics.ts";
-import { Database } from "../../src/store/database.ts";
+import type { Prompt } from "../../src/domain/prompt.ts";
+import type { AdmittedKey } from "../../src/store/admit.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -82,17 +83,18 @@ async function* endless(signal: AbortSignal): AsyncGenerator<UpstreamEvent> {
   });
 }
 
-function callOf(signal: AbortSignal, idempotencyKey?: string): Call {
+function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
   return {
-    rpc: "vx.v1.GenerateService/StreamGenerate",
-    policy: { access: "developer", scope: "generate", rateLimited: true, metered: true },
+    method: "vx.v1.GenerateService/StreamGenerate",
     requestId: "req_1",
-    headers: (name: string) => (name === "idempotency-key" && idempotencyKey ? [idempotencyKey] : []),
-    setResponseHeader: () => undefined,
+    key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
+    idempotencyKey,
     signal,
-    remainingMs: () => undefined,
-    key: { ...payer, balanceMicros: 1_000_000n },
-  } as unknown as Call;
+    endReason: () => "gone",
+    onModel: () => undefined,
+    onStart: () => undefined,
+    onReplay: () => undefined,
+  };
 }
 
 const ASK: Omit<Prompt, "maxTokens"> & { model: string; maxTokens: number } = {
@@ -112,7 +114,7 @@ async function rowsOf({ accountId }: Payer) {
 
 test("nothing runs for more than ten minutes; what was given until then is paid", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const pieces = metering.meter.stream(callOf(NEVER), ASK);
+  const pieces = metering.meter.stream(callerOf(NEVER), ASK);
   expect((await pieces.next()).value).toMatchObject({ content: PIECE });
   const rest = pieces.next();
   vi.advanceTimersByTime(599_999);
@@ -125,7 +127,7 @@ test("nothing runs for more than ten minutes; what was given until then is paid"
 });
 
 test("a counter that is overloaded does not cost the charge: the usual length of a token tells", async () => {
-  const pieces = metering.meter.stream(callOf(NEVER), ASK);
+  const pieces = metering.meter.stream(callerOf(NEVER), ASK);
   await pieces.next();
   await pieces.return();
   await metering.settle();
@@ -135,18 +137,20 @@ test("a counter that is overloaded does not cost the charge: the usual length of
 
 test("when its time is over, the server also stops what goes on without its caller, and takes nothing new", async () => {
   const left = new AbortController();
-  const pieces = metering.meter.stream(callOf(left.signal, "kept"), ASK);
+  const pieces = metering.meter.stream(callerOf(left.signal, "kept"), ASK);
   await pieces.next();
   left.abort();
   await pieces.return();
   metering.cut();
   await metering.settle();
   expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server shut down") }]);
-  await expect(metering.meter.complete(callOf(NEVER), ASK)).rejects.toMatchObject({ reason: "unavailable" });
+  await expect(metering.meter.complete(callerOf(NEVER), ASK)).rejects.toMatchObject({
+    reason: "unavailable",
+  });
 });
 
 test("a generation whose money was still being held then is stopped as well", async () => {
-  const answered = metering.meter.complete(callOf(NEVER), ASK).catch((error: unknown) => error);
+  const answered = metering.meter.complete(callerOf(NEVER), ASK).catch((error: unknown) => error);
   metering.cut();
   expect(await answered).toMatchObject({ reason: "unavailable" });
   await metering.settle();
@@ -154,7 +158,7 @@ test("a generation whose money was still being held then is stopped as well", as
 });
 
 test("a stream whose reader neither reads nor leaves is settled when its time is over", async () => {
-  const pieces = metering.meter.stream(callOf(NEVER), ASK);
+  const pieces = metering.meter.stream(callerOf(NEVER), ASK);
   await pieces.next();
   metering.cut();
   await metering.settle();

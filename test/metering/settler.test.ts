@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Settler } from "../../src/billing/settler.ts";
 import { typeIds } from "../../src/domain/ids.ts";
-import { Settler } from "../../src/metering/settler.ts";
 import { Billing } from "../../src/store/billing.ts";
-import { Database } from "../../src/store/database.ts";
-import { DatabaseClock } from "../../src/store/database-clock.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems } from "../support/payer.ts";
 

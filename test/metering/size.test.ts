@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Ask } from "../../src/billing/generation-request.ts";
+import { leastSize, type Size, sizeOf, sizeWithin } from "../../src/billing/generation-size.ts";
+import type { Tokens } from "../../src/billing/token-counts.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { costOf } from "../../src/domain/price.ts";
-import type { Ask } from "../../src/metering/ask.ts";
-import { leastSize, type Size, sizeOf, sizeWithin } from "../../src/metering/size.ts";
-import type { Tokens } from "../../src/metering/tokens.ts";
 
 const NEVER = new AbortController().signal;
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Config, readConfig } from "../../src/config.ts";
-import { ConfigError } from "../../src/config-error.ts";
-import { embeddedConnections } from "../../src/connections.ts";
-import { closeDatabases, type Databases, openDatabases } from "../../src/databases.ts";
-import type { Database } from "../../src/store/database.ts";
+import { type Config, readConfig } from "../../src/app/config.ts";
+import { ConfigError } from "../../src/app/config-error.ts";
+import { embeddedConnections } from "../../src/app/connection-limit.ts";
+import { closeDatabases, type Databases, openDatabases } from "../../src/app/databases.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 
 const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;
 /** One each for the guard and the migrations, two for a person, three that PostgreSQL keeps for superusers. */

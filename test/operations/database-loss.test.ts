@@ -3,7 +3,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test, vi } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { startTestApp } from "../support/app.ts";
 import { urlTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";

@@ -15,10 +15,10 @@ import {
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { trimLogs } from "../../src/embedded/start-log.ts";
+import { trimLogs } from "../../src/embedded-postgres/start-log.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
-const LOG = JSON.stringify(new URL("../../src/log.ts", import.meta.url).href);
+const LOG = JSON.stringify(new URL("../../src/telemetry/log.ts", import.meta.url).href);
 
 /** Runs a module with this stderr; `stdin` and `stdout` are for the test. */
 function run(script: string, stderr: number) {

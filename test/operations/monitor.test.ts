@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { closeAll } from "../../src/app.ts";
+import { closeAll } from "../../src/app/app.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { Database } from "../../src/store/database.ts";
-import { DatabaseMonitor } from "../../src/store/monitor.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { DatabaseMonitor } from "../../src/store/driver/monitor.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 let shared: TestDatabase;

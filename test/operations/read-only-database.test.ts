@@ -1,7 +1,10 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../src/embedded-postgres/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { loginTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";

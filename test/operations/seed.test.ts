@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { seedDemo } from "../../src/app/seed-demo.ts";
 import { drawKey } from "../../src/domain/api-key.ts";
 import { type Ids, typeIds } from "../../src/domain/ids.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
 import { Catalog } from "../../src/models/catalog.ts";
-import { seedDemo } from "../../src/seed-demo.ts";
-import { Database } from "../../src/store/database.ts";
+import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 let shared: TestDatabase;

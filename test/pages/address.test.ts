@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Catalog } from "../../src/models/catalog.ts";
-import { homePage } from "../../src/pages/home-page.ts";
+import { homePage } from "../../src/server/pages/home-page.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { createModelsFile } from "../support/models.ts";

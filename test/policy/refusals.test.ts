@@ -10,12 +10,12 @@ import { describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { PolicyError, policiesOf } from "../../src/policy/policy.ts";
-import { BodyBudget } from "../../src/rest/body-budget.ts";
-import { meService } from "../../src/services/services.ts";
-import { bindService } from "../../src/transport/bind.ts";
-import { bodyBudget } from "../../src/transport/limits.ts";
-import { rpcRoutes } from "../../src/transport/rpc.ts";
+import { meService } from "../../src/api/me-service.ts";
+import { BodyBudget } from "../../src/codec/body-budget.ts";
+import { PolicyError, policiesOf } from "../../src/rules/policy.ts";
+import { bindService } from "../../src/server/connect/bind.ts";
+import { rpcRoutes } from "../../src/server/connect/rpc.ts";
+import { bodyBudget } from "../../src/server/listener-limits.ts";
 
 type Declared = MessageInitShape<typeof MethodPolicySchema>;
 
@@ -73,7 +73,7 @@ describe("the start is refused for a method that", () => {
     const serve = () =>
       rpcRoutes({
         policies: new Map(),
-        routes: (router) => bindService(router, MeService, meService),
+        routes: (router) => bindService(router, MeService, meService.methods({} as never)),
         openRoutes: () => undefined,
         gate: async () => undefined,
         interceptors: [],

@@ -4,9 +4,8 @@ import { expect, test } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { selected_by } from "../../gen/vx/options/v1/options_pb.js";
-import { operatorServices } from "../../src/operator-server.ts";
-import { policyOf } from "../../src/policy/policy.ts";
-import { developerServices } from "../../src/public-server.ts";
+import { developerServices, operatorServices } from "../../src/api/services.ts";
+import { policyOf } from "../../src/rules/policy.ts";
 
 const GEN = new URL("../../gen/", import.meta.url);
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { httpBindings } from "../../src/rest/http-rule.ts";
+import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import fc, { type Arbitrary } from "fast-check";
-import { isWrapper } from "../../src/rest/well-known.ts";
+import { isWrapper } from "../../src/codec/json/well-known.ts";
 
 type Value = unknown;
 

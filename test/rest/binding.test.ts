@@ -1,9 +1,9 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
-import { HttpRuleError, httpBindings } from "../../src/rest/http-rule.ts";
-import { restRoutes } from "../../src/rest/routes.ts";
-import { DuplicateRouteError } from "../../src/rest/trie.ts";
+import { HttpRuleError, httpBindings } from "../../src/server/rest/http-rule.ts";
+import { restRoutes } from "../../src/server/rest/routes.ts";
+import { DuplicateRouteError } from "../../src/server/rest/trie.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { expectError, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";

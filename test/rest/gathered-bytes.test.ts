@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GatheredBytes } from "../../src/rest/gathered-bytes.ts";
+import { GatheredBytes } from "../../src/codec/gathered-bytes.ts";
 
 const MAX_BODY = 33_554_432;
 

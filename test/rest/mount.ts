@@ -1,18 +1,19 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import type { Call } from "../../src/gate/call.ts";
-import type { Gate } from "../../src/gate/gate.ts";
-import { interceptors } from "../../src/interceptors/order.ts";
-import type { Policy } from "../../src/policy/policy.ts";
-import { BodyBudget } from "../../src/rest/body-budget.ts";
-import { badRequestAnswers } from "../../src/transport/bad-request.ts";
-import { bindService } from "../../src/transport/bind.ts";
-import { createHandler } from "../../src/transport/handler.ts";
-import { bodyBudget, defaultLimits, type Limits } from "../../src/transport/limits.ts";
-import { Listener } from "../../src/transport/listener.ts";
-import { OpenCalls } from "../../src/transport/open-calls.ts";
-import { type Implementation, restServer } from "../../src/transport/rest.ts";
-import { rpcRoutes } from "../../src/transport/rpc.ts";
+import type { ApiCall } from "../../src/api/api-call.ts";
+import { BodyBudget } from "../../src/codec/body-budget.ts";
+import type { Policy } from "../../src/rules/policy.ts";
+import { bindService } from "../../src/server/connect/bind.ts";
+import { interceptors } from "../../src/server/connect/interceptors.ts";
+import { rpcRoutes } from "../../src/server/connect/rpc.ts";
+import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { OpenCalls } from "../../src/server/flood/open-calls.ts";
+import type { Call } from "../../src/server/gate/call.ts";
+import type { Gate } from "../../src/server/gate/gate.ts";
+import { createHandler } from "../../src/server/handler.ts";
+import { Listener } from "../../src/server/listener.ts";
+import { bodyBudget, defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
+import { type Implementation, restServer } from "../../src/server/rest/rest.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
@@ -23,7 +24,7 @@ export type Mounted = {
 };
 
 export type MountOptions = {
-  readonly methods?: Record<string, (request: never, call: Call) => unknown>;
+  readonly methods?: Record<string, (request: never, call: ApiCall) => unknown>;
   /** For methods that need Connect's context; instead of `methods`. */
   readonly routes?: (router: ConnectRouter) => void;
   readonly keepAliveMs?: number;

@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { isWellFormedKey } from "../../src/domain/api-key.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import { policyOf } from "../../src/policy/policy.ts";
-import { isUntyped } from "../../src/policy/untyped-values.ts";
-import { httpBindings } from "../../src/rest/http-rule.ts";
+import { policyOf } from "../../src/rules/policy.ts";
+import { isUntyped } from "../../src/rules/untyped-values.ts";
+import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 
 type Node = { readonly [key: string]: Node };
@@ -42,10 +42,10 @@ test("the document has every REST address of every method, and no other", () => 
 });
 
 test("the document is what the generator writes now", { timeout: 60_000 }, () => {
-  execFileSync(process.execPath, [".ci/derive-validate-proto.ts"]);
+  execFileSync(process.execPath, ["tools/derive-validate-proto.ts"]);
   const PATH = `node_modules/.bin:${process.env.PATH}`;
   const options = { env: { ...process.env, PATH }, encoding: "utf8", maxBuffer: 1 << 26 } as const;
-  expect(execFileSync(process.execPath, [".ci/write-openapi.ts", "-"], options)).toBe(text);
+  expect(execFileSync(process.execPath, ["tools/write-openapi.ts", "-"], options)).toBe(text);
 });
 
 describe("caps of a generation", () => {

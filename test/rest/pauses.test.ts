@@ -2,10 +2,10 @@ import { create, type DescMessage, type Message, toBinary } from "@bufbuild/prot
 import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
-import { Readers } from "../../src/rest/reader.ts";
-import { readMessage } from "../../src/rest/request.ts";
-import type { Steps } from "../../src/rest/steps.ts";
-import { readBinary } from "../../src/wire/read-message.ts";
+import { readBinary } from "../../src/codec/binary/read-message.ts";
+import { Readers } from "../../src/codec/json/reader.ts";
+import type { Steps } from "../../src/codec/steps.ts";
+import { readMessage } from "../../src/server/rest/read-request.ts";
 
 const readers = new Readers("ignore");
 

@@ -8,11 +8,11 @@ import {
 } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonScanner } from "../../src/rest/json-scanner.ts";
-import { RestProblem } from "../../src/rest/problem.ts";
-import { Readers } from "../../src/rest/reader.ts";
-import { finish } from "../../src/rest/steps.ts";
-import { writerOf } from "../../src/rest/writer.ts";
+import { JsonScanner } from "../../src/codec/json/json-scanner.ts";
+import { Readers } from "../../src/codec/json/reader.ts";
+import { writerOf } from "../../src/codec/json/writer.ts";
+import { RestProblem } from "../../src/codec/problem.ts";
+import { finish } from "../../src/codec/steps.ts";
 import { anyMessage } from "./any-message.ts";
 import { everything, messageTypes, testTypes } from "./messages.ts";
 

@@ -2,8 +2,8 @@ import { type ClientRequest, request as httpRequest } from "node:http";
 import { type ClientHttp2Stream, connect } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import type { ApiCall } from "../../src/api/api-call.ts";
 import { DomainError } from "../../src/domain/errors.ts";
-import type { Call } from "../../src/gate/call.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
 import { type Mounted, mount } from "./mount.ts";
@@ -41,7 +41,7 @@ let produced = 0;
 let finished: "no" | "ended" | "aborted" = "no";
 let release: () => void = () => undefined;
 
-async function* pieces({ kind }: Ask, call: Call) {
+async function* pieces({ kind }: Ask, call: ApiCall) {
   finished = "no";
   const { signal } = call;
   const released = new Promise<void>((resolve) => {

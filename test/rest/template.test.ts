@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseTemplate, TemplateError } from "../../src/rest/template.ts";
-import { DuplicateRouteError, RouteTrie } from "../../src/rest/trie.ts";
+import { parseTemplate, TemplateError } from "../../src/server/rest/template.ts";
+import { DuplicateRouteError, RouteTrie } from "../../src/server/rest/trie.ts";
 
 /** The template as it was understood: segments, then each variable with the segments it takes. */
 function understood(text: string) {

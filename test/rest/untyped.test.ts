@@ -6,10 +6,10 @@ import {
   CreateChatCompletionRequestSchema as Chat,
   type CreateChatCompletionRequest,
 } from "../../gen/vx/openai/v1/chat_pb.js";
-import { Readers } from "../../src/rest/reader.ts";
-import { readMessage } from "../../src/rest/request.ts";
-import { finish, type Steps } from "../../src/rest/steps.ts";
-import { readBinary } from "../../src/wire/read-message.ts";
+import { readBinary } from "../../src/codec/binary/read-message.ts";
+import { Readers } from "../../src/codec/json/reader.ts";
+import { finish, type Steps } from "../../src/codec/steps.ts";
+import { readMessage } from "../../src/server/rest/read-request.ts";
 
 const reader = new Readers("ignore").of(Chat);
 

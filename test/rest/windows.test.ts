@@ -1,9 +1,9 @@
 import { equals } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
-import { Readers } from "../../src/rest/reader.ts";
-import { readMessage } from "../../src/rest/request.ts";
-import { finish } from "../../src/rest/steps.ts";
+import { Readers } from "../../src/codec/json/reader.ts";
+import { finish } from "../../src/codec/steps.ts";
+import { readMessage } from "../../src/server/rest/read-request.ts";
 import { everything } from "./messages.ts";
 
 const MIB = 1_048_576;

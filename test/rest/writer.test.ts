@@ -9,8 +9,8 @@ import {
 import { reflect } from "@bufbuild/protobuf/reflect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { hasOwnNull, isWrapper } from "../../src/rest/well-known.ts";
-import { writerOf } from "../../src/rest/writer.ts";
+import { hasOwnNull, isWrapper } from "../../src/codec/json/well-known.ts";
+import { writerOf } from "../../src/codec/json/writer.ts";
 import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { withLane } from "../../src/domain/lane.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
-import { Database } from "../../src/store/database.ts";
+import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const LANE = 7;

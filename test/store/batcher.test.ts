@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
-import { Batcher } from "../../src/store/batcher.ts";
+import { Batcher } from "../../src/store/driver/batcher.ts";
 
 type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
 

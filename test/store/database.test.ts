@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { Database } from "../../src/store/database.ts";
+import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const STATEMENT_TIMEOUT_MS = 300;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { databaseUrlProblem, endpointsOf } from "../../src/store/endpoints.ts";
+import { databaseUrlProblem, endpointsOf } from "../../src/store/driver/endpoints.ts";
 
 function read(url: string) {
   return endpointsOf({ kind: "url", url }).map(({ name, login, driverUrl }) => ({

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import { Connection } from "../../src/store/connection.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { Connection } from "../../src/store/driver/connection.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
 import { startTestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";

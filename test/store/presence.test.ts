@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { Billing } from "../../src/store/billing.ts";
-import { Database } from "../../src/store/database.ts";
-import { DatabaseClock } from "../../src/store/database-clock.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { Presence } from "../../src/store/presence.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { Connection } from "../../src/store/connection.ts";
+import { Connection } from "../../src/store/driver/connection.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { Line } from "../torture/line.ts";
 

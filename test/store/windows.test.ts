@@ -4,7 +4,7 @@ import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { drawKey, fingerprintOf, laneOfKey } from "../../src/domain/api-key.ts";
 import { type Admission, Admitter } from "../../src/store/admit.ts";
-import { Database } from "../../src/store/database.ts";
+import { Database } from "../../src/store/driver/database.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, type Operator, operatorOf } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";

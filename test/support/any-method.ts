@@ -12,7 +12,7 @@ import {
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { developerServices } from "../../src/public-server.ts";
+import { developerServices } from "../../src/api/services.ts";
 import type { Caller, ProtocolCase } from "./protocols.ts";
 
 /** Every method of the developer API, as the descriptors list them. */

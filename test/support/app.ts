@@ -1,6 +1,6 @@
-import { startApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
-import { createLog } from "../../src/log.ts";
+import { startApp } from "../../src/app/app.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 

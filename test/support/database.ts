@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { inject } from "vitest";
-import type { DatabaseAddress } from "../../src/store/connect.ts";
+import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
 
 /** A database of its own, cloned from the migrated template. */
 export type TestDatabase = {

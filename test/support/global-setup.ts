@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import { startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
 import { loginTo, urlTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 

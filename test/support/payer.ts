@@ -4,7 +4,7 @@ import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { createAccount } from "../../src/store/accounts.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/store/billing.ts";
-import type { Database } from "../../src/store/database.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import type { TestDatabase } from "./database.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { countTokens } from "gpt-tokenizer/encoding/cl100k_base";
 import { afterAll, describe, expect, test } from "vitest";
-import type { PromptMessage } from "../../src/domain/generation.ts";
 import { inputTokenBound } from "../../src/domain/input-token-bound.ts";
+import type { PromptMessage } from "../../src/domain/prompt.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
 

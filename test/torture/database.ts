@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../src/embedded-postgres/embedded-postgres.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
 

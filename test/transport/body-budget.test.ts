@@ -3,7 +3,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { BodyBudget } from "../../src/rest/body-budget.ts";
+import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 

@@ -5,8 +5,8 @@ import { connect } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/transport/bad-request.ts";
-import { Listener } from "../../src/transport/listener.ts";
+import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { Listener } from "../../src/server/listener.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 
 const CREATED = "http2.server.stream.created";

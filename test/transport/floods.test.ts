@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/transport/bad-request.ts";
-import { send } from "../../src/transport/http.ts";
-import { Listener } from "../../src/transport/listener.ts";
+import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { send } from "../../src/server/http.ts";
+import { Listener } from "../../src/server/listener.ts";
 import {
   END_HEADERS,
   END_STREAM,

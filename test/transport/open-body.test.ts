@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ServerReflectionRequestSchema } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { bindReflection } from "../../src/transport/reflection.ts";
+import { bindReflection } from "../../src/server/connect/reflection.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 

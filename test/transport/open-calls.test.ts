@@ -6,9 +6,9 @@ import {
   type Settings,
 } from "node:http2";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { networkOf } from "../../src/transport/address-shares.ts";
-import { bindHealth } from "../../src/transport/health.ts";
-import type { Limits } from "../../src/transport/limits.ts";
+import { bindHealth } from "../../src/server/connect/health.ts";
+import { networkOf } from "../../src/server/flood/address-shares.ts";
+import type { Limits } from "../../src/server/listener-limits.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 import { sendHttp1 } from "../support/raw.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { shutdownReason } from "../../src/drain.ts";
-import type { Call } from "../../src/gate/call.ts";
+import type { ApiCall } from "../../src/api/api-call.ts";
+import { shutdownReason } from "../../src/app/drain.ts";
 import { https } from "../rest/answers.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { mount } from "../rest/mount.ts";
@@ -17,7 +17,7 @@ const file = testFile(
 describe.each(https)("over $name, when the time of a drain is over", ({ send }) => {
   async function cut(
     path: string,
-    methods: (started: () => void) => Record<string, (request: never, call: Call) => unknown>,
+    methods: (started: () => void) => Record<string, (request: never, call: ApiCall) => unknown>,
   ) {
     const shutdown = new AbortController();
     const started = Promise.withResolvers<void>();

@@ -1,10 +1,10 @@
 import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/transport/bad-request.ts";
-import { send } from "../../src/transport/http.ts";
-import { defaultLimits } from "../../src/transport/limits.ts";
-import { Listener } from "../../src/transport/listener.ts";
+import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { send } from "../../src/server/http.ts";
+import { Listener } from "../../src/server/listener.ts";
+import { defaultLimits } from "../../src/server/listener-limits.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/transport/bad-request.ts";
-import { send } from "../../src/transport/http.ts";
-import { defaultLimits, type Limits } from "../../src/transport/limits.ts";
-import { Listener } from "../../src/transport/listener.ts";
-import { type Reader, ReadingTurns } from "../../src/transport/reading-turns.ts";
+import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { type Reader, ReadingTurns } from "../../src/server/flood/reading-turns.ts";
+import { send } from "../../src/server/http.ts";
+import { Listener } from "../../src/server/listener.ts";
+import { defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 import { sendHttp1 } from "../support/raw.ts";
 

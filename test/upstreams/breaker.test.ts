@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
-import { Breaker, type Pass } from "../../src/upstreams/breaker.ts";
-import { UpstreamFailure } from "../../src/upstreams/failure.ts";
+import { Breaker, type Pass } from "../../src/upstreams/runner/breaker.ts";
+import { UpstreamFailure } from "../../src/upstreams/runner/failure.ts";
 import {
   hangUpAfter,
   refuse,

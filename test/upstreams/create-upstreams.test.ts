@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createUpstreams } from "../../src/create-upstreams.ts";
-import { createLog } from "../../src/log.ts";
-import { createMetrics, type Metrics } from "../../src/metrics.ts";
+import { createUpstreams } from "../../src/app/create-upstreams.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
-import type { Runner } from "../../src/upstreams/runner.ts";
+import type { Runner } from "../../src/upstreams/runner/runner.ts";
 import { refuse, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { modelOf } from "./runner-support.ts";

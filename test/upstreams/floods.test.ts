@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { EventStream } from "../../src/upstreams/event-stream.ts";
-import { writeBody } from "../../src/upstreams/request-body.ts";
+import { EventStream } from "../../src/upstreams/http/event-stream.ts";
+import { writeBody } from "../../src/upstreams/http/request-body.ts";
 import { flood } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { openaiJsonWire, type Wire } from "../support/fake-upstreams/wire.ts";

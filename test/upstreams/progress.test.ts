@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Progress } from "../../src/upstreams/progress.ts";
-import type { RunnerLimits } from "../../src/upstreams/runner.ts";
+import { Progress } from "../../src/upstreams/runner/progress.ts";
+import type { RunnerLimits } from "../../src/upstreams/runner/runner.ts";
 import { refuse, refuseWithoutEnd, replyWhen, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";

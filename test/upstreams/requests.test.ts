@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Prompt } from "../../src/domain/generation.ts";
-import type { RemoteSettings } from "../../src/upstreams/http-upstream.ts";
+import type { Prompt } from "../../src/domain/prompt.ts";
+import type { RemoteSettings } from "../../src/upstreams/http/http-upstream.ts";
 import { openaiDialect } from "../../src/upstreams/openai.ts";
 import { type FakeCall, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
-import { RUNNER_LIMITS, Runner } from "../../src/upstreams/runner.ts";
-import { SandboxUpstream } from "../../src/upstreams/sandbox.ts";
+import { RUNNER_LIMITS, Runner } from "../../src/upstreams/runner/runner.ts";
+import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { callOf } from "./support.ts";
 
 const MODEL: Model = {

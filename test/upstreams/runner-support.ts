@@ -1,8 +1,8 @@
 import type { Model } from "../../src/domain/model.ts";
-import type { Outcome } from "../../src/upstreams/attempt.ts";
-import { Connections } from "../../src/upstreams/connections.ts";
+import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
-import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner.ts";
+import type { Outcome } from "../../src/upstreams/runner/attempt.ts";
+import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner/runner.ts";
 
 /** A runner whose clock and random numbers the test controls. */
 export class TestRunner extends Runner {

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { Prompt } from "../../src/domain/generation.ts";
+import type { Prompt } from "../../src/domain/prompt.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
-import { UpstreamFailure } from "../../src/upstreams/failure.ts";
-import { Progress } from "../../src/upstreams/progress.ts";
-import { SandboxUpstream } from "../../src/upstreams/sandbox.ts";
+import { UpstreamFailure } from "../../src/upstreams/runner/failure.ts";
+import { Progress } from "../../src/upstreams/runner/progress.ts";
+import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
 
 const counter = new TokenCounter();

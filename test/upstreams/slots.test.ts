@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Slots } from "../../src/upstreams/slots.ts";
+import { Slots } from "../../src/upstreams/runner/slots.ts";
 import { NEVER } from "./support.ts";
 
 const OPTIONS = { running: 16, waiting: 80, waitMs: 60_000 };

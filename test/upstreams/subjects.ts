@@ -1,5 +1,5 @@
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
-import { SandboxUpstream } from "../../src/upstreams/sandbox.ts";
+import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { byteByByte, reply } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";

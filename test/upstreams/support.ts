@@ -1,10 +1,10 @@
-import type { Prompt } from "../../src/domain/generation.ts";
 import type { Model } from "../../src/domain/model.ts";
-import { Connections } from "../../src/upstreams/connections.ts";
-import { UpstreamFailure } from "../../src/upstreams/failure.ts";
-import type { RemoteSettings } from "../../src/upstreams/http-upstream.ts";
+import type { Prompt } from "../../src/domain/prompt.ts";
+import { Connections } from "../../src/upstreams/http/connection-pool.ts";
+import type { RemoteSettings } from "../../src/upstreams/http/http-upstream.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
-import { Progress } from "../../src/upstreams/progress.ts";
+import { UpstreamFailure } from "../../src/upstreams/runner/failure.ts";
+import { Progress } from "../../src/upstreams/runner/progress.ts";
 import type { Upstream, UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import type { UpstreamCall } from "../../src/upstreams/upstream-call.ts";
 

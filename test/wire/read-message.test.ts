@@ -2,8 +2,8 @@ import { create, type DescMessage, fromBinary, type Message, toBinary } from "@b
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
-import { finish } from "../../src/rest/steps.ts";
-import { readBinary } from "../../src/wire/read-message.ts";
+import { readBinary } from "../../src/codec/binary/read-message.ts";
+import { finish } from "../../src/codec/steps.ts";
 import { anyMessage } from "../rest/any-message.ts";
 import { everything, messageTypes, testTypes } from "../rest/messages.ts";
 

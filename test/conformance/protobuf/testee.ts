@@ -1,9 +1,9 @@
 // The program under test of protobuf's own conformance suite: it reads and writes JSON with the codec of REST.
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { Readers } from "../../../src/rest/reader.ts";
-import { readMessage } from "../../../src/rest/request.ts";
-import { finish } from "../../../src/rest/steps.ts";
-import { writerOf } from "../../../src/rest/writer.ts";
+import { Readers } from "../../../src/codec/json/reader.ts";
+import { writerOf } from "../../../src/codec/json/writer.ts";
+import { finish } from "../../../src/codec/steps.ts";
+import { readMessage } from "../../../src/server/rest/read-request.ts";
 import { createUntyped, messageType, readDescriptors } from "../descriptors.ts";
 import { readMessages, writeMessage } from "../framed-stdio.ts";
 

@@ -1,4 +1,4 @@
-import type { FinishReason } from "../../../src/domain/generation.ts";
+import type { FinishReason } from "../../../src/domain/prompt.ts";
 
 /** What a fake upstream says, before it is put into the words of its kind. */
 export type Reply = {

@@ -33,7 +33,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "streams of a revoked key go on",
     under: "none",
-    code: { file: "src/metering/running.ts", find: "if (streamed && ", put: "if (false && " },
+    code: { file: "src/billing/running-generations.ts", find: "if (streamed && ", put: "if (false && " },
   },
   {
     name: "a window begins anew when the clock steps back",
@@ -76,7 +76,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "answered before it is settled",
     under: "none",
     code: {
-      file: "src/metering/generation.ts",
+      file: "src/billing/generation.ts",
       find: "const { outcome, balanceMicros } = await this.#settle();",
       put: "const outcome = await this.#outcome(); const balanceMicros = 0n; setTimeout(() => this.#settle(), 250);",
     },
@@ -85,7 +85,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a caller who leaves a stream pays nothing",
     under: "none",
     code: {
-      file: "src/metering/generation.ts",
+      file: "src/billing/generation.ts",
       find: "return this.#progress.isAsked;",
       put: "return this.#progress.isAsked && !this.order.streamed;",
     },
@@ -94,7 +94,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a caller who leaves before the first token pays nothing",
     under: "none",
     code: {
-      file: "src/metering/generation.ts",
+      file: "src/billing/generation.ts",
       find: "return this.#progress.isAsked;",
       put: "return this.#progress.isAsked && !this.#text.isEmpty;",
     },
@@ -103,7 +103,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a unary call whose deadline passes pays nothing",
     under: "none",
     code: {
-      file: "src/metering/generation.ts",
+      file: "src/billing/generation.ts",
       find: "return this.#progress.isAsked;",
       put: 'return this.#progress.isAsked && this.#stop !== "deadline_exceeded";',
     },
@@ -112,7 +112,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a call that failed is charged",
     under: "none",
     code: {
-      file: "src/metering/generation.ts",
+      file: "src/billing/generation.ts",
       find: "return this.order.streamed && !this.#text.isEmpty;",
       put: "return true;",
     },
@@ -130,7 +130,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "failures of one account open the breaker for all",
     under: "one account's prompts fail",
     code: {
-      file: "src/upstreams/guarded-upstream.ts",
+      file: "src/upstreams/runner/guarded-upstream.ts",
       find: "this.breaker.enter(call.accountId,",
       put: 'this.breaker.enter("all",',
     },
@@ -162,7 +162,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a settlement gives up after an unexpected error",
     under: "function missing for 2.5 s",
     code: {
-      file: "src/metering/settler.ts",
+      file: "src/billing/settler.ts",
       find: "if (now() + pauseMs > this.#until) {",
       put: "if (now() > 0) {",
     },
@@ -171,7 +171,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "the key is logged",
     under: "none",
     code: {
-      file: "src/gate/bearer.ts",
+      file: "src/server/gate/bearer.ts",
       find: "return match[1];",
       put: "console.error(match[1]); return match[1];",
     },

@@ -1,0 +1,17 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { NullValue } from "@bufbuild/protobuf/wkt";
+import type { ChatUsageSchema } from "../../gen/vx/openai/v1/chat_pb.js";
+import type { Reply } from "../billing/generation-request.ts";
+
+/** Null for OpenAI's clients, which expect the member in every choice. */
+export const NO_LOGPROBS = { kind: { case: "nullValue", value: NullValue.NULL_VALUE } } as const;
+
+export function chatUsageOf({ usage, costMicros }: Reply): MessageInitShape<typeof ChatUsageSchema> {
+  const { inputTokens, outputTokens } = usage;
+  return {
+    promptTokens: BigInt(inputTokens),
+    completionTokens: BigInt(outputTokens),
+    totalTokens: BigInt(inputTokens + outputTokens),
+    costMicros,
+  };
+}

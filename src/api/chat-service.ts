@@ -1,0 +1,73 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  ChatService,
+  type CreateChatCompletionRequest,
+  type CreateChatCompletionResponseSchema,
+  type StreamChatCompletionRequest,
+  type StreamChatCompletionResponseSchema,
+} from "../../gen/vx/openai/v1/chat_pb.js";
+import type { Meter } from "../billing/meter.ts";
+import { secondsOfId } from "../domain/ids.ts";
+import type { ApiCall } from "./api-call.ts";
+import { askOfChat } from "./chat-ask.ts";
+import { chatUsageOf, NO_LOGPROBS } from "./chat-reply.ts";
+import { defineService } from "./define-service.ts";
+
+export async function createChatCompletion(
+  meter: Meter,
+  request: CreateChatCompletionRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
+  const reply = await meter.complete(call.caller(), askOfChat(request));
+  const message = { role: "assistant", content: reply.content };
+  return {
+    id: reply.id,
+    object: "chat.completion",
+    created: BigInt(secondsOfId(reply.id)),
+    model: reply.model,
+    choices: [{ index: 0, message, logprobs: NO_LOGPROBS, finishReason: reply.finishReason }],
+    usage: chatUsageOf(reply),
+    balanceMicros: reply.balanceMicros,
+  };
+}
+
+type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
+
+/** Pieces, one that says why the reply ended, and, if it was asked for, one that says what was used. */
+export async function* streamChatCompletion(
+  meter: Meter,
+  request: StreamChatCompletionRequest,
+  call: ApiCall,
+): AsyncGenerator<Chunk> {
+  const ask = askOfChat(request);
+  let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
+  for await (const piece of meter.stream(call.caller(), ask)) {
+    const role = head ? {} : { role: "assistant" };
+    head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, ask.model);
+    if (piece.kind === "delta") {
+      const delta = { ...role, content: piece.content };
+      yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
+      continue;
+    }
+    const { reply } = piece;
+    const { finishReason } = reply;
+    yield { ...head, choices: [{ index: 0, delta: role, logprobs: NO_LOGPROBS, finishReason }] };
+    if (request.streamOptions?.includeUsage) {
+      yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
+    }
+  }
+}
+
+function headOf(id: string, model: string) {
+  return { id, object: "chat.completion.chunk", created: BigInt(secondsOfId(id)), model };
+}
+
+/** OpenAI's clients send fields that this server does not know. */
+export const chatService = defineService(
+  ChatService,
+  ({ meter }) => ({
+    createChatCompletion: (request, call) => createChatCompletion(meter, request, call),
+    streamChatCompletion: (request, call) => streamChatCompletion(meter, request, call),
+  }),
+  "ignore",
+);

@@ -1,0 +1,45 @@
+import type {
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { Meter } from "../billing/meter.ts";
+import type { ApiCall } from "./api-call.ts";
+import type { Deps } from "./deps.ts";
+
+/** What the methods of services are made from. */
+export type ApiParts = { readonly deps: Deps; readonly meter: Meter };
+
+/** The methods of a service, whatever the protocol they are called over. Each must be there. */
+type MethodsOf<Service extends DescService> = {
+  [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<
+    infer Input,
+    infer Output
+  >
+    ? (request: MessageShape<Input>, call: ApiCall) => Promise<MessageInitShape<Output>>
+    : Service["method"][Name] extends DescMethodServerStreaming<infer Input, infer Output>
+      ? (request: MessageShape<Input>, call: ApiCall) => AsyncIterable<MessageInitShape<Output>>
+      : never;
+};
+
+/** A method without its types: what servers call. */
+export type MethodFunction = (request: never, call: ApiCall) => unknown;
+
+export type ServiceDefinition = {
+  readonly service: DescService;
+  /** Whether a field that a REST caller sends and the .proto does not have is a mistake. */
+  readonly unknownFields: "refuse" | "ignore";
+  /** By the local name of the method. */
+  readonly methods: (parts: ApiParts) => Readonly<Record<string, MethodFunction>>;
+};
+
+/** A service with its methods; a method that is missing does not compile. */
+export function defineService<Service extends DescService>(
+  service: Service,
+  methods: (parts: ApiParts) => MethodsOf<Service>,
+  unknownFields: ServiceDefinition["unknownFields"] = "refuse",
+): ServiceDefinition {
+  return { service, unknownFields, methods };
+}

@@ -1,0 +1,13 @@
+import type { NewKey } from "../domain/api-key.ts";
+import type { Ids } from "../domain/ids.ts";
+import type { Lane } from "../domain/lane.ts";
+import type { Catalog } from "../models/catalog.ts";
+import type { Database } from "../store/driver/database.ts";
+
+/** What services are given; ids and randomness come from outside, so that tests can decide them. */
+export type Deps = {
+  readonly database: Database;
+  readonly catalog: Catalog;
+  readonly ids: Ids;
+  readonly drawKey: (lane: Lane) => NewKey;
+};

@@ -1,0 +1,20 @@
+import { LedgerService, type ListEntriesRequest } from "../../gen/vx/v1/ledger_pb.js";
+import { readPage } from "../domain/page.ts";
+import { listEntries as listEntryRows } from "../store/ledger.ts";
+import type { ApiCall } from "./api-call.ts";
+import { defineService } from "./define-service.ts";
+import type { Deps } from "./deps.ts";
+import { viewEntry } from "./views.ts";
+
+export async function listEntries(deps: Deps, request: ListEntriesRequest, call: ApiCall) {
+  const { rows, nextPageToken } = await listEntryRows(
+    deps.database,
+    call.key.accountId,
+    readPage("entries", request),
+  );
+  return { entries: rows.map(viewEntry), nextPageToken };
+}
+
+export const ledgerService = defineService(LedgerService, ({ deps }) => ({
+  listEntries: (request, call) => listEntries(deps, request, call),
+}));

@@ -1,0 +1,20 @@
+import { type GetMeRequest, MeService } from "../../gen/vx/v1/me_pb.js";
+import { maskKey } from "../domain/api-key.ts";
+import { formatMicros } from "../domain/money.ts";
+import type { ApiCall } from "./api-call.ts";
+import { defineService } from "./define-service.ts";
+
+/** Admission has read all of it already, in the statement that let the call in (spec 4.1). */
+export async function getMe(_request: GetMeRequest, call: ApiCall) {
+  const key = call.key;
+  return {
+    key: maskKey(key.visibleStart, key.visibleEnd),
+    keyName: key.keyName,
+    plan: key.plan,
+    rateLimitRpm: key.rateLimitRpm,
+    balance: formatMicros(key.balanceMicros),
+    balanceMicros: key.balanceMicros,
+  };
+}
+
+export const meService = defineService(MeService, () => ({ getMe }));

@@ -1,0 +1,24 @@
+import { laneOfId } from "../domain/lane.ts";
+import { getAccount } from "../store/accounts.ts";
+import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts";
+import type { Deps } from "./deps.ts";
+import { viewAccount, viewEntry } from "./views.ts";
+
+/** One balance movement by an operator, once per idempotency key. */
+export async function moveBalance(
+  deps: Deps,
+  kind: Movement["kind"],
+  request: Pick<Movement, "accountId" | "amountMicros" | "reason" | "idempotencyKey">,
+) {
+  const { accountId, amountMicros, reason, idempotencyKey } = request;
+  const movement = {
+    entryId: deps.ids.entry(laneOfId(accountId)),
+    accountId,
+    kind,
+    amountMicros,
+    reason,
+    idempotencyKey,
+  };
+  const entry = await moveBalanceRow(deps.database, movement);
+  return { account: viewAccount(await getAccount(deps.database, accountId)), entry: viewEntry(entry) };
+}

@@ -1,0 +1,23 @@
+import { adminService } from "./admin-service.ts";
+import { chatService } from "./chat-service.ts";
+import type { ServiceDefinition } from "./define-service.ts";
+import { generateService } from "./generate-service.ts";
+import { keyService } from "./key-service.ts";
+import { ledgerService } from "./ledger-service.ts";
+import { meService } from "./me-service.ts";
+import { modelService } from "./model-service.ts";
+
+/** The developer API: every protocol, the document and the health checks go by this list. */
+export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
+  meService,
+  generateService,
+  keyService,
+  modelService,
+  ledgerService,
+  chatService,
+];
+
+export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];
+
+export const developerServices = DEVELOPER_SERVICES.map(({ service }) => service);
+export const operatorServices = OPERATOR_SERVICES.map(({ service }) => service);

@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileProblem } from "../domain/file-problem.ts";
+import { StartError } from "./start-error.ts";
+
+/** The operator token: the setting, or the file in the data folder, which is made on the first start. */
+export function loadOrCreateAdminToken(dataDir: string, setting: string | undefined): string {
+  if (setting !== undefined) return setting;
+  const path = adminTokenPath(dataDir);
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    writeFileSync(path, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+      throw new StartError(
+        `VX_DATA_DIR: ${fileProblem(path, error, "written")}; set VX_DATA_DIR to a folder that this user may write`,
+      );
+    }
+  }
+  const token = readToken(dataDir);
+  if (token === "")
+    throw new StartError(`VX_DATA_DIR: ${path} is empty; remove it, and a new one is written`);
+  return token;
+}
+
+function readToken(dataDir: string): string {
+  try {
+    return readAdminToken(dataDir);
+  } catch (error) {
+    throw new StartError(`VX_DATA_DIR: ${fileProblem(adminTokenPath(dataDir), error)}`);
+  }
+}
+
+export function readAdminToken(dataDir: string): string {
+  return readFileSync(adminTokenPath(dataDir), "utf8").trim();
+}
+
+function adminTokenPath(dataDir: string): string {
+  return join(dataDir, "admin-token");
+}

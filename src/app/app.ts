@@ -1,0 +1,140 @@
+import type { AddressInfo } from "node:net";
+import { Catalog } from "../models/catalog.ts";
+import { readModels } from "../models/read-models.ts";
+import { type ListenSettings, listenProblem } from "../server/listen-problem.ts";
+import type { Listener } from "../server/listener.ts";
+import { forgetServers } from "../store/presence.ts";
+import type { Log } from "../telemetry/log.ts";
+import { loadOrCreateAdminToken } from "./admin-token.ts";
+import type { Config } from "./config.ts";
+import type { DatabaseLogin } from "./databases.ts";
+import { prepareDatabase } from "./prepare-database.ts";
+import { reloadTls } from "./reload-tls.ts";
+import { demoText, seedDemo } from "./seed-demo.ts";
+import { StartError } from "./start-error.ts";
+import { warnOfUnknownSettings } from "./unknown-settings.ts";
+import { startWorkers, type Workers } from "./workers.ts";
+
+type AppOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  /** One line for the person at the terminal. */
+  readonly say: (line: string) => void;
+};
+
+/** A process that can be stopped: the whole app, or one worker of it. */
+export type Running = {
+  readonly url: string;
+  readonly adminUrl: string;
+  /** Reads the models and the TLS certificates again, here and in all workers. */
+  reload(): Promise<void>;
+  /** Calls are accepted for another `delayMs`; then running ones finish, and everything is closed. */
+  stop(delayMs?: number): Promise<void>;
+};
+
+/** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
+export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
+  const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
+  const models = await readModels(config.modelsFile, process.env);
+  warnOfUnknownSettings(process.env, models, log);
+  const catalog = new Catalog(models);
+  const load = () => import("./servers.ts");
+  // What cannot be loaded is told when it is needed.
+  const meanwhile = () => void load().catch(() => undefined);
+  const prepared = await prepareDatabase({ config, log, say, meanwhile });
+  const closers: ((delayMs: number) => Promise<void>)[] = [() => prepared.stop()];
+  const listeners: Listener[] = [];
+  let workers: Workers | undefined;
+  const stop = (delayMs = 0) =>
+    closeAll(
+      closers
+        .splice(0)
+        .reverse()
+        .map((close) => () => close(delayMs)),
+    );
+  try {
+    const { createParts, createPublicServer, createOperatorServer } = await load();
+    const parts = createParts({ config, log, catalog, login: prepared, keeper: prepared });
+    closers.push(() => parts.close());
+    closers.push(async (delayMs) => {
+      await Promise.all([parts.drain(listeners, delayMs), workers?.stop(delayMs)]);
+    });
+    if (prepared.exclusive) await forgetServers(parts.deps.database);
+    let publicAddress: AddressInfo;
+    let publicServer: Listener | undefined;
+    if (config.workers === 1) {
+      await parts.start();
+      publicServer = createPublicServer({ ...parts, config, log });
+      publicAddress = await open(publicServer, config.host, PUBLIC, listeners);
+    } else {
+      workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
+      publicAddress = workers.address;
+    }
+
+    const { registry } = parts.metrics;
+    const readMetrics = () => workers?.readMetrics(registry) ?? registry.metrics();
+    const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
+    const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
+
+    // Only now that nothing can fail any more: the key is shown once.
+    const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
+    const url = urlOf(config.tls ? "https" : "http", publicAddress);
+    if (demoKey !== undefined) say(demoText(demoKey, url, catalog.list()));
+    const reload = async () => {
+      workers?.reload();
+      if (publicServer) reloadTls(publicServer, config.tls, log);
+      reloadTls(operator, config.adminTls, log);
+      await parts.reloadModels();
+    };
+    return { url, adminUrl: urlOf(config.adminTls ? "https" : "http", adminAddress), reload, stop };
+  } catch (error) {
+    await stop().catch((failure: unknown) => log.error({ err: failure }, "not everything was stopped"));
+    throw error;
+  }
+}
+
+/** Starts the public listener alone, on a database that is prepared: what a worker does. */
+export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
+  const { createParts, createPublicServer } = await import("./servers.ts");
+  const catalog = new Catalog(await readModels(config.modelsFile, process.env));
+  const parts = createParts({ config, log, catalog, login, keeper: undefined });
+  const listeners: Listener[] = [];
+  await parts.start();
+  const server = createPublicServer({ ...parts, config, log });
+  const address = await open(server, config.host, PUBLIC, listeners);
+  const reload = async () => {
+    reloadTls(server, config.tls, log);
+    await parts.reloadModels();
+  };
+  const stop = (delayMs: number) => closeAll([() => parts.drain(listeners, delayMs), () => parts.close()]);
+  return { address, registry: parts.metrics.registry, reload, stop };
+}
+
+/** One after the other; one that fails keeps none of the others from being closed. */
+export async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers) await close().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
+}
+
+const PUBLIC: ListenSettings = { host: "VX_HOST", port: "PORT" };
+const OPERATOR: ListenSettings = { host: "VX_ADMIN_HOST", port: "VX_ADMIN_PORT" };
+
+async function open(
+  listener: Listener,
+  host: string,
+  settings: ListenSettings,
+  opened: Listener[],
+): Promise<AddressInfo> {
+  try {
+    const address = await listener.open();
+    opened.push(listener);
+    return address;
+  } catch (error) {
+    throw new StartError(listenProblem(error, host, settings));
+  }
+}
+
+function urlOf(scheme: string, { address, port, family }: AddressInfo): string {
+  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,136 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { databaseUrlProblem } from "../store/driver/endpoints.ts";
+import { LOG_LEVELS } from "../telemetry/log.ts";
+import { ConfigError } from "./config-error.ts";
+import {
+  type ConnectionSettings,
+  embeddedConnections,
+  MAX_EMBEDDED_CONNECTIONS,
+} from "./connection-limit.ts";
+import { TlsFiles } from "./tls-files.ts";
+
+/** All settings, read once at start. */
+export type Config = ConnectionSettings & {
+  readonly databaseUrl: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  readonly adminToken: string | undefined;
+  readonly dataDir: string;
+  /** Where the models are described; the built-in ones if undefined. */
+  readonly modelsFile: string | undefined;
+  readonly tls: TlsFiles | undefined;
+  readonly adminTls: TlsFiles | undefined;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly seedDemo: boolean;
+  readonly maxBodyBytes: number;
+  readonly authFailuresPerMinute: number;
+  readonly maxConnectionsPerAddress: number;
+  /** From a stop signal to the drain. */
+  readonly shutdownDelayMs: number;
+};
+
+const not = ({ input }: { readonly input?: unknown }) => `, not ${JSON.stringify(input)}`;
+const count = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+      error: (issue) => `must be a whole number from ${min} to ${max}${not(issue)}`,
+    })
+    .transform(Number);
+const port = count(0, 65_535);
+const text = z.string().min(1);
+const flag = z
+  .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
+  .transform((value) => value === "1");
+
+const schema = z.object({
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+    .superRefine((url, context) => {
+      const problem = databaseUrlProblem(url);
+      if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+    })
+    .optional(),
+  VX_HOST: text.default("127.0.0.1"),
+  PORT: port.default(8080),
+  VX_ADMIN_HOST: text.default("127.0.0.1"),
+  VX_ADMIN_PORT: port.default(8081),
+  VX_ADMIN_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,512}$/, "must have 16 to 512 visible ASCII characters")
+    .optional(),
+  VX_DATA_DIR: text.default(".vx"),
+  VX_MODELS: text.optional(),
+  VX_TLS_CERT: text.optional(),
+  VX_TLS_KEY: text.optional(),
+  VX_ADMIN_TLS_CERT: text.optional(),
+  VX_ADMIN_TLS_KEY: text.optional(),
+  VX_WORKERS: count(1, 64).default(1),
+  VX_LOG_LEVEL: z
+    .enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` })
+    .default("info"),
+  VX_SEED_DEMO: flag.optional(),
+  VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
+  VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
+  VX_MAX_CONNECTIONS_PER_ADDRESS: count(0, 1_000_000).default(2_000),
+  VX_ADMISSION_PIPELINES: count(1, 64).default(2),
+  VX_BILLING_PIPELINES: count(1, 64).default(1),
+  VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
+  VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
+});
+
+/** The names of all settings. */
+export const SETTINGS: readonly string[] = Object.keys(schema.shape);
+
+/** Reads the settings from the environment; an empty value counts as unset. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(set);
+  if (!parsed.success) {
+    throw new ConfigError(
+      parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("\n"),
+    );
+  }
+  const values = parsed.data;
+  const sizes = {
+    workers: values.VX_WORKERS,
+    databaseConnections: values.VX_DATABASE_CONNECTIONS,
+    admissionPipelines: values.VX_ADMISSION_PIPELINES,
+    billingPipelines: values.VX_BILLING_PIPELINES,
+  };
+  const connections = embeddedConnections(sizes);
+  if (values.DATABASE_URL === undefined && connections > MAX_EMBEDDED_CONNECTIONS) {
+    throw new ConfigError(
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: together they need ${connections} connections, ` +
+        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; lower one of them, or set DATABASE_URL`,
+    );
+  }
+  return Object.freeze({
+    databaseUrl: values.DATABASE_URL,
+    host: values.VX_HOST,
+    port: values.PORT,
+    adminHost: values.VX_ADMIN_HOST,
+    adminPort: values.VX_ADMIN_PORT,
+    adminToken: values.VX_ADMIN_TOKEN,
+    dataDir: resolve(values.VX_DATA_DIR),
+    modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
+    tls: TlsFiles.of("VX_TLS_CERT", values.VX_TLS_CERT, "VX_TLS_KEY", values.VX_TLS_KEY),
+    adminTls: TlsFiles.of(
+      "VX_ADMIN_TLS_CERT",
+      values.VX_ADMIN_TLS_CERT,
+      "VX_ADMIN_TLS_KEY",
+      values.VX_ADMIN_TLS_KEY,
+    ),
+    ...sizes,
+    logLevel: values.VX_LOG_LEVEL,
+    seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,
+    maxBodyBytes: values.VX_MAX_BODY_BYTES,
+    authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
+    maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
+    shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
+  });
+}

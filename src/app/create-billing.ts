@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import type { GenerationParts } from "../billing/generation.ts";
+import { Meter, type PaidEntry } from "../billing/meter.ts";
+import { RunningGenerations } from "../billing/running-generations.ts";
+import { Settler } from "../billing/settler.ts";
+import type { Ids } from "../domain/ids.ts";
+import type { Model } from "../domain/model.ts";
+import { Billing } from "../store/billing.ts";
+import { DatabaseClock } from "../store/driver/database-clock.ts";
+import { Presence } from "../store/presence.ts";
+import { RevocationWatch } from "../store/revocation-watch.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Databases } from "./databases.ts";
+
+const MAX_RUNNING = 8_192;
+/** Each running generation waits for one statement at most. */
+const MAX_WAITING = 2 * MAX_RUNNING;
+/** Other servers release the holds of a server without a heartbeat for 20 s. */
+const HEARTBEAT_PAUSE_MS = 2_000;
+
+type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
+  readonly databases: Databases;
+  readonly pipelines: number;
+  readonly models: { get(id: string): Model | undefined };
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+};
+
+/** All that money needs in a process that serves calls. */
+export type Metering = {
+  readonly meter: Meter;
+  /** Before the first call. */
+  start(): Promise<void>;
+  /** Stops what still runs, and takes nothing new. */
+  cut(): void;
+  /** Resolves when everything that ran is settled. */
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export function createMetering(options: MeteringOptions): Metering {
+  const { databases, log, metrics } = options;
+  // A process id could be reused, and the holds of its former process would count as held.
+  const serverId = `srv_${randomUUID()}`;
+  const clock = new DatabaseClock(() => performance.now());
+  const billing = new Billing(databases.billing, {
+    serverId,
+    clock,
+    pipelines: options.pipelines,
+    maxWaiting: MAX_WAITING,
+    onBatch: (size) => metrics.batchSize.observe({ lane: "billing" }, size),
+  });
+  const settler = new Settler({
+    billing,
+    now: () => performance.now(),
+    wait: (ms) => wait(ms),
+    onRetry: (end, error) => log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying"),
+    onFailure: (end, error) =>
+      log.error(
+        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
+        "stopped before a generation was settled; its hold will be released uncharged",
+      ),
+  });
+  const running = new RunningGenerations(MAX_RUNNING);
+  const presence = new Presence(databases.single, {
+    serverId,
+    clock,
+    pauseMs: HEARTBEAT_PAUSE_MS,
+    heartbeats: databases.monitor,
+    isOpen: (holdId) => billing.isOpen(holdId),
+    release: (hold) => billing.end({ ...hold, charge: undefined }),
+    onReleased: (holds) => log.warn({ holds }, "released abandoned holds"),
+    onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
+  });
+  const watch = new RevocationWatch(databases.single, {
+    now: () => performance.now(),
+    isNeeded: () => running.count > 0,
+    onRevoked: (keyIds) => running.cutStreams(keyIds),
+  });
+  metrics.gauge(
+    "vx_billing_queue_depth",
+    "Holds and settlements that wait for the next batch.",
+    () => billing.depth,
+  );
+  metrics.gauge("vx_running_generations", "Generations that run or settle.", () => running.count);
+  return {
+    meter: new Meter({
+      ...options,
+      billing,
+      settler,
+      running,
+      findEntry: (...of) => findEntry(billing, ...of),
+    }),
+    start: async () => {
+      await presence.start();
+      watch.start();
+    },
+    cut: () => {
+      running.close();
+      settler.close();
+    },
+    settle: () => running.idle(),
+    stop: async () => {
+      watch.stop();
+      await presence.stop();
+    },
+  };
+}
+
+async function findEntry(billing: Billing, accountId: string, id: string): Promise<PaidEntry | undefined> {
+  const row = await billing.findEntry(accountId, id);
+  if (!row) return undefined;
+  return {
+    model: row.model,
+    usage: { inputTokens: Number(row.input_tokens), outputTokens: Number(row.output_tokens) },
+    costMicros: -row.amount_micros,
+    balanceMicros: row.balance_after_micros,
+  };
+}

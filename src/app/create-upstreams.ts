@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { TokenCounter } from "../tokens/token-counter.ts";
+import { Connections } from "../upstreams/http/connection-pool.ts";
+import { openUpstream } from "../upstreams/open-upstream.ts";
+import type { AttemptReport } from "../upstreams/runner/attempt.ts";
+import type { UpstreamFailure } from "../upstreams/runner/failure.ts";
+import { RUNNER_LIMITS, Runner } from "../upstreams/runner/runner.ts";
+import { SandboxUpstream } from "../upstreams/sandbox/sandbox.ts";
+
+type UpstreamsOptions = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly tokens: TokenCounter;
+  readonly log: Log;
+  readonly metrics: Metrics;
+};
+
+/** A runner without models yet. */
+export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions): Runner {
+  const connections = new Connections();
+  const runner = new Runner({
+    limits: RUNNER_LIMITS,
+    open: (settings) =>
+      openUpstream(settings, {
+        connections,
+        env,
+        openSandbox: (sandbox) =>
+          new SandboxUpstream({
+            settings: sandbox,
+            countPrompt: (messages, signal) => tokens.countPrompt(messages, { signal }),
+          }),
+      }),
+    now: () => performance.now(),
+    random: Math.random,
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+    onReport: (report) => {
+      const { upstream, outcome, failure } = report;
+      metrics.upstreamTries.inc({ upstream, outcome });
+      if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
+    },
+  });
+  metrics.gaugesOf("vx_upstream_running", "Calls that an upstream is working on.", "upstream", () =>
+    runner.status().map(({ name, running }) => [name, running]),
+  );
+  metrics.gaugesOf("vx_upstream_waiting", "Calls that wait for an upstream.", "upstream", () =>
+    runner.status().map(({ name, waiting }) => [name, waiting]),
+  );
+  metrics.gaugesOf(
+    "vx_upstream_open",
+    "1 while a breaker keeps all accounts from an upstream.",
+    "upstream",
+    () => runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
+  );
+  metrics.gaugesOf(
+    "vx_upstream_open_accounts",
+    "Accounts that a breaker keeps from an upstream because their own calls failed.",
+    "upstream",
+    () => runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
+  );
+  return runner;
+}
+
+/** No stack: a failed upstream is no bug of the server. */
+function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
+  return {
+    request_id: call.requestId,
+    account_id: call.accountId,
+    model: call.model.id,
+    upstream,
+    attempt: number,
+    reason: failure.kind,
+    detail: failure.message,
+  };
+}

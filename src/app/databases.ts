@@ -1,0 +1,44 @@
+import type { DatabaseAddress } from "../store/driver/connect.ts";
+import { Database, type DatabaseOptions } from "../store/driver/database.ts";
+import type { Config } from "./config.ts";
+import { poolSizes } from "./connection-limit.ts";
+
+const STATEMENT_TIMEOUT_MS = 5_000;
+const MAX_STATEMENTS = 2_048;
+const MAX_WAIT_MS = 3_000;
+
+/** Where the database is, and the role to act as there. */
+export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: string };
+
+/** One pool per purpose, so that slow statements delay neither admission nor money nor the monitor. */
+export type Databases = {
+  readonly single: Database;
+  readonly admission: Database;
+  readonly billing: Database;
+  readonly monitor: Database;
+};
+
+export function openDatabases(config: Config, { address, role }: DatabaseLogin): Databases {
+  const sizes = poolSizes(config);
+  const open = (name: string, connections: number) => {
+    const options: DatabaseOptions = {
+      name,
+      role,
+      connections,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      maxStatements: MAX_STATEMENTS,
+      maxWaitMs: MAX_WAIT_MS,
+    };
+    return new Database(address, options);
+  };
+  return {
+    single: open("vx", sizes.single),
+    admission: open("vx admission", sizes.admission),
+    billing: open("vx billing", sizes.billing),
+    monitor: open("vx monitor", sizes.monitor),
+  };
+}
+
+export async function closeDatabases(databases: Databases): Promise<void> {
+  await Promise.all(Object.values(databases).map((database: Database) => database.close()));
+}

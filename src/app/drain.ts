@@ -1,0 +1,61 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { MAX_SETTLE_MS } from "../billing/settler.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { Readiness } from "../server/connect/health.ts";
+import type { Listener } from "../server/listener.ts";
+import type { DatabaseMonitor } from "../store/driver/monitor.ts";
+
+/** How long running calls may continue after a stop was requested. */
+const DRAIN_MS = 30_000;
+/** For the last statements, the end of the heartbeats and the close of connections when the database does not answer. */
+const UNANSWERED_MS = 30_000;
+/** The longest stop without its delay. A process that ends earlier cannot log which charges it did not settle. */
+export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + UNANSWERED_MS;
+
+/** Whether calls are accepted, and how that ends: no new ones, running ones finish, those that do not are cut. */
+export class Drain {
+  readonly #monitor: DatabaseMonitor;
+  readonly #started = new AbortController();
+  readonly #over = new AbortController();
+  #isStopping = false;
+
+  constructor(monitor: DatabaseMonitor) {
+    this.#monitor = monitor;
+  }
+
+  /** Not ready from the moment of the stop, although calls are still accepted during the delay. */
+  get readiness(): Readiness {
+    return {
+      isReady: () => this.#monitor.reachable && !this.#isStopping,
+      watch: (listener) => this.#monitor.watch(listener),
+    };
+  }
+
+  /** Aborted when the drain begins. */
+  get startSignal(): AbortSignal {
+    return this.#started.signal;
+  }
+
+  /** Aborted when its time is over. */
+  get endSignal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  async run(listeners: readonly Listener[], settle: () => Promise<void>, delayMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#monitor.announce();
+    if (delayMs > 0) await wait(delayMs);
+    this.#started.abort(shutdownReason());
+    const cut = () => this.#over.abort(shutdownReason());
+    // A generation that continues without its caller is not a running call of a listener.
+    const timer = setTimeout(cut, DRAIN_MS);
+    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cut)));
+    await settle();
+    clearTimeout(timer);
+  }
+}
+
+/** The error of calls that do not finish within the drain. */
+export function shutdownReason(): DomainError {
+  return new DomainError("unavailable", { message: "The server is shutting down. Try again at once." });
+}

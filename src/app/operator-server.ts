@@ -1,0 +1,86 @@
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import type { Deps } from "../api/deps.ts";
+import { OPERATOR_SERVICES, operatorServices } from "../api/services.ts";
+import type { Meter } from "../billing/meter.ts";
+import { BodyBudget } from "../codec/body-budget.ts";
+import { SMALL_BODY_BYTES } from "../rules/body-limits.ts";
+import { policiesOf } from "../rules/policy.ts";
+import { prepareValidation } from "../rules/validate.ts";
+import { bindService } from "../server/connect/bind.ts";
+import { bindHealth, type Readiness } from "../server/connect/health.ts";
+import { interceptors } from "../server/connect/interceptors.ts";
+import { bindReflection } from "../server/connect/reflection.ts";
+import { rpcRoutes } from "../server/connect/rpc.ts";
+import { badRequestAnswers } from "../server/errors/bad-request.ts";
+import { OpenCalls } from "../server/flood/open-calls.ts";
+import { operatorGate } from "../server/gate/gate.ts";
+import { operatorCheck } from "../server/gate/operator-token.ts";
+import { createHandler } from "../server/handler.ts";
+import { Listener } from "../server/listener.ts";
+import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
+import { createObserver } from "../server/observe.ts";
+import { metricsPage } from "../server/pages/metrics-page.ts";
+import { probePages } from "../server/pages/probes.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Config } from "./config.ts";
+
+type OperatorServerOptions = {
+  readonly config: Config;
+  readonly token: string;
+  readonly deps: Deps;
+  readonly meter: Meter;
+  readonly readiness: Readiness;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** The text of /metrics, over all workers. */
+  readonly readMetrics: () => Promise<string>;
+  /** Aborted when a drain begins, and when its time is over. */
+  readonly drainSignal: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
+};
+
+/** The listener of the operator API and the metrics, ready to be opened. */
+export function createOperatorServer(options: OperatorServerOptions): Listener {
+  const { config, deps, readiness, log, metrics } = options;
+  const isOperator = operatorCheck(options.token);
+  prepareValidation(operatorServices);
+  const routes = rpcRoutes({
+    policies: policiesOf(operatorServices),
+    gate: operatorGate(isOperator),
+    interceptors,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    budget: new BodyBudget(bodyBudget),
+    shutdownSignal: options.shutdownSignal,
+    drainSignal: options.drainSignal,
+    routes: (router) => {
+      for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(options));
+    },
+    openRoutes: (router) => {
+      bindHealth(
+        router,
+        operatorServices.map(({ typeName }) => typeName),
+        readiness,
+      );
+      bindReflection(router, [...operatorServices, Health, ServerReflection, ServerReflectionAlpha]);
+    },
+  });
+  const pages = probePages(readiness);
+  pages.set("/metrics", metricsPage(isOperator, options.readMetrics));
+  return new Listener({
+    host: config.adminHost,
+    port: config.adminPort,
+    tls: config.adminTls?.read(),
+    handler: createHandler({
+      routes,
+      pages,
+      openCalls: new OpenCalls(defaultLimits),
+      observe: createObserver(log, metrics),
+      drawRequestId: deps.ids.request,
+      log,
+    }),
+    refusals: badRequestAnswers(deps.ids.request),
+  });
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import type { Deps } from "../api/deps.ts";
+import { drawKey } from "../domain/api-key.ts";
+import { typeIds } from "../domain/ids.ts";
+import type { Catalog } from "../models/catalog.ts";
+import type { Listener } from "../server/listener.ts";
+import { Admitter } from "../store/admit.ts";
+import { DatabaseMonitor } from "../store/driver/monitor.ts";
+import type { Log } from "../telemetry/log.ts";
+import { createMetrics } from "../telemetry/metrics.ts";
+import { TokenCounter } from "../tokens/token-counter.ts";
+import type { Config } from "./config.ts";
+import { createMetering } from "./create-billing.ts";
+import { createUpstreams } from "./create-upstreams.ts";
+import { closeDatabases, type DatabaseLogin, openDatabases } from "./databases.ts";
+import { Drain } from "./drain.ts";
+import { reloadModels } from "./reload-models.ts";
+
+const MAX_WAITING_ADMISSIONS = 16_384;
+
+type PartsOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly login: DatabaseLogin;
+  /** What the process that runs the database does for it; nothing in the others. */
+  readonly keeper: { revive(): Promise<void>; tend(): Promise<void> } | undefined;
+};
+
+/** What the listeners of a process are made of. */
+export function createParts({ config, log, catalog, login, keeper }: PartsOptions) {
+  const metrics = createMetrics();
+  const databases = openDatabases(config, login);
+  const { single: database } = databases;
+  const admitter = new Admitter(databases.admission, {
+    pipelines: config.admissionPipelines,
+    maxWaiting: MAX_WAITING_ADMISSIONS,
+    onBatch: (size) => metrics.batchSize.observe({ lane: "admission" }, size),
+  });
+  metrics.gauge("vx_lane_queue_depth", "Calls that wait for the next admission batch.", () => admitter.depth);
+  metrics.gauge("vx_database_connections", "Connections for single statements.", () => database.connections);
+  metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
+
+  const monitor = new DatabaseMonitor(databases.monitor, {
+    onChange: (reachable, error) => {
+      if (reachable) log.info("the database is back");
+      else log.error({ err: error }, "the database cannot be reached");
+    },
+    revive: async () => await keeper?.revive(),
+    tend: async () => await keeper?.tend(),
+    onFailure: (error) => log.error({ err: error }, "the database could not be looked after"),
+  });
+  monitor.start();
+  const drain = new Drain(monitor);
+  const tokens = new TokenCounter();
+  const upstreams = createUpstreams({ env: process.env, tokens, log, metrics });
+  const metering = createMetering({
+    databases,
+    pipelines: config.billingPipelines,
+    models: catalog,
+    run: (call) => upstreams.run(call),
+    tokens,
+    ids: typeIds,
+    log,
+    metrics,
+  });
+  drain.endSignal.addEventListener("abort", () => metering.cut(), { once: true });
+  const deps: Deps = { database, catalog, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
+
+  return {
+    deps,
+    admitter,
+    meter: metering.meter,
+    metrics,
+    readiness: drain.readiness,
+    drainSignal: drain.startSignal,
+    shutdownSignal: drain.endSignal,
+    /** Before the first call. */
+    start: async () => {
+      await upstreams.use(catalog.list());
+      await metering.start();
+    },
+    reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
+    /** No new calls, and everything that ran is settled. */
+    drain: (listeners: readonly Listener[], delayMs: number) =>
+      drain.run(listeners, () => metering.settle(), delayMs),
+    close: async () => {
+      monitor.stop();
+      await metering.stop();
+      await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded-postgres/embedded-postgres.ts";
+import type { DatabaseAddress } from "../store/driver/connect.ts";
+import { DatabaseGuard } from "../store/driver/guard.ts";
+import { migrate } from "../store/schema/migrate.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Config } from "./config.ts";
+import { embeddedConnections } from "./connection-limit.ts";
+import { StartError } from "./start-error.ts";
+
+/** A database whose schema is up to date, and how the server reaches it. */
+type PreparedDatabase = {
+  readonly address: DatabaseAddress;
+  /** The role to act as: it may execute functions and nothing else. */
+  readonly role: string;
+  /** Whether no other server can use it: what others held before is nobody's. */
+  readonly exclusive: boolean;
+  /** Called when the database cannot be reached. */
+  revive(): Promise<void>;
+  /** Called again and again while it can. */
+  tend(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const APP_ROLE = "vx_app";
+
+type PrepareOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  /** One line for the person at the terminal. */
+  readonly say: (line: string) => void;
+  /** Called, once or more often, when there is nothing to do but wait for the database. */
+  readonly meanwhile: () => void;
+};
+
+export async function prepareDatabase(options: PrepareOptions): Promise<PreparedDatabase> {
+  const { config, log, say, meanwhile } = options;
+  if (config.databaseUrl !== undefined) {
+    const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
+    meanwhile();
+    await migrate(address);
+    const nothing = async () => undefined;
+    return { address, role: APP_ROLE, exclusive: false, revive: nothing, tend: nothing, stop: nothing };
+  }
+  const maxConnections = embeddedConnections(config);
+  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say, meanwhile });
+  const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
+  try {
+    await takeGuard(guard, config.dataDir);
+    if (embedded.adopted && (await guard.maxConnections()) < maxConnections) {
+      await embedded.restart();
+      await takeGuard(guard, config.dataDir);
+    }
+    await migrate(socketOf(embedded, "postgres"));
+    await guard.logTersely(APP_ROLE);
+    await guard.setPassword(APP_ROLE, embedded.verifierOf(APP_ROLE));
+  } catch (error) {
+    await guard.close();
+    // Another server's database is left alone.
+    if (!(error instanceof DataDirInUse)) await embedded.stop();
+    throw error;
+  }
+  return supervise(embedded, guard, log);
+}
+
+/** Keeps the guard of the data folder, and stops the database only while it is ours. */
+function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): PreparedDatabase {
+  let isOurs = true;
+  const hold = async () => {
+    const wasOurs = isOurs;
+    isOurs = await guard.hold();
+    if (wasOurs && !isOurs) {
+      log.error(
+        "another server has taken over the data folder: both serve the same data, and this one leaves the database running when it stops",
+      );
+    }
+    if (!wasOurs && isOurs) log.info("the data folder is this server's again");
+  };
+  return {
+    address: socketOf(embedded, APP_ROLE),
+    role: APP_ROLE,
+    exclusive: true,
+    revive: async () => {
+      await embedded.ensureRunning();
+      await hold();
+    },
+    tend: async () => {
+      await hold();
+      await embedded.trimLogs();
+    },
+    stop: async () => {
+      await hold().catch((error: unknown) => log.warn({ err: error }, "the guard cannot be asked for"));
+      await guard.close();
+      if (isOurs) await embedded.stop();
+    },
+  };
+}
+
+class DataDirInUse extends StartError {}
+
+async function takeGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
+  const holder = await guard.take();
+  if (holder !== undefined) {
+    throw new DataDirInUse(
+      `the data folder ${dataDir} is in use by ${holder}; stop that server, or set VX_DATA_DIR, PORT and VX_ADMIN_PORT for a second one`,
+    );
+  }
+}
+
+function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
+  const password = embedded.passwordOf(user);
+  return { kind: "socket", folder: embedded.socketDir, user, password, database: "postgres" };
+}

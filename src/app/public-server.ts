@@ -1,0 +1,118 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import type { Deps } from "../api/deps.ts";
+import { DEVELOPER_SERVICES, developerServices } from "../api/services.ts";
+import type { Meter } from "../billing/meter.ts";
+import { BodyBudget } from "../codec/body-budget.ts";
+import { policiesOf } from "../rules/policy.ts";
+import { prepareValidation } from "../rules/validate.ts";
+import { bindService } from "../server/connect/bind.ts";
+import { bindHealth, type Readiness } from "../server/connect/health.ts";
+import { interceptors } from "../server/connect/interceptors.ts";
+import { bindReflection } from "../server/connect/reflection.ts";
+import { rpcRoutes } from "../server/connect/rpc.ts";
+import { badRequestAnswers } from "../server/errors/bad-request.ts";
+import { OpenCalls } from "../server/flood/open-calls.ts";
+import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
+import { developerGate } from "../server/gate/gate.ts";
+import { createHandler } from "../server/handler.ts";
+import { Listener } from "../server/listener.ts";
+import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
+import { createObserver } from "../server/observe.ts";
+import { pages } from "../server/pages/pages.ts";
+import { probePages } from "../server/pages/probes.ts";
+import { implementationsOf, restServer } from "../server/rest/rest.ts";
+import type { Admitter } from "../store/admit.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Config } from "./config.ts";
+
+/** What everyone may call without a key. */
+const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
+
+type PublicServerOptions = {
+  readonly config: Config;
+  readonly deps: Deps;
+  readonly admitter: Admitter;
+  readonly meter: Meter;
+  readonly readiness: Readiness;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Aborted when a drain begins, and when its time is over. */
+  readonly drainSignal: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
+};
+
+/** The listener of the developer API, ready to be opened. */
+export function createPublicServer(options: PublicServerOptions): Listener {
+  const { config, deps, admitter, meter, readiness, log, metrics } = options;
+  const gate = developerGate({
+    admit: (request) => admitter.admit(request),
+    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+  });
+  prepareValidation(developerServices);
+  const policies = policiesOf(developerServices);
+  const observe = createObserver(log, metrics);
+  // The largest body the setting allows fits, also when it is held compressed and not.
+  const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
+  const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
+  const served = DEVELOPER_SERVICES.map((definition) => ({
+    definition,
+    methods: definition.methods({ deps, meter }),
+  }));
+  const routes = rpcRoutes({
+    policies,
+    gate,
+    interceptors,
+    maxBodyBytes: config.maxBodyBytes,
+    budget,
+    shutdownSignal: options.shutdownSignal,
+    drainSignal: options.drainSignal,
+    routes: (router) => {
+      for (const { definition, methods } of served) bindService(router, definition.service, methods);
+    },
+    openRoutes: (router) => {
+      bindHealth(
+        router,
+        developerServices.map(({ typeName }) => typeName),
+        readiness,
+      );
+      bindReflection(router, [...developerServices, ...openServices]);
+    },
+  });
+  const rest = restServer({
+    services: DEVELOPER_SERVICES,
+    policies,
+    implementations: new Map(
+      served.flatMap(({ definition, methods }) => implementationsOf(definition.service, methods)),
+    ),
+    gate,
+    maxBodyBytes: config.maxBodyBytes,
+    budget,
+    shutdownSignal: options.shutdownSignal,
+    observe,
+  });
+  const handler = createHandler({
+    routes,
+    rest,
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
+    openCalls: new OpenCalls(defaultLimits),
+    observe,
+    drawRequestId: deps.ids.request,
+    log,
+  });
+  const listener = new Listener({
+    host: config.host,
+    port: config.port,
+    tls: config.tls?.read(),
+    handler,
+    limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
+    refusals: badRequestAnswers(deps.ids.request),
+  });
+  metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
+  metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
+  metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
+  return listener;
+}

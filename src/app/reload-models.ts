@@ -1,0 +1,26 @@
+import type { Catalog } from "../models/catalog.ts";
+import { ModelsError } from "../models/models-error.ts";
+import { readModels } from "../models/read-models.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Runner } from "../upstreams/runner/runner.ts";
+
+type ReloadOptions = {
+  readonly path: string | undefined;
+  readonly catalog: Catalog;
+  readonly upstreams: Runner;
+  readonly log: Log;
+};
+
+/** Takes the models as the file has them now; a wrong file changes nothing. Calls that run keep their model. */
+export async function reloadModels({ path, catalog, upstreams, log }: ReloadOptions): Promise<void> {
+  if (path === undefined) return;
+  try {
+    const models = await readModels(path, process.env);
+    await upstreams.use(models);
+    catalog.replace(models);
+    log.info({ models: models.length }, "models were read again");
+  } catch (error) {
+    if (!(error instanceof ModelsError)) throw error;
+    log.error({ mistakes: error.message }, "models could not be read again, the former ones stay");
+  }
+}

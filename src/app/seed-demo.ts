@@ -1,0 +1,42 @@
+import type { Deps } from "../api/deps.ts";
+import { laneOfId } from "../domain/lane.ts";
+import type { Model } from "../domain/model.ts";
+import { formatMicros } from "../domain/money.ts";
+import { SCOPES, toScopeBits } from "../domain/scope.ts";
+import { exampleModel } from "../models/example-model.ts";
+import { createFirstAccount } from "../store/accounts.ts";
+
+const BALANCE_MICROS = 10_000_000n;
+const PLAN = "pro";
+
+/** On an empty database: an account to try everything with. Returns its key the one time it can be seen. */
+export async function seedDemo(deps: Deps): Promise<string | undefined> {
+  const id = deps.ids.account();
+  const lane = laneOfId(id);
+  const { secret, ...drawn } = deps.drawKey(lane);
+  const created = await createFirstAccount(
+    deps.database,
+    { id, name: "demo", plan: PLAN },
+    { entryId: deps.ids.entry(lane), amountMicros: BALANCE_MICROS, reason: "demo credit" },
+    { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), drawn },
+  );
+  return created ? secret : undefined;
+}
+
+/** The text about it for the terminal. */
+export function demoText(secret: string, baseUrl: string, models: readonly Model[]): string {
+  const model = exampleModel(models)?.id ?? "MODEL";
+  return `
+An account "demo" was created with a balance of ${formatMicros(BALANCE_MICROS)} and this key. It is shown this once:
+
+    ${secret}
+
+Try it:
+
+    curl ${baseUrl}/v1/me -H 'Authorization: Bearer ${secret}'
+
+    curl ${baseUrl}/v1/generate -H 'Authorization: Bearer ${secret}' \\
+      -H 'content-type: application/json' \\
+      -d '{"model": "${model}", "messages": [{"role": "user", "content": "What is a ledger?"}]}'
+`;
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { fileProblem } from "../domain/file-problem.ts";
+import { ConfigError } from "./config-error.ts";
+
+export type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
+
+/** A certificate and its key in two files, and the settings that name them. */
+export class TlsFiles {
+  readonly #certSetting: string;
+  readonly #certPath: string;
+  readonly #keySetting: string;
+  readonly #keyPath: string;
+
+  private constructor(certSetting: string, certPath: string, keySetting: string, keyPath: string) {
+    this.#certSetting = certSetting;
+    this.#certPath = resolve(certPath);
+    this.#keySetting = keySetting;
+    this.#keyPath = resolve(keyPath);
+  }
+
+  /** Undefined where neither is set; a ConfigError where the files cannot be used. */
+  static of(
+    certSetting: string,
+    certPath: string | undefined,
+    keySetting: string,
+    keyPath: string | undefined,
+  ): TlsFiles | undefined {
+    if (certPath === undefined && keyPath === undefined) return undefined;
+    if (certPath === undefined || keyPath === undefined)
+      throw new ConfigError(
+        `${certPath === undefined ? certSetting : keySetting}: is missing; set ${certSetting} and ${keySetting}, or neither`,
+      );
+    const files = new TlsFiles(certSetting, certPath, keySetting, keyPath);
+    files.read();
+    return files;
+  }
+
+  get certPath(): string {
+    return this.#certPath;
+  }
+
+  /** The pair as the files have it now; a ConfigError where it cannot be used. */
+  read(): TlsPair {
+    const cert = readFile(this.#certSetting, this.#certPath);
+    const key = readFile(this.#keySetting, this.#keyPath);
+    check(this.#certSetting, "holds no certificate in PEM", { cert });
+    check(this.#keySetting, `holds no unencrypted private key in PEM that belongs to ${this.#certSetting}`, {
+      cert,
+      key,
+    });
+    return { cert, key };
+  }
+}
+
+function check(name: string, problem: string, options: SecureContextOptions): void {
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    throw new ConfigError(`${name}: ${problem} (${(error as Error).message})`);
+  }
+}
+
+function readFile(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new ConfigError(`${name}: ${fileProblem(path, error)}`);
+  }
+}

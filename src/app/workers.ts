@@ -1,0 +1,129 @@
+import cluster, { type Worker } from "node:cluster";
+import type { AddressInfo } from "node:net";
+import type { Registry } from "prom-client";
+import type { DatabaseAddress } from "../store/driver/connect.ts";
+import type { Log } from "../telemetry/log.ts";
+import { type Snapshot, WorkerMetrics } from "../telemetry/worker-metrics.ts";
+import { STOP_MS } from "./drain.ts";
+import { StartError } from "./start-error.ts";
+
+/** Server processes that share the public port. */
+export type Workers = {
+  readonly address: AddressInfo;
+  /** The metrics of all workers and of this process. */
+  readMetrics(own: Registry): Promise<string>;
+  /** Makes them read the models and the TLS certificates again. */
+  reload(): void;
+  stop(delayMs: number): Promise<void>;
+};
+
+type WorkerDatabase = { readonly address: DatabaseAddress; readonly role: string };
+
+export type ToWorker =
+  | { readonly kind: "start"; readonly database: WorkerDatabase }
+  | { readonly kind: "stop"; readonly delayMs: number }
+  | { readonly kind: "reload" }
+  | { readonly kind: "metrics"; readonly id: number };
+export type FromWorker =
+  | { readonly kind: "ready"; readonly address: AddressInfo }
+  | { readonly kind: "failed"; readonly message: string }
+  /** It accepts no more calls, and ends when those that run have finished. */
+  | { readonly kind: "crashed" }
+  | { readonly kind: "metrics"; readonly id: number; readonly metrics: Snapshot };
+
+/** A worker that dies again at once is not started in a tight circle. */
+const RESTART_MS = 1_000;
+const METRICS_WAIT_MS = 2_000;
+
+export async function startWorkers(count: number, database: WorkerDatabase, log: Log): Promise<Workers> {
+  let stopping = false;
+  const metrics = new WorkerMetrics();
+  const fork = (): Promise<AddressInfo> => {
+    const worker = cluster.fork();
+    metrics.started(worker.id);
+    send(worker, { kind: "start", database });
+    let isReplaced = false;
+    const replace = (details: object, message: string) => {
+      if (stopping || isReplaced) return;
+      isReplaced = true;
+      log.error({ ...details, pid: worker.process.pid }, message);
+      setTimeout(() => {
+        if (!stopping)
+          fork().catch((error: unknown) => log.error({ err: error }, "a worker could not be started"));
+      }, RESTART_MS);
+    };
+    return new Promise((resolve, reject) => {
+      worker.on("message", (message: FromWorker) => {
+        if (message.kind === "ready") resolve(message.address);
+        if (message.kind === "failed") reject(new StartError(message.message));
+        if (message.kind === "crashed") replace({}, "a worker crashed, another one is started");
+        if (message.kind === "metrics") metrics.told(worker.id, message.metrics);
+      });
+      worker.once("exit", (code, signal) => {
+        metrics.ended(worker.id);
+        reject(new StartError(`a worker ended while it started (${signal ?? code})`));
+        replace({ code, signal }, "a worker ended, another one is started");
+      });
+    });
+  };
+  const stop = async (delayMs: number) => {
+    stopping = true;
+    const workers = Object.values(cluster.workers ?? {});
+    await Promise.all(workers.map((worker) => worker && stopWorker(worker, delayMs)));
+  };
+  try {
+    const [address] = await Promise.all(Array.from({ length: count }, fork));
+    const readMetrics = async (own: Registry) => {
+      await askForMetrics();
+      return await metrics.read(await own.getMetricsAsJSON());
+    };
+    return { address: address as AddressInfo, readMetrics, reload, stop };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}
+
+async function stopWorker(worker: Worker, delayMs: number): Promise<void> {
+  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  send(worker, { kind: "stop", delayMs });
+  // A worker that hangs must not keep the server from ending.
+  const timer = setTimeout(() => worker.process.kill("SIGKILL"), delayMs + STOP_MS);
+  await gone;
+  clearTimeout(timer);
+}
+
+/** Processes that start meanwhile read the files as they are then. */
+function reload(): void {
+  for (const worker of Object.values(cluster.workers ?? {})) if (worker) send(worker, { kind: "reload" });
+}
+
+let metricsRequests = 0;
+
+async function askForMetrics(): Promise<void> {
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  await Promise.all(workers.map((worker) => askWorker(worker, metricsRequests++)));
+}
+
+/** Nobody waits long for one that is busy or dying. */
+function askWorker(worker: Worker, id: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      worker.off("message", listen);
+      worker.off("exit", done);
+      resolve();
+    };
+    const listen = (message: FromWorker) => {
+      if (message.kind === "metrics" && message.id === id) done();
+    };
+    const timer = setTimeout(done, METRICS_WAIT_MS);
+    worker.on("message", listen);
+    worker.on("exit", done);
+    send(worker, { kind: "metrics", id });
+  });
+}
+
+function send(worker: Worker, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message);
+}

@@ -1,0 +1,44 @@
+import { DomainError, isReason, type Reason } from "../domain/errors.ts";
+import type { FinishReason } from "../domain/prompt.ts";
+
+/** What the next call with the same idempotency key is answered; tokens and money are in the ledger row. */
+export type StoredAnswer = {
+  readonly id: string;
+  readonly content: string;
+  readonly finishReason: FinishReason;
+  /** Why the response was cut after its content; undefined for a whole reply. */
+  readonly failure: Reason | undefined;
+};
+
+export function encodeAnswer({ id, content, finishReason, failure }: StoredAnswer): string {
+  return JSON.stringify({ id, content, finish_reason: finishReason, failure });
+}
+
+export function decodeAnswer(text: string): StoredAnswer {
+  const { id, content, finish_reason, failure } = JSON.parse(text) as Record<string, string>;
+  if (id === undefined || content === undefined) throw new DomainError("internal");
+  return {
+    id,
+    content,
+    finishReason: finish_reason as FinishReason,
+    failure: failure === undefined || isReason(failure) ? failure : "internal",
+  };
+}
+
+/**
+ * The error after a replayed content. The reason of the first response is not repeated: it was true then, and may no
+ * longer be.
+ */
+export function interrupted(failure: Reason): DomainError {
+  return new DomainError("generation_interrupted", {
+    message: `The response of the first call with this idempotency key was cut: ${CAUSES[failure] ?? "it failed"}. What it used was charged once. Send a new idempotency key to generate again.`,
+    metadata: { first_reason: failure },
+  });
+}
+
+const CAUSES: Partial<Record<Reason, string>> = {
+  upstream_error: "the upstream broke off",
+  unavailable: "the server stopped",
+  revoked_api_key: "its API key was revoked",
+  deadline_exceeded: "it ran for longer than a call may run",
+};

@@ -1,0 +1,8 @@
+import type { CountOptions } from "../domain/count-options.ts";
+import type { PromptMessage } from "../domain/prompt.ts";
+
+/** Counts tokens, off the main thread where that takes long. */
+export type Tokens = {
+  countPrompt(messages: readonly PromptMessage[], options?: CountOptions): Promise<number>;
+  countText(text: string, options?: CountOptions): Promise<number>;
+};

@@ -1,0 +1,67 @@
+import { WireType } from "@bufbuild/protobuf/wire";
+import { DomainError } from "../../domain/errors.ts";
+
+/** Steps over the bytes of a protobuf message without making anything of them. */
+export class Cursor {
+  readonly #bytes: Uint8Array;
+  #end: number;
+  at: number;
+
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
+    this.#bytes = bytes;
+    this.at = start;
+    this.#end = end;
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.#end;
+  }
+
+  /** A number of up to 32 bits: a tag or a length. */
+  uint32(): number {
+    let value = 0;
+    for (let shift = 0; shift < 35; shift += 7) {
+      const byte = this.#byte();
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) {
+        if (value > 0xffffffff) break;
+        return value;
+      }
+    }
+    throw malformed();
+  }
+
+  /** Steps over a value; groups, which no message here has, are refused. */
+  skip(wireType: number): void {
+    if (wireType === WireType.Varint) this.#varint();
+    else if (wireType === WireType.Bit64) this.#forward(8);
+    else if (wireType === WireType.Bit32) this.#forward(4);
+    else if (wireType === WireType.LengthDelimited) this.#forward(this.uint32());
+    else throw malformed();
+  }
+
+  /** The end of a run of bytes of that length, which must lie within. */
+  endOf(length: number): number {
+    const end = this.at + length;
+    if (end > this.#end) throw malformed();
+    return end;
+  }
+
+  #forward(length: number): void {
+    this.at = this.endOf(length);
+  }
+
+  #varint(): void {
+    for (let i = 0; i < 10; i++) if (this.#byte() < 0x80) return;
+    throw malformed();
+  }
+
+  #byte(): number {
+    if (this.at >= this.#end) throw malformed();
+    return this.#bytes[this.at++] as number;
+  }
+}
+
+export function malformed(): DomainError {
+  return new DomainError("invalid_argument", { message: "The message is not valid protobuf." });
+}

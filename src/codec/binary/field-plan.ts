@@ -1,0 +1,117 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { maxItemsOf } from "../../rules/list-limits.ts";
+import { maxCharactersOf } from "../../rules/text-limits.ts";
+import { isUntyped } from "../../rules/untyped-values.ts";
+
+/** A text or bytes that the .proto does not bound: far more than any has, and decoded at once. */
+const MAX_UNRULED_BYTES = 4_194_304;
+
+/** What may stand on the wire for a field, ready to be checked. */
+export type FieldPlan = {
+  readonly name: string;
+  readonly wireType: WireType;
+  /** Repeated numbers may also stand packed in one run of bytes: how one of them is written there. */
+  readonly packedType: WireType | undefined;
+  readonly maxItems: number;
+  /** Which of the message's counters counts the items; below 0 for a field that is no list. */
+  readonly counter: number;
+  readonly maxCharacters: number;
+  readonly maxBytes: number;
+  /** For a message and for an entry of a map: what may stand in it. */
+  readonly inner: (() => MessagePlan) | undefined;
+};
+
+export type MessagePlan = {
+  readonly fields: ReadonlyMap<number, FieldPlan>;
+  readonly counters: number;
+  /** A value whose form the .proto leaves open. */
+  readonly isUntyped: boolean;
+};
+
+const plans = new WeakMap<DescMessage, MessagePlan>();
+
+export function planOf(desc: DescMessage): MessagePlan {
+  let plan = plans.get(desc);
+  if (!plan) {
+    const fields = new Map<number, FieldPlan>();
+    let counters = 0;
+    for (const field of desc.fields) {
+      const isList = field.fieldKind === "list";
+      fields.set(field.number, planField(field, isList ? counters : -1));
+      if (isList) counters++;
+    }
+    plan = { fields, counters, isUntyped: isUntyped(desc) };
+    plans.set(desc, plan);
+  }
+  return plan;
+}
+
+function planField(field: DescField, counter: number): FieldPlan {
+  const { name } = field;
+  if (field.fieldKind === "map") {
+    const entry = planEntry(field);
+    return {
+      // Decoded at once, like a text.
+      ...plain(name, ScalarType.BYTES, undefined),
+      inner: () => entry,
+    };
+  }
+  const plan = plain(name, field.scalar, field.message);
+  const maxCharacters =
+    field.scalar === ScalarType.STRING ? maxCharactersOf(field) : Number.POSITIVE_INFINITY;
+  return {
+    ...plan,
+    packedType: counter >= 0 && plan.wireType !== WireType.LengthDelimited ? plan.wireType : undefined,
+    maxItems: maxItemsOf(field),
+    counter,
+    maxCharacters,
+    maxBytes: Number.isFinite(maxCharacters) ? maxCharacters * 4 : plan.maxBytes,
+  };
+}
+
+/** On the wire an entry of a map is a message of two fields. */
+function planEntry(field: DescField & { fieldKind: "map" }): MessagePlan {
+  const value = plain("value", field.scalar, field.message);
+  return {
+    counters: 0,
+    isUntyped: false,
+    fields: new Map([
+      [1, plain("key", field.mapKey, undefined)],
+      [2, value],
+    ]),
+  };
+}
+
+function plain(name: string, scalar: ScalarType | undefined, message: DescMessage | undefined): FieldPlan {
+  const isText = scalar === ScalarType.STRING || scalar === ScalarType.BYTES;
+  return {
+    name,
+    wireType: message ? WireType.LengthDelimited : wireTypeOf(scalar),
+    packedType: undefined,
+    maxItems: Number.POSITIVE_INFINITY,
+    counter: -1,
+    maxCharacters: Number.POSITIVE_INFINITY,
+    maxBytes: isText ? MAX_UNRULED_BYTES : Number.POSITIVE_INFINITY,
+    inner: message && (() => planOf(message)),
+  };
+}
+
+/** Without a type it is an enum value. */
+function wireTypeOf(scalar: ScalarType | undefined): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32;
+    default:
+      return WireType.Varint;
+  }
+}

@@ -1,0 +1,74 @@
+import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
+import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import { maxCharactersOf, tooLong } from "./text-limits.ts";
+
+/** What the validator may count character by character without anybody noticing. */
+const LONG_UNITS = 4_096;
+
+/** The fields of a message that can hold long texts, themselves or in a message of theirs; none for most. */
+type Plan = readonly { readonly field: DescField; readonly inner: DescMessage | undefined }[];
+
+const plans = new WeakMap<DescMessage, Plan>();
+
+/**
+ * The request for the validator, which walks through every character: texts whose only rule is their length are
+ * checked here, and empty in the copy.
+ */
+export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M, path = ""): M {
+  const plan = planOf(desc);
+  if (plan.length === 0) return message;
+  const fields: Record<string, unknown> = { ...message };
+  for (const { field, inner } of plan) {
+    const name = field.localName;
+    const where = path === "" ? field.name : `${path}.${field.name}`;
+    const shorten = (value: unknown, at: string) =>
+      inner ? withoutLongTexts(inner, value as Message, at) : shortText(field, value as string, at);
+    const value = fields[name];
+    if (Array.isArray(value)) fields[name] = value.map((item, i) => shorten(item, `${where}[${i}]`));
+    else if (value !== undefined) fields[name] = shorten(value, where);
+  }
+  return fields as M;
+}
+
+function shortText(field: DescField, text: string, path: string): string {
+  if (text.length <= LONG_UNITS) return text;
+  const max = maxCharactersOf(field);
+  if (text.length > max && charactersOf(text) > max) throw DomainError.ofField(path, tooLong(max));
+  return "";
+}
+
+/** A pair of surrogates is one character. */
+function charactersOf(text: string): number {
+  let pairs = 0;
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xd800) pairs++;
+  return text.length - pairs;
+}
+
+function planOf(desc: DescMessage): Plan {
+  let plan = plans.get(desc);
+  if (!plan) {
+    // A type may contain itself: then only the texts of the outermost are taken out.
+    plans.set(desc, []);
+    plan = desc.fields.flatMap((field) => {
+      if (field.fieldKind === "map" || field.oneof) return [];
+      const inner = field.message && planOf(field.message).length > 0 ? field.message : undefined;
+      return inner || hasLengthAsOnlyRule(field) ? [{ field, inner }] : [];
+    });
+    plans.set(desc, plan);
+  }
+  return plan;
+}
+
+function hasLengthAsOnlyRule(field: DescField): boolean {
+  if (field.fieldKind !== "scalar" || !hasOption(field, fieldRules)) return false;
+  const rules = getOption(field, fieldRules);
+  if (rules.type.case !== "string" || rules.cel.length > 0 || maxCharactersOf(field) <= LONG_UNITS)
+    return false;
+  const { $typeName, $unknown, maxLen, wellKnown, ...others } = rules.type.value;
+  return maxLen > 0n && wellKnown.case === undefined && Object.values(others).every(isUnset);
+}
+
+function isUnset(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : !value;
+}

@@ -1,0 +1,144 @@
+import {
+  createRegistry,
+  type DescFile,
+  type DescService,
+  type MessageInitShape,
+  type Registry,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, type ConnectRouter } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
+import * as v1 from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import * as v1alpha from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+
+type Answer = Omit<
+  MessageInitShape<typeof v1.ServerReflectionResponseSchema>,
+  "$typeName"
+>["messageResponse"];
+
+/** What there is to tell, made ready once: anyone may ask for it. */
+type Known = {
+  readonly services: Answer;
+  readonly registry: Registry;
+  /** Each file by its name, with all it imports: what a caller needs to make sense of it. */
+  readonly files: ReadonlyMap<string, Answer>;
+  /** The numbers of the extensions of a message type. */
+  readonly extensions: ReadonlyMap<string, readonly number[]>;
+};
+
+/** Server reflection v1 and v1alpha, so that grpcurl and the like need no .proto. */
+export function bindReflection(router: ConnectRouter, services: readonly DescService[]): void {
+  const known = learn(services);
+  const answer = (request: v1.ServerReflectionRequest["messageRequest"]) => reflect(request, known);
+
+  router.service(v1.ServerReflection, {
+    async *serverReflectionInfo(requests: AsyncIterable<v1.ServerReflectionRequest>) {
+      for await (const request of requests) {
+        yield {
+          validHost: request.host,
+          originalRequest: request,
+          messageResponse: answer(request.messageRequest) as never,
+        };
+      }
+    },
+  });
+  router.service(v1alpha.ServerReflection, {
+    async *serverReflectionInfo(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
+      for await (const request of requests) {
+        // The two versions differ in their name only.
+        const messageRequest =
+          request.messageRequest as unknown as v1.ServerReflectionRequest["messageRequest"];
+        yield {
+          validHost: request.host,
+          originalRequest: request,
+          messageResponse: answer(messageRequest) as never,
+        };
+      }
+    },
+  });
+}
+
+function learn(services: readonly DescService[]): Known {
+  const all = new Map<string, DescFile>();
+  for (const service of services) collect(service.file, all);
+  // No service names them, but every error carries some.
+  collect(file_google_rpc_error_details, all);
+  const bytes = new Map(
+    [...all].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
+  );
+  const withImports = (file: DescFile) =>
+    [...collect(file, new Map()).keys()].map((name) => bytes.get(name) as Uint8Array);
+  const registry = createRegistry(...all.values());
+  const extensions = new Map<string, number[]>();
+  for (const desc of registry) {
+    if (desc.kind !== "extension") continue;
+    const { typeName } = desc.extendee;
+    extensions.set(typeName, [...(extensions.get(typeName) ?? []), desc.number]);
+  }
+  return {
+    services: {
+      case: "listServicesResponse",
+      value: { service: services.map(({ typeName }) => ({ name: typeName })) },
+    },
+    registry,
+    files: new Map(
+      [...all].map(([name, file]) => [
+        name,
+        { case: "fileDescriptorResponse", value: { fileDescriptorProto: withImports(file) } },
+      ]),
+    ),
+    extensions,
+  };
+}
+
+function reflect(request: v1.ServerReflectionRequest["messageRequest"], known: Known): Answer {
+  const { registry } = known;
+  switch (request.case) {
+    case "listServices":
+      return known.services;
+    case "fileByFilename":
+      return known.files.get(request.value) ?? notFound(request.value);
+    case "fileContainingSymbol":
+      return fileAnswer(fileOfSymbol(request.value, registry), known, request.value);
+    case "fileContainingExtension": {
+      const { containingType, extensionNumber } = request.value;
+      const message = registry.getMessage(containingType);
+      const extension = message && registry.getExtensionFor(message, extensionNumber);
+      return fileAnswer(extension?.file, known, `${containingType} ${extensionNumber}`);
+    }
+    case "allExtensionNumbersOfType": {
+      if (!registry.getMessage(request.value)) return notFound(request.value);
+      const extensionNumber = [...(known.extensions.get(request.value) ?? [])];
+      return { case: "allExtensionNumbersResponse", value: { baseTypeName: request.value, extensionNumber } };
+    }
+    default:
+      return {
+        case: "errorResponse",
+        value: { errorCode: Code.InvalidArgument, errorMessage: "nothing was asked" },
+      };
+  }
+}
+
+function fileAnswer(file: DescFile | undefined, { files }: Known, asked: string): Answer {
+  return (file && files.get(file.proto.name)) ?? notFound(asked);
+}
+
+function collect(file: DescFile, files: Map<string, DescFile>): Map<string, DescFile> {
+  const name = file.proto.name;
+  if (!files.has(name)) {
+    files.set(name, file);
+    for (const dependency of file.dependencies) collect(dependency, files);
+  }
+  return files;
+}
+
+/** A symbol may also name a method, a field or an enum value: then its parent's file is meant. */
+function fileOfSymbol(symbol: string, registry: Registry): DescFile | undefined {
+  const desc = registry.get(symbol) ?? registry.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
+  return desc?.file;
+}
+
+function notFound(asked: string): Answer {
+  return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `not found: ${asked}` } };
+}

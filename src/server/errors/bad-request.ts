@@ -1,0 +1,50 @@
+import { STATUS_CODES } from "node:http";
+import { DomainError } from "../../domain/errors.ts";
+import { type HttpResponse, sendJson } from "../http.ts";
+import { errorBody } from "./rest-error-body.ts";
+
+const PROBLEMS = {
+  invalid: [400, "The request is not valid HTTP."],
+  timeout: [408, "The request took too long to arrive."],
+  large_headers: [431, "The headers of the request are too large."],
+  several_hosts: [400, "The request has more than one Host header."],
+  transfer_encoding: [400, 'The only transfer coding is "chunked", in HTTP/1.1.'],
+} as const;
+
+/** Why a listener refuses a request before it becomes a call. */
+export type BadRequest = keyof typeof PROBLEMS;
+
+/** How a listener answers what never becomes a call: as text ready for the wire, or on a response. */
+export type BadRequestAnswers = {
+  readonly rawAnswer: (problem: BadRequest) => string;
+  readonly answer: (problem: BadRequest, response: HttpResponse) => void;
+};
+
+export function badRequestAnswers(drawRequestId: () => string): BadRequestAnswers {
+  return {
+    rawAnswer: (problem) => rawAnswer(problem, drawRequestId()),
+    answer: (problem, response) => {
+      const requestId = drawRequestId();
+      response.setHeader("x-request-id", requestId);
+      sendJson(response, PROBLEMS[problem][0], bodyOf(problem, requestId));
+    },
+  };
+}
+
+function bodyOf(problem: BadRequest, requestId: string): string {
+  return errorBody(new DomainError("invalid_argument", { message: PROBLEMS[problem][1] }), requestId);
+}
+
+function rawAnswer(problem: BadRequest, requestId: string): string {
+  const [status] = PROBLEMS[problem];
+  const body = bodyOf(problem, requestId);
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    "connection: close",
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    "",
+    body,
+  ].join("\r\n");
+}

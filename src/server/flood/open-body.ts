@@ -1,0 +1,41 @@
+import { constants } from "node:http2";
+import { PassThrough } from "node:stream";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { HttpRequest } from "../http.ts";
+
+/** More than any client of reflection asks on one stream. */
+export const MAX_OPEN_STREAM_BYTES = 65_536;
+/** More than the name of any service. */
+export const MAX_OPEN_UNARY_BYTES = 4_096;
+
+/**
+ * The body of a call that needs no key. It is read as it arrives, however slowly the answers are read: what is left
+ * unread would wait in the window of its stream, a megabyte for each. A body beyond `maxBytes` ends the call.
+ */
+export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
+  const taken = new PassThrough({ highWaterMark: maxBytes });
+  let bytes = 0;
+  let isTooMuch = false;
+  const take = (chunk: Buffer) => {
+    bytes += chunk.length;
+    isTooMuch = bytes > maxBytes;
+    if (isTooMuch) cut(request);
+    else taken.write(chunk);
+  };
+  request.on("data", take);
+  request.once("end", () => taken.end());
+  request.once("close", () => (request.complete && !isTooMuch ? taken.end() : taken.destroy()));
+  try {
+    yield* taken as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw new ConnectError("the caller went away", Code.Canceled, undefined, undefined, error);
+  } finally {
+    request.off("data", take);
+  }
+}
+
+/** With a code: without one the stream would stay until its answers are read. */
+function cut(request: HttpRequest): void {
+  if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  else request.destroy();
+}

@@ -1,0 +1,25 @@
+import { KEY_PREFIX } from "../../domain/api-key.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { Call } from "./call.ts";
+
+/** The credential of the call's one Authorization header (spec 5.1). */
+export function bearerCredential(call: Pick<Call, "target" | "headers">): string {
+  if (call.target.includes(KEY_PREFIX)) {
+    throw new DomainError("invalid_api_key", {
+      message:
+        "An API key in the address ends up in logs and histories: revoke it, and send its successor in the header 'Authorization: Bearer <API_KEY>'.",
+    });
+  }
+  const [header, ...others] = call.headers("authorization");
+  if (header === undefined) throw new DomainError("missing_api_key");
+  if (others.length > 0) {
+    throw new DomainError("invalid_api_key", { message: "The call has more than one Authorization header." });
+  }
+  const match = /^bearer +([^ ]+) *$/i.exec(header);
+  if (!match?.[1]) {
+    throw new DomainError("invalid_api_key", {
+      message: "The Authorization header must read 'Bearer <API_KEY>'.",
+    });
+  }
+  return match[1];
+}

@@ -1,0 +1,64 @@
+import { networkOf } from "../../domain/network.ts";
+import { KnownKeys } from "./known-keys.ts";
+
+/**
+ * Bounds the memory that many addresses can take in one minute. Addresses beyond it are not counted: blocking them
+ * would let one attacker block everyone, and so many addresses have too many tries in all for a limit to matter.
+ */
+const MAX_ADDRESSES = 100_000;
+/** Per set; two sets of SHA-256 in hex take about 10 MiB. */
+const MAX_KNOWN_KEYS = 50_000;
+
+/**
+ * Counts calls with unknown, revoked and expired keys per remote address and minute, so that such calls cannot load the
+ * database. Malformed keys are not counted: their checksum is wrong, and they are refused without a look-up.
+ *
+ * Many callers may share an address, behind a proxy or a company's gateway. Failures of some must not block the others,
+ * so a key that this process found valid lately is always looked up. That decides only whether the database is asked,
+ * never the result: admission refuses a key that was revoked since, and the key is forgotten here.
+ */
+export class FailedAuthentications {
+  readonly #limit: number;
+  readonly #now: () => number;
+  readonly #counts = new Map<string, number>();
+  readonly #validKeys = new KnownKeys(MAX_KNOWN_KEYS);
+  #minute = 0;
+
+  /** No limit if 0. */
+  constructor(limitPerMinute: number, now: () => number) {
+    this.#limit = limitPerMinute;
+    this.#now = now;
+  }
+
+  /** Seconds until a call with this key from the address is looked up; 0 if it is now. */
+  blockedSeconds(address: string, fingerprint: string): number {
+    this.#startMinute();
+    if (this.#counts.size === 0) return 0;
+    const count = this.#counts.get(networkOf(address)) ?? 0;
+    if (count < this.#limit || this.#validKeys.has(fingerprint)) return 0;
+    return 60 - (Math.floor(this.#now() / 1000) % 60);
+  }
+
+  /** Notes a call with a key that cannot be used any more, or never could. */
+  addFailure(address: string, fingerprint: string): void {
+    if (this.#limit === 0) return;
+    this.#validKeys.delete(fingerprint);
+    this.#startMinute();
+    const network = networkOf(address);
+    const count = this.#counts.get(network);
+    if (count === undefined && this.#counts.size >= MAX_ADDRESSES) return;
+    this.#counts.set(network, (count ?? 0) + 1);
+  }
+
+  /** Notes a key that is valid, whatever else the call was refused for. */
+  addValid(fingerprint: string): void {
+    if (this.#limit > 0) this.#validKeys.add(fingerprint);
+  }
+
+  #startMinute(): void {
+    const minute = Math.floor(this.#now() / 60_000);
+    if (minute === this.#minute) return;
+    this.#minute = minute;
+    this.#counts.clear();
+  }
+}

@@ -1,0 +1,30 @@
+import { containsKey } from "../../domain/api-key.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { Call } from "./call.ts";
+
+const MAX_LENGTH = 255;
+
+/** The key that makes a call safe to repeat, quoted or bare; undefined if the caller sent none. */
+export function idempotencyKeyOf(call: Pick<Call, "headers">): string | undefined {
+  const values = [...call.headers("idempotency-key"), ...call.headers("request_id")];
+  if (values.length === 0) return undefined;
+  const keys = new Set(values.map(unquoted));
+  const [key] = keys;
+  if (keys.size > 1 || key === undefined) throw invalid("must be sent once");
+  if (key === "" || key.length > MAX_LENGTH) throw invalid(`must have 1 to ${MAX_LENGTH} characters`);
+  if (!/^[\x20-\x7e]+$/.test(key)) throw invalid("must be printable ASCII");
+  // It is stored.
+  if (containsKey(key)) throw invalid("must not contain an API key");
+  return key;
+}
+
+/** As a structured field, "…" with \" and \\ in it; anything else is taken as it is. */
+function unquoted(value: string): string {
+  const text = value.trim();
+  const inner = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1];
+  return inner === undefined ? text : inner.replace(/\\(["\\])/g, "$1");
+}
+
+function invalid(description: string): DomainError {
+  return DomainError.ofField("idempotency-key", description);
+}

@@ -1,0 +1,27 @@
+import { createServer, type Http2Server } from "node:http2";
+import { expecting } from "./flood/expecting.ts";
+import { endIdleStreams } from "./flood/idle.ts";
+import type { HttpHandler } from "./http.ts";
+import type { Limits } from "./listener-limits.ts";
+
+/** HTTP/2, for connections that are handed over. */
+export function createHttp2(limits: Limits, handle: HttpHandler): Http2Server {
+  const server = createServer({
+    settings: {
+      maxConcurrentStreams: limits.http2ConcurrentStreams,
+      maxHeaderListSize: limits.headerBytes,
+      initialWindowSize: 1_048_576,
+      enablePush: false,
+    },
+    streamResetBurst: limits.http2ResetBurst,
+    streamResetRate: limits.http2ResetsPerSecond,
+    maxSessionMemory: limits.http2SessionMemoryMb,
+    maxHeaderListPairs: limits.headerCount,
+  });
+  server.on("sessionError", () => undefined);
+  endIdleStreams(server, limits.http2StreamIdleMs);
+  server.on("request", handle);
+  server.on("checkContinue", expecting(handle));
+  server.on("checkExpectation", handle);
+  return server;
+}

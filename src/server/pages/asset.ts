@@ -1,0 +1,27 @@
+import { readFile } from "node:fs/promises";
+import type { Page } from "../handler.ts";
+import { type Packed, type PageOptions, pack, sendPacked } from "./packed.ts";
+
+type AssetOptions = PageOptions & {
+  readonly file: URL;
+  /** Changes the text of the file before it is served. */
+  readonly fill?: (text: string) => string;
+};
+
+/** A file as a page. It is read on the first request; of a large one only the compressed form is kept. */
+export function asset(options: AssetOptions): Page {
+  let packed: Promise<Packed> | undefined;
+  const load = () => {
+    packed ??= read(options).catch((error: unknown) => {
+      packed = undefined;
+      throw error;
+    });
+    return packed;
+  };
+  return async (request, response) => sendPacked(request, response, await load(), options);
+}
+
+async function read({ file, fill }: AssetOptions): Promise<Packed> {
+  const raw = await readFile(file);
+  return await pack(fill ? Buffer.from(fill(raw.toString("utf8"))) : raw);
+}

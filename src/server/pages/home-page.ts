@@ -1,0 +1,22 @@
+import { readFile } from "node:fs/promises";
+import type { Model } from "../../domain/model.ts";
+import { exampleModel } from "../../models/example-model.ts";
+import type { Render } from "./rendered.ts";
+
+const FILE = new URL("home.html", import.meta.url);
+
+/** The start page with commands that can be pasted: the address and a model of this server. */
+export async function homePage(models: readonly Model[]): Promise<Render> {
+  const html = await readFile(FILE, "utf8");
+  const model = exampleModel(models)?.id ?? "MODEL";
+  return (url) => fill(html, { url, model });
+}
+
+/** Replaces each {{name}} by its value, escaped. */
+function fill(html: string, values: Readonly<Record<string, string>>): string {
+  return html.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`the page names {{${name}}}, which has no value`);
+    return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  });
+}

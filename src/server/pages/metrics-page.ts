@@ -1,0 +1,18 @@
+import { DomainError } from "../../domain/errors.ts";
+import { errorBody, errorStatus } from "../errors/rest-error-body.ts";
+import type { OperatorCheck } from "../gate/operator-token.ts";
+import type { Page } from "../handler.ts";
+import { headerValues, send, sendJson } from "../http.ts";
+
+/** What Prometheus reads, for the holder of the operator token. */
+export function metricsPage(isOperator: OperatorCheck, readMetrics: () => Promise<string>): Page {
+  return async (request, response, requestId) => {
+    if (!isOperator({ target: request.url ?? "", headers: (name) => headerValues(request, name) })) {
+      const error = new DomainError("invalid_operator_token");
+      response.setHeader("www-authenticate", "Bearer");
+      sendJson(response, errorStatus(error), errorBody(error, requestId));
+      return;
+    }
+    send(response, 200, "text/plain; version=0.0.4; charset=utf-8", await readMetrics());
+  };
+}

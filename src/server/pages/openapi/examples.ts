@@ -1,0 +1,226 @@
+import type { Model } from "../../../domain/model.ts";
+import { formatMicros } from "../../../domain/money.ts";
+import { costOf } from "../../../domain/price.ts";
+
+/** A request as the document shows it, and its response. The tests send each one to a server. */
+export type OperationExample = {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly body?: unknown;
+  readonly response: unknown;
+  /** The events of a streamed response to the same request. */
+  readonly events?: readonly unknown[];
+};
+
+const KEY_ID = "key_01kam4xy3wf4dtyhvcm8qtc5cg";
+
+const API_KEY = {
+  id: KEY_ID,
+  name: "billing-worker production",
+  masked_key: "vx_live_8Kq2…w7Zd",
+  plan: "pro",
+  scopes: ["generate", "read"],
+  state: "active",
+  rate_limit_rpm: 60,
+  created_at: "2026-11-02T09:15:04.382Z",
+  revoked_at: null,
+  expires_at: "2027-11-02T00:00:00Z",
+  last_used_at: "2026-11-20T17:41:30.007Z",
+};
+
+const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };
+
+const GENERATION_ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
+const TOKENS = { inputTokens: 21, outputTokens: 7 };
+const CREDIT_MICROS = 10_000_000n;
+
+/** The id of the call that the examples show. */
+export const REQUEST_ID = "req_01kam4xy3wf30bffxj6g9kwb3h";
+
+const CREDIT = {
+  id: "led_01kam4xy3whe1vv46nxmwdzxpx",
+  seq: 1,
+  kind: "credit",
+  amount_micros: Number(CREDIT_MICROS),
+  amount: formatMicros(CREDIT_MICROS),
+  balance_after_micros: Number(CREDIT_MICROS),
+  balance_after: formatMicros(CREDIT_MICROS),
+  reason: "invoice 1001",
+  request_id: "",
+  key_id: "",
+  model: "",
+  input_tokens: 0,
+  output_tokens: 0,
+  created_at: "2026-11-02T09:12:40.105Z",
+};
+
+const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  CreateKey: {
+    body: {
+      name: API_KEY.name,
+      scopes: API_KEY.scopes,
+      rate_limit_rpm: API_KEY.rate_limit_rpm,
+      expires_at: API_KEY.expires_at,
+    },
+    response: {
+      api_key: { ...API_KEY, last_used_at: null },
+      // Not a key that could exist: its last characters do not match the others.
+      secret: "vx_live_8Kq2ExampleExampleExampleExample000w7Zd",
+    },
+  },
+  ListKeys: { query: { page_size: 50 }, response: { api_keys: [API_KEY], next_page_token: "" } },
+  GetKey: { path: { key_id: KEY_ID }, response: { api_key: API_KEY } },
+  RevokeKey: { path: { key_id: KEY_ID }, response: REVOKED },
+  RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
+};
+
+/** By operation id. They use the model, and show what it costs. */
+export function operationExamples(model: Model): Readonly<Record<string, OperationExample>> {
+  return { ...accountExamples(model), ...generationExamples(model), ...KEY_EXAMPLES };
+}
+
+/** What one generation costs, and what it leaves of the first credit. */
+function chargeOf(model: Model) {
+  const costMicros = costOf(model, TOKENS);
+  const balanceMicros = CREDIT_MICROS - costMicros;
+  return {
+    costMicros: Number(costMicros),
+    cost: formatMicros(costMicros),
+    amount: formatMicros(-costMicros),
+    balanceMicros: Number(balanceMicros),
+    balance: formatMicros(balanceMicros),
+  };
+}
+
+function accountExamples(model: Model): Readonly<Record<string, OperationExample>> {
+  const { balance, balanceMicros, costMicros, amount } = chargeOf(model);
+  const shown = modelExample(model);
+  const charge = {
+    ...CREDIT,
+    id: "led_01kam4xy3wfe7r9zrq9g27qw38",
+    seq: 2,
+    kind: "generation",
+    amount_micros: -costMicros,
+    amount,
+    balance_after_micros: balanceMicros,
+    balance_after: balance,
+    reason: `Generation with ${model.id}: 21 tokens in, 7 tokens out`,
+    request_id: REQUEST_ID,
+    key_id: KEY_ID,
+    model: model.id,
+    input_tokens: TOKENS.inputTokens,
+    output_tokens: TOKENS.outputTokens,
+    created_at: "2026-11-20T17:41:30.212Z",
+  };
+  const status = {
+    key: API_KEY.masked_key,
+    key_name: API_KEY.name,
+    plan: "pro",
+    rate_limit_rpm: 60,
+    balance,
+    balance_micros: balanceMicros,
+  };
+  const query = { page_size: 50 };
+  return {
+    GetMe: { response: status },
+    ListModels: { query, response: { object: "list", data: [shown], next_page_token: "" } },
+    GetModel: { path: { model: model.id }, response: shown },
+    ListEntries: { query, response: { entries: [charge, CREDIT], next_page_token: "" } },
+  };
+}
+
+function modelExample(model: Model) {
+  return {
+    id: model.id,
+    object: "model",
+    created: model.createdSeconds,
+    owned_by: model.ownedBy,
+    context_window: model.contextWindow,
+    max_output_tokens: model.maxOutputTokens,
+    input_micros_per_million_tokens: Number(model.inputMicrosPerMillionTokens),
+    output_micros_per_million_tokens: Number(model.outputMicrosPerMillionTokens),
+  };
+}
+
+function generationExamples(model: Model): Readonly<Record<string, OperationExample>> {
+  const { costMicros, cost, balanceMicros } = chargeOf(model);
+  const { inputTokens, outputTokens } = TOKENS;
+  const done = {
+    id: GENERATION_ID,
+    model: model.id,
+    finish_reason: "stop",
+    usage: { input_tokens: inputTokens, output_tokens: outputTokens, cost_micros: costMicros, cost },
+    balance_micros: balanceMicros,
+  };
+  const { id, finish_reason, usage, balance_micros } = done;
+  const chat = { id, created: 1_763_683_200, model: model.id };
+  const chunk = (delta: object, finishReason: string | null) => ({
+    ...chat,
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+    usage: null,
+    balance_micros: null,
+  });
+  return {
+    Generate: {
+      body: {
+        model: model.id,
+        messages: [
+          { role: "system", content: "Answer in one short sentence." },
+          { role: "user", content: "What is a ledger?" },
+        ],
+        max_tokens: 200,
+        temperature: 0.7,
+      },
+      response: {
+        id,
+        model: model.id,
+        message: { role: "assistant", content: "A list of every movement." },
+        finish_reason,
+        usage,
+        balance_micros,
+      },
+      events: [{ delta: { content: "A list of " } }, { delta: { content: "every movement." } }, { done }],
+    },
+    CreateChatCompletion: {
+      body: {
+        model: model.id,
+        messages: [
+          { role: "developer", content: "Answer in one short sentence." },
+          { role: "user", content: [{ type: "text", text: "What is a ledger?" }] },
+        ],
+        max_completion_tokens: 200,
+      },
+      response: {
+        ...chat,
+        object: "chat.completion",
+        choices: [
+          {
+            index: 0,
+            message: { role: "assistant", content: "A list of every movement.", refusal: null },
+            logprobs: null,
+            finish_reason,
+          },
+        ],
+        usage: {
+          prompt_tokens: inputTokens,
+          completion_tokens: outputTokens,
+          total_tokens: inputTokens + outputTokens,
+          cost_micros: costMicros,
+        },
+        balance_micros,
+      },
+      events: [
+        chunk({ role: "assistant", content: "A list of " }, null),
+        chunk({ role: null, content: "every movement." }, null),
+        chunk({ role: null, content: null }, finish_reason),
+      ],
+    },
+  };
+}
+
+/** A streamed response, byte for byte. */
+export function eventsText(events: readonly unknown[]): string {
+  const lines = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
+  return `${lines.join("")}data: [DONE]\n\n`;
+}

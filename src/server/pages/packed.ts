@@ -1,0 +1,93 @@
+import { hash } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
+import { createGunzip, gzip } from "node:zlib";
+import type { HttpRequest, HttpResponse } from "../http.ts";
+
+export type PageOptions = {
+  readonly contentType: string;
+  readonly contentSecurityPolicy: string;
+  /** The address changes with the content. */
+  readonly immutable?: boolean;
+  /** The request headers that decide about the content. */
+  readonly vary?: string;
+};
+
+/** Content that is ready to be sent, compressed and not. */
+export type Packed = {
+  /** Undefined when it is only sent as it is. */
+  readonly gzipped: Buffer | undefined;
+  /** Undefined for large content: it is unpacked for the few clients that want it. */
+  readonly plain: Buffer | undefined;
+  readonly bytes: number;
+  readonly etag: string;
+};
+
+/** Holds for every page except the bundle of the reference. */
+const MAX_PLAIN_BYTES = 1_048_576;
+
+const gzipAsync = promisify(gzip);
+
+export async function pack(content: Buffer): Promise<Packed> {
+  const gzipped = await gzipAsync(content, { level: 9 });
+  return { ...uncompressed(content), gzipped, ...(content.length > MAX_PLAIN_BYTES && { plain: undefined }) };
+}
+
+export function uncompressed(content: Buffer): Packed {
+  // Weak: the compressed form has the same tag.
+  const etag = `W/"${hash("sha256", content, "base64url").slice(0, 22)}"`;
+  return { gzipped: undefined, plain: content, bytes: content.length, etag };
+}
+
+/** Answers a GET or HEAD with the content. */
+export async function sendPacked(
+  request: HttpRequest,
+  anyResponse: HttpResponse,
+  { gzipped, plain, bytes, etag }: Packed,
+  options: PageOptions,
+): Promise<void> {
+  // The two kinds of response declare writeHead in ways that TypeScript cannot call through their union.
+  const response = anyResponse as ServerResponse;
+  const headers = { ...fixedHeaders(options), etag };
+  if (request.headers["if-none-match"]?.includes(etag)) {
+    response.writeHead(304, headers).end();
+    return;
+  }
+  const body = acceptsGzip(request.headers["accept-encoding"]) ? gzipped : undefined;
+  response.writeHead(200, {
+    ...headers,
+    "content-type": options.contentType,
+    "content-length": body?.length ?? bytes,
+    ...(body ? { "content-encoding": "gzip" } : {}),
+  });
+  if (request.method === "HEAD") response.end();
+  else if (body || plain) response.end(body ?? plain);
+  else if (gzipped) await unpack(gzipped, response);
+}
+
+async function unpack(gzipped: Buffer, response: ServerResponse): Promise<void> {
+  try {
+    await pipeline([gzipped], createGunzip(), response);
+  } catch (error) {
+    // A client that disconnects early is not a failure of the server.
+    if (!response.destroyed) throw error;
+  }
+}
+
+function acceptsGzip(accepted: string | string[] | undefined): boolean {
+  return String(accepted ?? "")
+    .toLowerCase()
+    .split(",")
+    .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/.test(part));
+}
+
+function fixedHeaders(options: PageOptions): Record<string, string> {
+  return {
+    "cache-control": options.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+    "content-security-policy": options.contentSecurityPolicy,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    vary: options.vary ?? "accept-encoding",
+  };
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import type { Catalog } from "../../models/catalog.ts";
+import type { Page } from "../handler.ts";
+import { asset } from "./asset.ts";
+import { homePage } from "./home-page.ts";
+import { openApiPage } from "./openapi/openapi-page.ts";
+import { rendered } from "./rendered.ts";
+
+const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * The reference page runs our script and the bundle, and talks to this host alone. Its styles have to be allowed
+ * inline: the bundle puts them into the page itself, and only one of them knows a nonce.
+ */
+const REFERENCE = `${NOTHING}; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:`;
+
+const PLAIN = `${NOTHING}; style-src 'self'; img-src data:`;
+
+/** Where the reference comes from: a package with a bundle that needs nothing else. */
+const PACKAGE = new URL("../", import.meta.resolve("@scalar/api-reference"));
+
+/** The pages for people. They need no key, load nothing from other hosts and store nothing in the browser. */
+export function pages(catalog: Catalog): Map<string, Page> {
+  const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as {
+    version: string;
+  };
+  const bundle = `/docs/assets/scalar-${version}.js`;
+  const own = (name: string) => new URL(name, import.meta.url);
+  const models = () => catalog.list();
+  return new Map([
+    ["/", rendered({ models, prepare: homePage, contentType: HTML, contentSecurityPolicy: PLAIN })],
+    [
+      "/docs",
+      asset({
+        file: own("docs.html"),
+        contentType: HTML,
+        contentSecurityPolicy: REFERENCE,
+        fill: (text) => text.replace("BUNDLE", bundle),
+      }),
+    ],
+    [
+      "/docs/assets/home.css",
+      asset({ file: own("home.css"), contentType: CSS, contentSecurityPolicy: NOTHING }),
+    ],
+    [
+      "/docs/assets/docs.css",
+      asset({ file: own("docs.css"), contentType: CSS, contentSecurityPolicy: NOTHING }),
+    ],
+    [
+      "/docs/assets/docs.js",
+      asset({ file: own("docs.js"), contentType: JAVASCRIPT, contentSecurityPolicy: NOTHING }),
+    ],
+    [
+      bundle,
+      asset({
+        file: new URL("dist/browser/standalone.js", PACKAGE),
+        contentType: JAVASCRIPT,
+        contentSecurityPolicy: NOTHING,
+        immutable: true,
+      }),
+    ],
+    [
+      "/openapi.json",
+      rendered({
+        models,
+        prepare: openApiPage,
+        contentType: "application/json",
+        contentSecurityPolicy: NOTHING,
+      }),
+    ],
+  ]);
+}
+
+const HTML = "text/html; charset=utf-8";
+const CSS = "text/css; charset=utf-8";
+const JAVASCRIPT = "text/javascript; charset=utf-8";

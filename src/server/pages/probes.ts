@@ -1,0 +1,17 @@
+import type { Readiness } from "../connect/health.ts";
+import type { Page } from "../handler.ts";
+import { send } from "../http.ts";
+
+/** /livez: the process answers. /readyz: it can take calls. */
+export function probePages(readiness: Readiness): Map<string, Page> {
+  return new Map<string, Page>([
+    ["/livez", (_request, response) => send(response, 200, "text/plain", "ok\n")],
+    [
+      "/readyz",
+      (_request, response) => {
+        const ready = readiness.isReady();
+        send(response, ready ? 200 : 503, "text/plain", ready ? "ready\n" : "not ready\n");
+      },
+    ],
+  ]);
+}

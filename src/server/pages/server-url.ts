@@ -1,0 +1,22 @@
+import type { TLSSocket } from "node:tls";
+import type { HttpRequest } from "../http.ts";
+
+/** A host name, an IPv4 address or a bracketed IPv6 address, with or without a port; nothing that a shell expands. */
+const HOST = /^([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/i;
+
+/** The address at which the client reached the server. Safe in HTML, JSON and shell commands. */
+export function serverUrl(request: HttpRequest): string {
+  const host = request.headers[":authority"] ?? request.headers.host;
+  const scheme = isSecure(request) ? "https" : "http";
+  return `${scheme}://${typeof host === "string" && HOST.test(host) ? host : localAddress(request)}`;
+}
+
+/** A proxy that ends TLS says so. The header changes nothing but the page of the client that sends it. */
+function isSecure({ socket, headers }: HttpRequest): boolean {
+  return (socket as Partial<TLSSocket>).encrypted === true || headers["x-forwarded-proto"] === "https";
+}
+
+function localAddress({ socket }: HttpRequest): string {
+  const { localAddress = "127.0.0.1", localPort = 80 } = socket;
+  return localAddress.includes(":") ? `[${localAddress}]:${localPort}` : `${localAddress}:${localPort}`;
+}

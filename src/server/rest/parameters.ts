@@ -1,0 +1,138 @@
+import { type DescField, type DescMessage, type DescOneof, fromJson, type Message } from "@bufbuild/protobuf";
+import { findFieldPath, isParameter } from "../../codec/json/field-path.ts";
+import { scalarParser } from "../../codec/json/scalar.ts";
+import { holdsBareValue } from "../../codec/json/well-known.ts";
+import { invalid, RestProblem } from "../../codec/problem.ts";
+import type { HttpBinding } from "./http-rule.ts";
+import type { Variable } from "./template.ts";
+
+type Fields = Record<string, unknown>;
+
+/** Sets the fields that the path names. Path variables win over everything else. */
+export function bindPath(binding: HttpBinding, segments: readonly string[], message: Message): void {
+  for (const variable of binding.template.variables) {
+    const text = decodeVariable(variable, segments);
+    const fields = findFieldPath(binding.method.input, variable.fieldPath);
+    setField(fields, variable.fieldPath, text, message, new Set());
+  }
+}
+
+/** Sets the fields that the query names: each that neither the path nor the body has. */
+export function bindQuery(binding: HttpBinding, query: string, message: Message): void {
+  const set = new Set<string>();
+  for (const pair of query.split("&")) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
+    const text = decodeQuery(equals < 0 ? "" : pair.slice(equals + 1));
+    if (binding.body === "*")
+      throw invalid(shown(name), "this address takes its parameters in the body, not in the query");
+    setField(queryFields(binding, name), name, text, message, set);
+  }
+}
+
+function queryFields(binding: HttpBinding, name: string): DescField[] {
+  let fields: DescField[];
+  try {
+    fields = findFieldPath(binding.method.input, name);
+  } catch {
+    throw invalid(shown(name), "is not a parameter of this address");
+  }
+  const path = fields.map((field) => field.name).join(".");
+  if (binding.body === fields[0]) throw invalid(shown(name), "belongs into the body");
+  if (binding.template.variables.some((variable) => variable.fieldPath === path)) {
+    throw invalid(shown(name), "is already given by the path");
+  }
+  return fields;
+}
+
+function setField(
+  path: readonly DescField[],
+  name: string,
+  text: string,
+  message: Message,
+  set: Set<string>,
+): void {
+  const field = path.at(-1) as DescField;
+  const key = path.map((one) => one.name).join(".");
+  if (field.fieldKind !== "list" && set.has(key)) throw invalid(shown(name), "is given more than once");
+  set.add(key);
+  let inside = message as unknown as Fields;
+  for (const step of path.slice(0, -1)) inside = enter(step, inside, name);
+  const value = parse(field, text, name);
+  if (field.fieldKind === "list") (inside[field.localName] as unknown[]).push(value);
+  else if (field.oneof) setMember(field, field.oneof, inside, value, name);
+  else inside[field.localName] = value;
+}
+
+function setMember(field: DescField, oneof: DescOneof, inside: Fields, value: unknown, name: string): void {
+  checkMember(field, oneof, inside, name);
+  inside[oneof.localName] = { case: field.localName, value };
+}
+
+/** Which field of a oneof is set; another one excludes this one. */
+function checkMember(field: DescField, oneof: DescOneof, inside: Fields, name: string): string | undefined {
+  const { case: set } = inside[oneof.localName] as { case: string | undefined };
+  if (set !== undefined && set !== field.localName) throw invalid(shown(name), "excludes another parameter");
+  return set;
+}
+
+/** The message that a field on the way holds, made if it is not there yet. */
+function enter(field: DescField, inside: Fields, name: string): Fields {
+  const desc = field.message as DescMessage;
+  if (field.oneof) {
+    const set = checkMember(field, field.oneof, inside, name);
+    if (set === undefined) inside[field.oneof.localName] = { case: field.localName, value: createOf(desc) };
+    return (inside[field.oneof.localName] as { value: Fields }).value;
+  }
+  inside[field.localName] ??= createOf(desc);
+  return inside[field.localName] as Fields;
+}
+
+function createOf(desc: DescMessage): Fields {
+  return fromJson(desc, {}) as unknown as Fields;
+}
+
+function parse(field: DescField, text: string, name: string): unknown {
+  if (!isParameter(field)) throw invalid(shown(name), "cannot be given in an address");
+  try {
+    const scalar = scalarParser(holdsBareValue(field) ? (field.message?.fields[0] as DescField) : field);
+    return scalar ? scalar(text) : fromJson(field.message as DescMessage, text);
+  } catch (error) {
+    throw invalid(shown(name), (error as Error).message);
+  }
+}
+
+function decodeVariable(variable: Variable, segments: readonly string[]): string {
+  const own = segments.slice(variable.start, variable.openEnded ? undefined : variable.end);
+  return own.map(variable.multiple ? decodeKeepingSlashes : decode).join("/");
+}
+
+/** In a value of several segments "%2F" stays, or nobody could tell it from a separator. */
+function decodeKeepingSlashes(text: string): string {
+  return text
+    .split(/(%2[Ff])/)
+    .map((part, i) => (i % 2 === 1 ? part : decode(part)))
+    .join("");
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // An address that is no text names nothing.
+    throw new RestProblem("not_found", "the address is not valid percent-encoded UTF-8");
+  }
+}
+
+function decodeQuery(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw invalid("", "the query is not valid percent-encoded UTF-8");
+  }
+}
+
+function shown(name: string): string {
+  return name.length <= 200 ? name : `${name.slice(0, 200)}…`;
+}

@@ -1,0 +1,111 @@
+import { create, type DescField, type Message } from "@bufbuild/protobuf";
+import { type BodySource, hasBody, readJsonBytes } from "../../codec/body.ts";
+import type { BodyBudget } from "../../codec/body-budget.ts";
+import { JsonScanner } from "../../codec/json/json-scanner.ts";
+import type { Reader } from "../../codec/json/reader.ts";
+import { invalid } from "../../codec/problem.ts";
+import { finish, finishInTurns, type Steps } from "../../codec/steps.ts";
+import { bindPath, bindQuery } from "./parameters.ts";
+import type { Endpoint, RestRoute } from "./routes.ts";
+
+/** What is parsed at once without anybody noticing. */
+export const LARGE_BYTES = 262_144;
+
+/** What is searched at once. */
+const SEARCH_BYTES = 4_194_304;
+
+/** What a request asks for: the endpoint that serves it, and the message it gets. */
+type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
+
+type RequestLimits = {
+  readonly maxBytes: number;
+  readonly budget: BodyBudget;
+  /** Who shares the budget; nobody may have all of it. */
+  readonly sender: string | undefined;
+};
+
+/** Body, then query, then path: what the address says wins. */
+export async function readRequest(
+  route: RestRoute,
+  segments: readonly string[],
+  query: string,
+  source: BodySource,
+  { maxBytes, budget, sender }: RequestLimits,
+): Promise<RestRequest> {
+  const first = route.usual ?? route.selected?.endpoint;
+  if (!first) throw new Error("a route without a method");
+  const { body } = first.binding;
+  if (body === undefined) {
+    if (await hasBody(source)) throw invalid("", "this address takes no body");
+    return bind(first, create(first.method.input), segments, query);
+  }
+  const hold = budget.hold(sender);
+  try {
+    const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
+    const { endpoint, message } = await parse(bytes, budget, readBody(route, first, bytes));
+    return bind(endpoint, message, segments, query);
+  } finally {
+    hold.release();
+  }
+}
+
+/** Small bodies at once; large ones one after the other, in parts between which others run. */
+export async function parse<Result>(
+  bytes: Buffer,
+  budget: BodyBudget,
+  steps: Steps<Result>,
+): Promise<Result> {
+  return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
+}
+
+/** The whole body as one message. */
+export function* readMessage(read: Reader, bytes: Buffer): Steps<Message> {
+  const scanner = new JsonScanner(bytes);
+  const message = yield* read(scanner, "");
+  scanner.end();
+  return message;
+}
+
+function bind(endpoint: Endpoint, message: Message, segments: readonly string[], query: string): RestRequest {
+  if (query !== "") bindQuery(endpoint.binding, query, message);
+  if (endpoint.binding.template.variables.length > 0) bindPath(endpoint.binding, segments, message);
+  return { endpoint, message };
+}
+
+function* readBody(route: RestRoute, first: Endpoint, bytes: Buffer): Steps<RestRequest> {
+  const { selected } = route;
+  const endpoint = selected && (yield* isTrue(bytes, selected.by)) ? selected.endpoint : first;
+  const { input } = endpoint.method;
+  // An empty body is an empty object.
+  if (bytes.length === 0) return { endpoint, message: create(input) };
+  const { readBodyField } = endpoint;
+  if (!readBodyField) return { endpoint, message: yield* readMessage(endpoint.readBody, bytes) };
+  const whole = create(input);
+  const scanner = new JsonScanner(bytes);
+  yield* readBodyField(scanner, whole);
+  scanner.end();
+  return { endpoint, message: whole };
+}
+
+/** Whether the body has true in the field; looks at the names of the outermost object only. */
+function* isTrue(bytes: Buffer, field: DescField): Steps<boolean> {
+  if (!(yield* says(bytes, "true"))) return false;
+  const scanner = new JsonScanner(bytes);
+  if (scanner.peek() !== "object") return false;
+  let found = false;
+  for (const name of scanner.members()) {
+    if ((name === field.name || name === field.jsonName) && scanner.peek() === "true") found = true;
+    yield* scanner.skip();
+  }
+  return found;
+}
+
+/** Whether the word, of ASCII, stands anywhere. */
+function* says(bytes: Buffer, word: string): Steps<boolean> {
+  for (let start = 0; start < bytes.length; start += SEARCH_BYTES) {
+    if (start > 0) yield;
+    if (bytes.subarray(start, start + SEARCH_BYTES + word.length - 1).includes(word, 0, "latin1"))
+      return true;
+  }
+  return false;
+}

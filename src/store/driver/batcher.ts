@@ -1,0 +1,95 @@
+import { DomainError } from "../../domain/errors.ts";
+
+type BatcherOptions<Item, Result> = {
+  /** How many batches may be on their way at once; items of one lane always travel on the same pipeline. */
+  readonly pipelines: number;
+  readonly maxBatch: number;
+  /** How much may travel together, where items differ in that; one alone always may. */
+  readonly weight?: { readonly of: (item: Item) => number; readonly max: number };
+  /** How many items may wait; one more is refused as overloaded. */
+  readonly maxWaiting: number;
+  /** Decides a batch: one result or error per item, in the same order. */
+  readonly run: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
+  readonly onBatch?: (size: number) => void;
+};
+
+type Waiting<Item, Result> = {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/**
+ * While one batch is on its way, all items that arrive wait together and travel in the next one. There is no
+ * timer: an item that finds its pipeline idle leaves at once, together with what arrives in the same turn of the
+ * event loop.
+ */
+export class Batcher<Item, Result> {
+  readonly #options: BatcherOptions<Item, Result>;
+  readonly #waiting: Waiting<Item, Result>[][];
+  readonly #busy: boolean[];
+  #depth = 0;
+
+  constructor(options: BatcherOptions<Item, Result>) {
+    this.#options = options;
+    this.#waiting = Array.from({ length: options.pipelines }, () => []);
+    this.#busy = Array.from({ length: options.pipelines }, () => false);
+  }
+
+  /** How many items wait. */
+  get depth(): number {
+    return this.#depth;
+  }
+
+  add(lane: number, item: Item): Promise<Result> {
+    if (this.#depth >= this.#options.maxWaiting) return Promise.reject(new DomainError("overloaded"));
+    const pipeline = lane % this.#options.pipelines;
+    return new Promise((resolve, reject) => {
+      this.#depth++;
+      this.#waiting[pipeline]?.push({ item, resolve, reject });
+      if (!this.#busy[pipeline]) {
+        this.#busy[pipeline] = true;
+        setImmediate(() => void this.#drain(pipeline));
+      }
+    });
+  }
+
+  async #drain(pipeline: number): Promise<void> {
+    for (;;) {
+      const batch = this.#take(pipeline);
+      if (batch.length === 0) break;
+      this.#depth -= batch.length;
+      this.#options.onBatch?.(batch.length);
+      try {
+        const results = await this.#options.run(batch.map((waiting) => waiting.item));
+        batch.forEach((waiting, i) => {
+          const result = results[i];
+          if (result === undefined || result instanceof DomainError) waiting.reject(result ?? missing());
+          else waiting.resolve(result);
+        });
+      } catch (error) {
+        for (const waiting of batch) waiting.reject(error);
+      }
+    }
+    this.#busy[pipeline] = false;
+  }
+
+  #take(pipeline: number): Waiting<Item, Result>[] {
+    const { maxBatch, weight } = this.#options;
+    const waiting = this.#waiting[pipeline] ?? [];
+    let count = Math.min(maxBatch, waiting.length);
+    if (weight) {
+      let sum = 0;
+      const end = waiting.slice(0, count).findIndex(({ item }) => {
+        sum += weight.of(item);
+        return sum > weight.max;
+      });
+      if (end >= 0) count = Math.max(end, 1);
+    }
+    return waiting.splice(0, count);
+  }
+}
+
+function missing(): DomainError {
+  return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
+}

@@ -1,0 +1,113 @@
+import { DomainError } from "../../domain/errors.ts";
+import { Connection, type Parameter } from "./connection.ts";
+import type { DatabaseAddress } from "./endpoints.ts";
+import type { SessionOptions } from "./session.ts";
+import { isAbsence, toDomainError } from "./store-error.ts";
+
+export type DatabaseOptions = SessionOptions & {
+  readonly connections: number;
+  /** How many statements may run or wait at once; one more is refused as overloaded. */
+  readonly maxStatements: number;
+  /** How long one may wait for a connection before it is refused as overloaded. */
+  readonly maxWaitMs: number;
+};
+
+type Waiting = {
+  readonly resolve: (connection: Connection) => void;
+  readonly reject: (error: DomainError) => void;
+};
+
+/**
+ * A pool of connections that calls functions of schema vx, and nothing else. A connection carries one statement at
+ * a time, so the time of a statement begins when PostgreSQL gets it, and a slow one holds up no other.
+ */
+export class Database {
+  readonly #options: DatabaseOptions;
+  readonly #connections: readonly Connection[];
+  /** The one used last is taken first: those that are not needed are never opened. */
+  readonly #idle: Connection[];
+  /** In the order they came. */
+  readonly #waiting = new Set<Waiting>();
+  #closed = false;
+
+  constructor(address: DatabaseAddress, options: DatabaseOptions) {
+    this.#options = options;
+    this.#connections = Array.from({ length: options.connections }, () => new Connection(address, options));
+    this.#idle = [...this.#connections];
+  }
+
+  /** How many statements run or wait. */
+  get running(): number {
+    return this.connections - this.#idle.length + this.#waiting.size;
+  }
+
+  get connections(): number {
+    return this.#connections.length;
+  }
+
+  /** Calls vx.<name> with the parameters and returns its rows. */
+  async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
+    const places = parameters.map((_, i) => `$${i + 1}`).join(",");
+    const text = `SELECT * FROM vx.${name}(${places})`;
+    return (await this.#use((connection) => connection.run(text, parameters))) as Row[];
+  }
+
+  /** Throws unless a transaction that begins now may write. */
+  async requireWritable(): Promise<void> {
+    await this.#use((connection) => connection.requireWritable());
+  }
+
+  async #use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const connection = this.#idle.pop() ?? (await this.#turn());
+    try {
+      return await work(connection);
+    } catch (error) {
+      const known = toDomainError(error);
+      // Waiting calls would each get the same error after a wait of their own.
+      if (isAbsence(error)) this.#refuseWaiting(known);
+      throw known;
+    } finally {
+      this.#release(connection);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#refuseWaiting(new DomainError("unavailable"));
+    await Promise.all(this.#connections.map((connection) => connection.close()));
+  }
+
+  /** Waits for a connection. */
+  #turn(): Promise<Connection> {
+    if (this.#closed) return Promise.reject(new DomainError("unavailable"));
+    if (this.running >= this.#options.maxStatements) return Promise.reject(new DomainError("overloaded"));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => waiting.reject(new DomainError("overloaded")), this.#options.maxWaitMs);
+      const leave = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(waiting);
+      };
+      const waiting: Waiting = {
+        resolve: (connection) => {
+          leave();
+          resolve(connection);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      this.#waiting.add(waiting);
+    });
+  }
+
+  #release(connection: Connection): void {
+    const [next] = this.#waiting;
+    if (next) next.resolve(connection);
+    else this.#idle.push(connection);
+  }
+
+  #refuseWaiting(error: DomainError): void {
+    for (const waiting of [...this.#waiting]) waiting.reject(error);
+  }
+}

@@ -1,0 +1,234 @@
+import { hash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
+import { compareReleases, RELEASE } from "./release.ts";
+
+/** One clear line for the person who starts the server. */
+export class MigrationError extends Error {}
+
+/** The schema of the database: the only place with its name besides the calls of its functions. */
+const SCHEMA = "vx";
+/** Servers of older releases cannot work with this schema. */
+const OLDEST_RELEASE = "0.1.0";
+
+const TABLES = new URL("./tables/", import.meta.url);
+const FUNCTIONS = new URL("./functions/", import.meta.url);
+/** Any number, as long as every version of the server uses the same one. */
+const LOCK = 7_665_120;
+const OLDEST_POSTGRESQL = 150_000;
+const MIGRATION_TIMEOUT_MS = 10 * 60_000;
+
+type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
+type State = { readonly version: number; readonly release: string; readonly oldest_release: string };
+
+/**
+ * Brings the schema to the version of this code. Numbered files change tables, and each is applied once; files of
+ * functions are applied again whenever their text changes. Safe when several servers start at once.
+ */
+export async function migrate(address: DatabaseAddress): Promise<void> {
+  let sql: Sql | undefined;
+  try {
+    sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
+    await requirePostgres(sql);
+    const [tables, functions] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const state = await readState(sql);
+    // A server of an older release works beside a newer schema, and leaves it as it is.
+    if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
+    if (state && state.version > tables.length) {
+      throw new MigrationError(
+        `the database is newer than this code: its schema has version ${state.version}, this code knows ${tables.length}`,
+      );
+    }
+    if (state?.version === tables.length && !(await mayReadMigrations(sql))) return;
+    if (state && (await isUpToDate(sql, tables, functions))) return;
+    await sql`SELECT pg_advisory_lock(${LOCK})`;
+    await prepare(sql);
+    const applied = await readChecksums(sql, "migrations");
+    verify(applied, tables);
+    for (const file of tables.slice(applied.size)) await applyTables(sql, file);
+    await applyFunctions(sql, functions);
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    await sql?.end({ timeout: 5 });
+  }
+}
+
+function readFiles(folder: URL): SqlFile[] {
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .sort();
+  return files.map((file) => {
+    const sql = readFileSync(new URL(file, folder), "utf8");
+    return { name: file.replace(/\.sql$/, ""), sql, checksum: hash("sha256", sql, "hex") };
+  });
+}
+
+async function requirePostgres(sql: Sql): Promise<void> {
+  const [row] = await sql<{ version: string }[]>`SELECT current_setting('server_version_num') AS version`;
+  if (Number(row?.version) < OLDEST_POSTGRESQL) {
+    throw new MigrationError(`PostgreSQL 15 or newer is needed, this is ${row?.version}`);
+  }
+}
+
+/** Undefined in an empty database. */
+async function readState(sql: Sql): Promise<State | undefined> {
+  const name = `${SCHEMA}.schema_version()`;
+  const [found] = await sql`SELECT to_regprocedure(${name}) IS NOT NULL AS present`;
+  if (found?.present !== true) return undefined;
+  const [row] = await sql.unsafe<State[]>(`SELECT * FROM ${name}`);
+  if (row?.release === undefined) {
+    throw new MigrationError(
+      "the schema of the database is older than the first release and cannot be migrated; use an empty database, or another VX_DATA_DIR",
+    );
+  }
+  return row;
+}
+
+function isOlder(release: string, than: string): boolean {
+  return compareReleases(release, than) < 0;
+}
+
+function requireCompatible(state: State): void {
+  if (!isOlder(RELEASE, state.oldest_release)) return;
+  throw new MigrationError(
+    `the database was migrated by release ${state.release}, which needs servers of release ${state.oldest_release} or newer; this is ${RELEASE}`,
+  );
+}
+
+/** The owner may; a login that only acts as the server's role may not. */
+async function mayReadMigrations(sql: Sql): Promise<boolean> {
+  const [row] = await sql`SELECT has_table_privilege(${`${SCHEMA}.migrations`}, 'SELECT') AS allowed`;
+  return row?.allowed === true;
+}
+
+async function isUpToDate(
+  sql: Sql,
+  tables: readonly SqlFile[],
+  functions: readonly SqlFile[],
+): Promise<boolean> {
+  const applied = await readChecksums(sql, "migrations");
+  verify(applied, tables);
+  const known = await readChecksums(sql, "functions");
+  return applied.size === tables.length && areEqual(known, functions);
+}
+
+async function readChecksums(sql: Sql, table: "migrations" | "functions"): Promise<Map<string, string>> {
+  const rows = await sql.unsafe<{ name: string; checksum: string }[]>(
+    `SELECT name, checksum FROM ${SCHEMA}.${table} ORDER BY name`,
+  );
+  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+}
+
+function areEqual(known: ReadonlyMap<string, string>, files: readonly SqlFile[]): boolean {
+  return known.size === files.length && files.every(({ name, checksum }) => known.get(name) === checksum);
+}
+
+async function prepare(sql: Sql): Promise<void> {
+  await sql.unsafe(`
+    DO $$ BEGIN
+      IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'vx_app') THEN
+        CREATE ROLE vx_app LOGIN;
+      END IF;
+    -- Roles belong to all databases of a server: a migration of another database may have created it meanwhile.
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+    END $$;
+    DO $$ BEGIN
+      IF NOT pg_has_role(current_user, 'vx_app', 'MEMBER') THEN
+        EXECUTE format('GRANT vx_app TO %I', current_user);
+      END IF;
+    END $$;
+    CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
+    GRANT USAGE ON SCHEMA ${SCHEMA} TO vx_app;
+    CREATE TABLE IF NOT EXISTS ${SCHEMA}.migrations (
+      version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS ${SCHEMA}.functions (
+      name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS ${SCHEMA}.releases (
+      release text PRIMARY KEY, oldest_release text NOT NULL, applied_at timestamptz NOT NULL
+    );`);
+}
+
+function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[]): void {
+  [...applied].forEach(([name, checksum], i) => {
+    if (checksum !== files[i]?.checksum) {
+      throw new MigrationError(`the database was made with another text of the migration ${name}`);
+    }
+  });
+}
+
+async function applyTables(sql: Sql, { name, sql: text, checksum }: SqlFile): Promise<void> {
+  await inSchema(sql, async (transaction) => {
+    await transaction.unsafe(text);
+    await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC`;
+    const version = Number.parseInt(name, 10);
+    await transaction`INSERT INTO migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
+  });
+}
+
+/** All functions at once: a server never sees half of them. */
+async function applyFunctions(sql: Sql, files: readonly SqlFile[]): Promise<void> {
+  await inSchema(sql, async (transaction) => {
+    // Another server may have been faster.
+    const known = await readChecksums(transaction, "functions");
+    if (areEqual(known, files)) return;
+    // Functions call each other, in no order that their names tell.
+    await transaction`SET LOCAL check_function_bodies = off`;
+    for (const { name, sql: text, checksum } of files) {
+      if (known.get(name) === checksum) continue;
+      await transaction.unsafe(text);
+      await transaction`
+        INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
+        ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
+    }
+    const names = new Set(files.map(({ name }) => name));
+    for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, name);
+    await grantEntryPoints(transaction);
+    await transaction`
+      INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
+      ON CONFLICT (release) DO UPDATE
+        SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
+  });
+}
+
+async function dropFunction(transaction: Sql, name: string): Promise<void> {
+  const rows = await transaction<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = ${SCHEMA}::regnamespace AND proname = ${name}`;
+  for (const { signature } of rows) await transaction.unsafe(`DROP FUNCTION ${signature}`);
+  await transaction`DELETE FROM functions WHERE name = ${name}`;
+}
+
+/** The server may call the functions that run with the owner's rights; the others are their helpers. */
+async function grantEntryPoints(transaction: Sql): Promise<void> {
+  await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC, vx_app`;
+  const rows = await transaction<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = ${SCHEMA}::regnamespace AND prosecdef`;
+  const signatures = rows.map(({ signature }) => signature);
+  await transaction.unsafe(`GRANT EXECUTE ON FUNCTION ${signatures.join(", ")} TO vx_app`);
+}
+
+/** In a transaction that finds, and creates, names without a schema in the schema; functions keep that path. */
+async function inSchema(sql: Sql, run: (transaction: Sql) => Promise<void>): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction`SET LOCAL search_path = ${transaction(SCHEMA)}, pg_temp`;
+    await run(transaction as unknown as Sql);
+  });
+}
+
+function explain(error: unknown): MigrationError {
+  if (error instanceof MigrationError) return error;
+  if (error instanceof TransactionPoolingError) return new MigrationError(error.message);
+  const { code, message } = error as { code?: string; message?: string };
+  if (code === "42501") {
+    return new MigrationError(
+      `the schema must be updated, but this login may not (${message}); run 'vx migrate' once as the owner of the database, and GRANT vx_app to this login`,
+    );
+  }
+  return new MigrationError(
+    `the database cannot be reached or prepared: ${message || code || String(error)}`,
+  );
+}

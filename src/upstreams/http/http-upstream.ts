@@ -1,0 +1,109 @@
+import type { Pool } from "undici";
+import type { UpstreamSettings } from "../../domain/model.ts";
+import type { Prompt } from "../../domain/prompt.ts";
+import type { Dialect } from "../dialect.ts";
+import { UpstreamFailure } from "../runner/failure.ts";
+import { Progress } from "../runner/progress.ts";
+import type { Upstream, UpstreamEvent } from "../upstream.ts";
+import type { Connections } from "./connection-pool.ts";
+import { Exchange } from "./exchange.ts";
+import { type RequestBody, writeBody } from "./request-body.ts";
+import { Answer } from "./response.ts";
+import { wireBytesMax } from "./response-limits.ts";
+
+export type RemoteSettings = Exclude<UpstreamSettings, { readonly kind: "sandbox" }>;
+
+const COMMON_HEADERS = {
+  "content-type": "application/json",
+  accept: "text/event-stream, application/json",
+  // A compressed stream comes late, and a small body may unpack to a huge one.
+  "accept-encoding": "identity",
+};
+
+/** A model on a server that is asked over HTTP. */
+export class HttpUpstream implements Upstream {
+  readonly name: string;
+  readonly #dialect: Dialect;
+  readonly #settings: RemoteSettings;
+  readonly #apiKey: string | undefined;
+  readonly #connections: Connections;
+  readonly #origin: string;
+  readonly #path: string;
+  readonly #headers: Record<string, string>;
+  readonly #pool: Pool;
+
+  constructor(
+    dialect: Dialect,
+    settings: RemoteSettings,
+    apiKey: string | undefined,
+    connections: Connections,
+  ) {
+    const base = new URL(settings.baseUrl);
+    const basePath = base.pathname.replace(/\/+$/, "");
+    this.name = `${settings.kind} ${base.host}${basePath} ${settings.model}`;
+    this.#dialect = dialect;
+    this.#settings = settings;
+    this.#apiKey = apiKey;
+    this.#connections = connections;
+    this.#origin = base.origin;
+    this.#path = `${dialect.path(basePath)}${base.search}`;
+    this.#headers = { ...COMMON_HEADERS, ...dialect.headers(apiKey) };
+    this.#pool = connections.open(base.origin);
+  }
+
+  async *generate(
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress = new Progress(),
+  ): AsyncGenerator<UpstreamEvent, void, undefined> {
+    const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
+    const body = await writeBody(this.#dialect.body(prompt, this.#settings.model), chars);
+    signal.throwIfAborted();
+    const answer = new Answer(prompt.maxTokens);
+    const reader = this.#dialect.createReader(answer);
+    const exchange = new Exchange(answer, reader, progress, wireBytesMax(prompt.maxTokens));
+    const abort = () => {
+      progress.unread = answer.abort(signal.reason);
+      exchange.release();
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      this.#send(body, exchange);
+      for (;;) {
+        const event = answer.take();
+        if (event) {
+          exchange.resume();
+          yield event;
+          if (event.kind === "done") return;
+        } else {
+          await answer.change();
+        }
+      }
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? error.forLog(this.#apiKey) : error;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      exchange.release();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.close(this.#origin);
+  }
+
+  #send({ parts, bytes }: RequestBody, exchange: Exchange): void {
+    const { timeoutMs } = this.#settings;
+    this.#pool.dispatch(
+      {
+        path: this.#path,
+        method: "POST",
+        headers: bytes === undefined ? this.#headers : { ...this.#headers, "content-length": String(bytes) },
+        // Undici takes any iterable of buffers, which its types do not say.
+        body: parts as string,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      },
+      exchange,
+    );
+  }
+}

@@ -1,0 +1,65 @@
+import { UpstreamFailure } from "../runner/failure.ts";
+import { asObject, asText, type JsonObject, parseObject } from "./json-value.ts";
+
+/** So that the pattern below has little to do; the one who throws makes it shorter still. */
+const TEXT_LENGTH_MAX = 4_096;
+/** Retry-After in whole seconds; the form with a date is used by nobody who limits tokens. */
+const SECONDS = /^\d{1,6}$/;
+/** Keys as servers like to repeat them, and anything behind the name of a scheme. */
+const SECRETS = /\b(?:sk|vx_live|gsk|xai|key)[-_][\w*.…-]{4,}|\b(?:Bearer|Basic)\s+\S+/gi;
+
+/** What Anthropic calls its errors, and others after it, where they come without a status. */
+const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+/** What a status other than 200 means, with what the body says about it. */
+export function failureOfStatus(
+  status: number,
+  body: string,
+  retryAfter: string | undefined,
+): UpstreamFailure {
+  const said = describe(asObject(parseObject(body)?.error));
+  const retryAfterMs =
+    retryAfter !== undefined && SECONDS.test(retryAfter) ? Number(retryAfter) * 1_000 : undefined;
+  return UpstreamFailure.ofStatus(status, `the upstream answered ${status}${said}`, retryAfterMs);
+}
+
+/** What came inside a 200, which may tell of an error all the same. */
+export function readObject(text: string): JsonObject {
+  const value = parseObject(text);
+  if (!value) throw new UpstreamFailure("garbled", "the answer is no JSON object");
+  const failure = failureOf(value);
+  if (failure) throw failure;
+  return value;
+}
+
+function failureOf(value: JsonObject): UpstreamFailure | undefined {
+  if (value.error === undefined || value.error === null) return undefined;
+  const error = asObject(value.error) ?? { message: value.error };
+  return UpstreamFailure.ofStatus(statusOf(error), `the upstream answered with an error${describe(error)}`);
+}
+
+function statusOf({ code, status, type }: JsonObject): number {
+  for (const number of [code, status]) {
+    if (typeof number === "number" && number >= 400 && number <= 599) return number;
+  }
+  return (typeof type === "string" && Object.hasOwn(STATUS_OF_TYPE, type) && STATUS_OF_TYPE[type]) || 500;
+}
+
+function describe(error: JsonObject | undefined): string {
+  const parts = [error?.type, error?.code, error?.message]
+    .map((part) => (typeof part === "number" ? String(part) : asText(part)))
+    .filter((part) => part !== undefined && part !== "");
+  if (parts.length === 0) return "";
+  return `: ${parts.join(", ").slice(0, TEXT_LENGTH_MAX).replace(SECRETS, "[redacted]")}`;
+}

@@ -1,0 +1,83 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { UpstreamSettings } from "../../domain/model.ts";
+import type { Prompt, PromptMessage } from "../../domain/prompt.ts";
+import { Pauses } from "../http/pauses.ts";
+import { UpstreamFailure } from "../runner/failure.ts";
+import { Progress } from "../runner/progress.ts";
+import { StopTexts } from "../stop-texts.ts";
+import type { Upstream, UpstreamEvent } from "../upstream.ts";
+import { directiveOf } from "./sandbox-directive.ts";
+import { replyTokens, seedOf, tokensWithin, usualTokens } from "./sandbox-text.ts";
+
+type SandboxOptions = {
+  readonly settings: Extract<UpstreamSettings, { readonly kind: "sandbox" }>;
+  readonly countPrompt: (messages: readonly PromptMessage[], signal: AbortSignal) => Promise<number>;
+};
+
+const PIECE_TOKENS = 4;
+/** Then others get their turn; a reply without delay would otherwise hold them all up. */
+const PIECES_PER_TURN = 64;
+
+/** A model that needs no network and costs nothing to run: the same prompt has the same reply, really metered. */
+export class SandboxUpstream implements Upstream {
+  readonly name = "sandbox";
+  readonly #options: SandboxOptions;
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+  }
+
+  async *generate(
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress = new Progress(),
+  ): AsyncGenerator<UpstreamEvent, void, undefined> {
+    progress.isAsked = true;
+    const { settings, countPrompt } = this.#options;
+    const inputTokens = await countPrompt(prompt.messages, signal);
+    const directive = directiveOf(prompt);
+    const seed = seedOf(prompt.messages.flatMap(({ role, content }) => [role, content]));
+    const wanted = directive.tokens ?? usualTokens(seed);
+    const count = Math.min(wanted, prompt.maxTokens);
+    const delayMs = directive.delayMs ?? settings.delayMs;
+
+    const stops = new StopTexts(prompt.stop);
+    const tokens = replyTokens(seed);
+    const pauses = delayMs > 0 ? new Pauses(delayMs, signal) : undefined;
+    let characters = 0;
+    let pieces = 0;
+    try {
+      for (let made = 0; made < count && !stops.stopped; ) {
+        if (pauses) await pauses.next();
+        else if (pieces++ % PIECES_PER_TURN === PIECES_PER_TURN - 1) await nextTurn();
+        signal.throwIfAborted();
+        let piece = "";
+        for (const end = Math.min(count, made + PIECE_TOKENS); made < end; made++) {
+          if (made === directive.failAfter) break;
+          piece += tokens.next().value;
+        }
+        const content = stops.add(piece);
+        characters += content.length;
+        if (content !== "") yield { kind: "delta", content };
+        if (made === directive.failAfter && !stops.stopped) throw asked();
+      }
+    } finally {
+      pauses?.close();
+    }
+    const rest = stops.end();
+    characters += rest.length;
+    if (rest !== "") yield { kind: "delta", content: rest };
+    yield {
+      kind: "done",
+      finishReason: !stops.stopped && count < wanted ? "length" : "stop",
+      usage: { inputTokens, outputTokens: stops.stopped ? tokensWithin(seed, characters) : count },
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Says nothing about the sandbox's health, and would fail again. */
+function asked(): UpstreamFailure {
+  return new UpstreamFailure("rejected", "the prompt asked the sandbox to fail");
+}

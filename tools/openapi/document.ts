@@ -1,0 +1,143 @@
+import type { DescField, DescService } from "@bufbuild/protobuf";
+import type { UnknownFields } from "../../src/codec/json/reader.ts";
+import { type ExampleModel, insertExamples } from "../../src/server/pages/openapi/insert-examples.ts";
+import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
+import type { CommentOf } from "./comments.ts";
+import { documentedReasons, errorResponses, errorSchema } from "./errors.ts";
+import { answerHeaders, HEADERS } from "./headers.ts";
+import { type Operation, operationsOf } from "./operations.ts";
+import { rulesOf } from "./rules.ts";
+import { Schemas } from "./schemas.ts";
+import { INTRODUCTION, operationText, summaryOf } from "./texts.ts";
+
+type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
+
+type DocumentOptions = {
+  readonly services: readonly DescribedService[];
+  readonly version: string;
+  readonly commentOf: CommentOf;
+  /** The model of the examples. */
+  readonly model: ExampleModel;
+};
+
+/** The OpenAPI document of the services: what their descriptors say, and examples. */
+export function openApiDocument({ model, ...options }: DocumentOptions): Schema {
+  return insertExamples(withoutExamples(options), model);
+}
+
+function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions, "model">): Schema {
+  const operations = operationsOf(services.map(({ service }) => service));
+  const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
+  const schemas = new Schemas(commentOf);
+  const reasons = documentedReasons(operations);
+  const paths: Record<string, Record<string, Schema>> = {};
+  for (const operation of operations) {
+    const { path, verb } = operation.binding;
+    paths[path] ??= {};
+    paths[path][verb.toLowerCase()] = {
+      operationId: operation.id,
+      tags: [operation.service.name],
+      summary: summaryOf(operation, commentOf),
+      description: operationText(operation, commentOf),
+      ...parameters(operation, schemas, commentOf),
+      ...requestBody(operation, schemas, unknownFields.get(operation.service) ?? "refuse"),
+      responses: { "200": success(operation, schemas, commentOf), ...errorResponses(operation) },
+    };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "vx",
+      version,
+      description: INTRODUCTION,
+      license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/", description: "The server this document comes from." }],
+    security: [{ apiKey: [] }],
+    tags: services.map(({ service }) => ({
+      name: service.name,
+      "x-displayName": service.name.replace(/Service$/, ""),
+      description: commentOf(service),
+    })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: "vx_live_…",
+          description:
+            "An API key, as `Authorization: Bearer <API_KEY>`. Never put one in code that reaches a browser.",
+        },
+      },
+      headers: HEADERS,
+      examples: Object.fromEntries(reasons.map((reason) => [reason, {}])),
+      schemas: { ...schemas.components, ErrorBody: errorSchema(reasons) },
+    },
+  };
+}
+
+function parameters(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
+  const describe = (field: DescField, where: "path" | "query") =>
+    clean({
+      name: field.name,
+      in: where,
+      description: commentOf(field) || undefined,
+      required: where === "path" || !rulesOf(field).optional || undefined,
+      schema: schemas.parameter(field),
+    });
+  const list = [
+    ...operation.pathFields.map((field) => describe(field, "path")),
+    ...operation.queryFields.map((field) => describe(field, "query")),
+    ...(operation.policy.metered ? [IDEMPOTENCY_KEY] : []),
+  ];
+  return list.length > 0 ? { parameters: list } : {};
+}
+
+const IDEMPOTENCY_KEY: Schema = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "Makes the call safe to repeat: for 24 hours the same key and body, to the same address, give the same answer and one charge. With another body or address, or streamed instead of whole, it is a 422.",
+  schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
+};
+
+function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFields): Schema {
+  const { usual, bodyFields } = operation;
+  if (bodyFields.length === 0) return {};
+  const schema = schemas.body(usual.input, bodyFields, unknown);
+  return {
+    requestBody: {
+      required: bodyFields.some((field) => !rulesOf(field).optional),
+      content: { "application/json": { schema } },
+    },
+  };
+}
+
+function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
+  const { binding, usual, streamed } = operation;
+  const { responseBody } = binding;
+  const schema = responseBody ? schemas.responseField(responseBody) : schemas.response(usual.output);
+  return {
+    description: commentOf(responseBody?.message ?? usual.output),
+    headers: answerHeaders(operation, 200),
+    content: {
+      "application/json": { schema },
+      ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
+    },
+  };
+}
+
+/** OpenAPI 3.1 has no word of its own for the events of a stream; JSON Schema has one for what is in a text. */
+function events({ streamed }: Operation, schemas: Schemas): Schema {
+  if (!streamed) return {};
+  const { output } = streamed.method;
+  return {
+    schema: {
+      type: "string",
+      description: `With \`"${streamed.by}": true\`. Each \`data:\` line is a ${output.name} in JSON, the last one is \`[DONE]\`.`,
+      contentMediaType: "text/event-stream",
+      contentSchema: schemas.response(output),
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import type { Schema } from "../../src/server/pages/openapi/schema.ts";
+import { answerHeaders } from "./headers.ts";
+import type { Operation } from "./operations.ts";
+
+const always = () => true;
+const never = () => false;
+const withBody = ({ bodyFields }: Operation) => bodyFields.length > 0;
+const metered = ({ policy }: Operation) => policy.metered;
+
+/** Where a reason can be the answer. A new reason does not compile until somebody says so here. */
+const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
+  invalid_argument: always,
+  context_length_exceeded: metered,
+  missing_api_key: always,
+  invalid_api_key: always,
+  revoked_api_key: always,
+  expired_api_key: always,
+  insufficient_balance: metered,
+  insufficient_scope: ({ policy }) => policy.scope !== undefined,
+  not_found: ({ usual, pathFields }) => pathFields.length > 0 && usual.name !== "GetModel",
+  model_not_found: ({ usual, policy }) => usual.name === "GetModel" || policy.metered,
+  idempotency_in_progress: metered,
+  generation_interrupted: metered,
+  key_limit_reached: ({ usual }) => usual.name === "CreateKey",
+  key_creation_limit_reached: ({ usual }) => usual.name === "CreateKey",
+  request_too_large: withBody,
+  unsupported_media_type: withBody,
+  idempotency_key_reused: metered,
+  rate_limit_exceeded: ({ policy }) => policy.rateLimited,
+  too_many_failed_authentications: always,
+  internal: always,
+  upstream_error: metered,
+  unavailable: always,
+  overloaded: always,
+  deadline_exceeded: metered,
+  // No address of the document answers so: they are for other addresses, verbs, protocols and listeners, and for
+  // methods to come.
+  unexpected_compression: never,
+  method_not_allowed: never,
+  invalid_operator_token: never,
+  unimplemented: never,
+};
+
+const REASONS = Object.keys(ERRORS) as Reason[];
+
+/** What each error status of an operation looks like. */
+export function errorResponses(operation: Operation): Schema {
+  const byStatus = Map.groupBy(
+    REASONS.filter((reason) => OCCURS[reason](operation)),
+    (reason) => ERRORS[reason].status,
+  );
+  const sorted = [...byStatus].sort(([one], [other]) => one - other);
+  return Object.fromEntries(
+    sorted.map(([status, reasons]) => [String(status), errorResponse(operation, status, reasons)]),
+  );
+}
+
+function errorResponse(operation: Operation, status: number, reasons: readonly Reason[]): Schema {
+  const examples = reasons.map((reason) => [reason, { $ref: `#/components/examples/${reason}` }]);
+  return {
+    description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].message}`).join("\n\n"),
+    headers: answerHeaders(operation, status, reasons),
+    content: {
+      "application/json": {
+        // One schema for all: generators would make a type of every refinement.
+        schema: { $ref: "#/components/schemas/ErrorBody" },
+        examples: Object.fromEntries(examples),
+      },
+    },
+  };
+}
+
+/** Reasons that are the answer of at least one operation. */
+export function documentedReasons(operations: readonly Operation[]): Reason[] {
+  return REASONS.filter((reason) => operations.some((operation) => OCCURS[reason](operation)));
+}
+
+/** The envelope of every error. Generated Python does not type-check when a schema has the name of its only field. */
+export function errorSchema(reasons: readonly Reason[]): Schema {
+  const distinct = (pick: (reason: Reason) => string) => [...new Set(reasons.map(pick))];
+  const properties = {
+    code: { type: "string", enum: reasons, description: "Why the call failed. Programs go by this." },
+    type: {
+      type: "string",
+      enum: distinct((reason) => ERRORS[reason].type),
+      description: "What kind of error it is.",
+    },
+    message: { type: "string", description: "The same for people. The text may change." },
+    param: {
+      type: ["string", "null"],
+      description: "The field that is wrong, such as `messages[3].content`.",
+    },
+    status: {
+      type: "string",
+      enum: distinct((reason) => ERRORS[reason].code),
+      description: "The gRPC code of the same error.",
+    },
+    details: {
+      type: "array",
+      description: "google.rpc details: ErrorInfo always, others where they say more.",
+      items: {
+        type: "object",
+        properties: { "@type": { type: "string", description: "The type of the detail." } },
+        required: ["@type"],
+        additionalProperties: true,
+      },
+    },
+    request_id: { type: "string", description: "The x-request-id of the answer." },
+  };
+  return {
+    description: "Every error, on every address.",
+    type: "object",
+    properties: { error: { type: "object", properties, required: Object.keys(properties) } },
+    required: ["error"],
+  };
+}

@@ -1,0 +1,63 @@
+import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import type { Schema } from "../../src/server/pages/openapi/schema.ts";
+import type { Operation } from "./operations.ts";
+
+/** The headers answers may have, under the names that operations refer to. */
+export const HEADERS = {
+  "x-request-id": header("Identifies the call: the caller's own x-request-id where it sent a sane one.", {
+    type: "string",
+  }),
+  "WWW-Authenticate": header("Always `Bearer`.", { type: "string", const: "Bearer" }),
+  "Retry-After": header(
+    "Seconds until the next minute begins; after `key_creation_limit_reached`, until the next hour begins.",
+    { type: "integer", minimum: 1, maximum: 3600 },
+  ),
+  "x-should-retry": header(
+    "Whether the same call can succeed later. The official OpenAI and Anthropic clients obey it.",
+    { type: "string", enum: ["true", "false"] },
+  ),
+  "RateLimit-Policy": header("The limit of the key: `q` requests in `w` seconds.", {
+    type: "string",
+    examples: ['"rpm";q=60;w=60'],
+  }),
+  RateLimit: header("What is left of it: `r` requests, and `t` seconds until the next minute begins.", {
+    type: "string",
+    examples: ['"rpm";r=12;t=34'],
+  }),
+  "x-ratelimit-limit-requests": header("The limit in requests per minute.", { type: "integer" }),
+  "x-ratelimit-remaining-requests": header("How many requests are left of this minute.", { type: "integer" }),
+  "x-ratelimit-reset-requests": header("How long until the next minute begins.", {
+    type: "string",
+    examples: ["34s"],
+  }),
+} as const;
+
+type HeaderName = keyof typeof HEADERS;
+
+const WINDOW: readonly HeaderName[] = [
+  "RateLimit-Policy",
+  "RateLimit",
+  "x-ratelimit-limit-requests",
+  "x-ratelimit-remaining-requests",
+  "x-ratelimit-reset-requests",
+];
+
+/** A call that was not let in before the limit was looked at says nothing about it. */
+const BEFORE_THE_WINDOW = new Set([401, 403, 500, 503]);
+
+export function answerHeaders(
+  { policy }: Operation,
+  status: number,
+  reasons: readonly Reason[] = [],
+): Schema {
+  const names: HeaderName[] = ["x-request-id"];
+  if (status === 401) names.push("WWW-Authenticate");
+  if (status === 429) names.push("Retry-After");
+  if (reasons.some((reason) => ERRORS[reason].shouldRetry !== undefined)) names.push("x-should-retry");
+  if (policy.rateLimited && !BEFORE_THE_WINDOW.has(status)) names.push(...WINDOW);
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function header(description: string, schema: Schema): Schema {
+  return { description, schema };
+}

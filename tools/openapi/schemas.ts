@@ -1,0 +1,155 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
+import type { UnknownFields } from "../../src/codec/json/reader.ts";
+import { isUntyped } from "../../src/rules/untyped-values.ts";
+import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
+import type { CommentOf } from "./comments.ts";
+import { rulesOf } from "./rules.ts";
+import { nullable, untypedSchema } from "./untyped.ts";
+
+/** Collects the schemas of messages. A message that is both sent and received has two: its required fields differ. */
+export class Schemas {
+  readonly #components = new Map<string, Schema>();
+  readonly #commentOf: CommentOf;
+
+  constructor(commentOf: CommentOf) {
+    this.#commentOf = commentOf;
+  }
+
+  get components(): Schema {
+    const sorted = [...this.#components].sort(([one], [other]) => (one < other ? -1 : 1));
+    return Object.fromEntries(sorted);
+  }
+
+  /** A request body: the fields of the message that the address does not have. */
+  body(desc: DescMessage, fields: readonly DescField[], unknown: UnknownFields): Schema {
+    return this.#register(desc, desc.name, () => this.#request(fields, unknown));
+  }
+
+  response(desc: DescMessage): Schema {
+    return this.#register(desc, responseName(desc), () => this.#response(desc));
+  }
+
+  /** A parameter of the path or the query. */
+  parameter(field: DescField): Schema {
+    return this.#requestValue(field, "refuse");
+  }
+
+  #register(desc: DescMessage, name: string, make: () => Schema): Schema {
+    const reference = { $ref: `#/components/schemas/${name}` };
+    const known = this.#components.get(name);
+    if (known) return reference;
+    this.#components.set(name, {});
+    const description = this.#commentOf(desc);
+    this.#components.set(name, clean({ description: description || undefined, ...make() }));
+    return reference;
+  }
+
+  #request(fields: readonly DescField[], unknown: UnknownFields): Schema {
+    const required = fields.filter((field) => !rulesOf(field).optional).map(({ name }) => name);
+    // In a request, a field that is null counts as left out.
+    const property = (field: DescField) => {
+      const value = this.#requestValue(field, unknown);
+      return this.#described(field, rulesOf(field).optional ? nullable(value) : value);
+    };
+    return clean({
+      type: "object",
+      properties: Object.fromEntries(fields.map((field) => [field.name, property(field)])),
+      required: required.length > 0 ? required : undefined,
+      additionalProperties: unknown === "ignore" ? undefined : false,
+    });
+  }
+
+  #requestValue(field: DescField, unknown: UnknownFields): Schema {
+    const { keywords, items } = rulesOf(field);
+    const nested = (desc: DescMessage) =>
+      this.#register(desc, `${desc.name}Input`, () => this.#request(desc.fields, unknown));
+    const value = this.#value(field, nested);
+    if (field.fieldKind !== "list") return { ...value, ...keywords };
+    return { ...value, ...keywords, items: { ...(value.items as Schema), ...items } };
+  }
+
+  #response(desc: DescMessage): Schema {
+    const oneof = desc.oneofs.find(({ fields }) => !fields[0]?.proto.proto3Optional);
+    if (!oneof) return this.#object(desc.fields);
+    if (oneof.fields.length < desc.fields.length) {
+      throw new Error(`${desc.typeName}: a oneof beside other fields is not described yet`);
+    }
+    return { oneOf: oneof.fields.map((field) => ({ title: eventTitle(field), ...this.#object([field]) })) };
+  }
+
+  #object(fields: readonly DescField[]): Schema {
+    return {
+      type: "object",
+      properties: Object.fromEntries(
+        fields.map((field) => [field.name, this.#described(field, this.#responseValue(field))]),
+      ),
+      required: fields.map(({ name }) => name),
+    };
+  }
+
+  /** An answer that is one field of the response: a service always sets it. */
+  responseField(field: DescField): Schema {
+    return this.#value(field, (desc) => this.response(desc));
+  }
+
+  /** Responses contain every field; an unset one is null, unless the rules say that it must be set. */
+  #responseValue(field: DescField): Schema {
+    const value = this.#value(field, (desc) => this.response(desc));
+    if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
+    // The json_schema option of a Value says itself whether null is possible.
+    if ((field.message && isUntyped(field.message)) || !rulesOf(field).optional) return value;
+    return nullable(value);
+  }
+
+  #value(field: DescField, nested: (desc: DescMessage) => Schema): Schema {
+    switch (field.fieldKind) {
+      case "scalar":
+        return scalarSchema(field.scalar);
+      case "message":
+        return isUntyped(field.message) ? untypedSchema(field) : messageSchema(field.message, nested);
+      case "list":
+        if (field.listKind === "scalar") return { type: "array", items: scalarSchema(field.scalar) };
+        if (field.listKind === "message")
+          return { type: "array", items: messageSchema(field.message, nested) };
+    }
+    throw new Error(`${field.parent.typeName}.${field.name}: such a field is not described yet`);
+  }
+
+  #described(field: DescField, schema: Schema): Schema {
+    const description = this.#commentOf(field);
+    return description === "" ? schema : { description, ...schema };
+  }
+}
+
+function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema): Schema {
+  if (desc.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
+  return nested(desc);
+}
+
+/** DeltaEvent for "delta": generators name the type of the alternative after it. */
+function eventTitle({ name }: DescField): string {
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}Event`;
+}
+
+/** GenerateResponse becomes GenerateResult: generators use operation id + "Response" for types of their own. */
+function responseName({ name }: DescMessage): string {
+  return name.replace(/Response$/, "Result");
+}
+
+function scalarSchema(type: ScalarType): Schema {
+  switch (type) {
+    case ScalarType.STRING:
+      return { type: "string" };
+    case ScalarType.BOOL:
+      return { type: "boolean" };
+    case ScalarType.INT32:
+      return { type: "integer", format: "int32" };
+    case ScalarType.INT64:
+      return { type: "integer", format: "int64" };
+    case ScalarType.DOUBLE:
+      return { type: "number", format: "double" };
+    default:
+      throw new Error(`${ScalarType[type]} is not described yet`);
+  }
+}

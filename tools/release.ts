@@ -1,0 +1,32 @@
+// Makes a release: npm run release -- 0.2.0. Sets the version, dates the section of the changelog, commits and tags. Nothing
+// leaves this machine; the last line says what to push.
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { compareReleases, RELEASE } from "../src/store/schema/release.ts";
+
+const version = process.argv[2] ?? "";
+const heading = `## ${version} (unreleased)`;
+const changelog = readFileSync("CHANGELOG.md", "utf8");
+
+if (!/^\d+\.\d+\.\d+$/.test(version)) fail("usage: npm run release -- <major.minor.patch>");
+if (compareReleases(version, RELEASE) < 0) fail(`${version} is older than the current release ${RELEASE}`);
+if (git("status", "--porcelain") !== "") fail("the work tree has changes; commit them first");
+if (git("tag", "--list", `v${version}`) !== "") fail(`the tag v${version} exists`);
+if (!changelog.includes(`${heading}\n`)) fail(`CHANGELOG.md has no section "${heading}"`);
+
+const day = new Date().toISOString().slice(0, 10);
+writeFileSync("CHANGELOG.md", changelog.replace(heading, `## ${version} (${day})`));
+if (version !== RELEASE)
+  execFileSync("npm", ["version", version, "--no-git-tag-version"], { stdio: "ignore" });
+git("commit", "--all", "--message", `Release ${version}`);
+git("tag", "--annotate", `v${version}`, "--message", `vx ${version}`);
+console.log(`Release ${version} is committed and tagged. Publish it with: git push --follow-tags`);
+
+function git(...args: string[]): string {
+  return execFileSync("git", args, { encoding: "utf8" }).trim();
+}
+
+function fail(message: string): never {
+  console.error(message);
+  process.exit(1);
+}
