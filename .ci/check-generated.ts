@@ -1,4 +1,4 @@
-// Generates once more and fails on any difference: what is committed is what the sources say.
+// Runs the generators again and fails on any difference from the committed files.
 
 import { execFileSync } from "node:child_process";
 import { hash } from "node:crypto";

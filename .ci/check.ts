@@ -1,4 +1,4 @@
-// All that must be green before a change lands, in the order in which it fails fastest.
+// All checks that must pass before a change lands. The fastest to fail come first.
 import { spawnSync } from "node:child_process";
 
 const steps: [name: string, command: string, ...args: string[]][] = [

@@ -1,6 +1,7 @@
-// The protovalidate package ships no .proto, only the descriptor it was generated from. This prints that
-// descriptor as a .proto into .buf/ (ignored by git), so that our files can import "buf/validate/validate.proto".
-// Options are left out: nothing of ours reads them, and generated code points at the package itself.
+// The protovalidate package ships no .proto, only the descriptor it was generated from. This script writes
+// that descriptor as a .proto into .buf/ (ignored by git), so that our files can import
+// "buf/validate/validate.proto". Options are omitted: our code does not read them, and generated code refers
+// to the package itself.
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { DescEnum, DescExtension, DescField, DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";

@@ -1,5 +1,5 @@
-// Writes gen/openapi.json from the descriptors, and from the comments of the .proto files, which generated code lacks.
-// With "-" it prints the document instead.
+// Writes gen/openapi.json from the descriptors and from the comments of the .proto files, which generated
+// code does not contain. With "-" it prints the document instead.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fromBinary } from "@bufbuild/protobuf";

@@ -99,7 +99,7 @@ export async function createKey(deps: Deps, request: CreateKeyRequest) {
   );
 }
 
-/** An account that does not exist is not found, rather than without keys. */
+/** Throws not_found for an account that does not exist, instead of returning an empty list. */
 export async function listKeys(deps: Deps, request: ListKeysRequest) {
   const account = await getAccountRow(deps.database, request.accountId);
   const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, readPage("keys", request));

@@ -1,12 +1,12 @@
 import type { Caller } from "../billing/caller.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
-/** What an RPC knows of its call, whatever the protocol. */
+/** The properties of a call that an RPC can read, the same in every protocol. */
 export type ApiCall = {
   /** The calling key. Methods of the operator API have none. */
   readonly key: AdmittedKey;
-  /** Aborted when the caller leaves, its deadline passes, or the server stops. */
+  /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
-  /** For methods that are declared as metered. */
+  /** Only for methods that are declared as metered. */
   readonly caller: () => Caller;
 };

@@ -12,7 +12,7 @@ type ChatRequest = CreateChatCompletionRequest | StreamChatCompletionRequest;
 const MAX_STOPS = 4;
 const MAX_STOP_CHARACTERS = 200;
 
-/** OpenAI's request as ours. What would change the meaning and is not supported is refused, never dropped. */
+/** Converts OpenAI's request. Unsupported fields that would change the meaning are refused, never dropped. */
 export function askOfChat(request: ChatRequest): Ask {
   refuseUnsupported(request);
   const { maxTokens, maxCompletionTokens } = request;
@@ -51,7 +51,7 @@ type FieldOfAnyForm = {
   [Field in keyof ChatRequest]-?: ChatRequest[Field] extends Value | undefined ? Field : never;
 }[keyof ChatRequest];
 
-/** A field that is taken only with a value that changes nothing, and what that value is. */
+/** A field that is accepted only with a value that has no effect, and a description of that value. */
 type Rule = readonly [
   field: FieldOfAnyForm,
   name: string,

@@ -7,7 +7,7 @@ import { tooLong } from "../rules/text-limits.ts";
 const MAX_CHARACTERS = 400_000;
 const MAX_PARTS = 1_000;
 
-/** OpenAI's messages as ours; what they could say beyond text is refused by its name. */
+/** Converts one of OpenAI's messages. Content other than text is refused with the name of its field. */
 export function promptMessageOf(message: ChatMessage, i: number): PromptMessage {
   const field = `messages[${i}]`;
   const { role, content, toolCalls, functionCall, audio } = message;
@@ -49,7 +49,9 @@ function bounded(text: string, field: string): string {
   return text;
 }
 
-/** Characters are code points: a text has at most as many as units, and at least half as many. */
+/**
+ * Characters are code points: a string has between half as many characters as UTF-16 code units, and as many.
+ */
 function hasMoreCharacters(text: string, max: number): boolean {
   if (text.length <= max || text.length > 2 * max) return text.length > max;
   let pairs = 0;
@@ -57,7 +59,7 @@ function hasMoreCharacters(text: string, max: number): boolean {
   return text.length - pairs > max;
 }
 
-/** Says, too, what would be taken. */
+/** The message also names the value that would be accepted. */
 export function unsupported(field: string, harmless?: string): DomainError {
   const except = harmless === undefined ? "" : ` but for ${harmless}`;
   return DomainError.ofField(field, `is not supported${except}`);

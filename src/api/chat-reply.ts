@@ -3,7 +3,7 @@ import { NullValue } from "@bufbuild/protobuf/wkt";
 import type { ChatUsageSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import type { Reply } from "../billing/generation-request.ts";
 
-/** Null for OpenAI's clients, which expect the member in every choice. */
+/** Null, not absent: OpenAI's clients expect the member in every choice. */
 export const NO_LOGPROBS = { kind: { case: "nullValue", value: NullValue.NULL_VALUE } } as const;
 
 export function chatUsageOf({ usage, costMicros }: Reply): MessageInitShape<typeof ChatUsageSchema> {

@@ -33,7 +33,7 @@ export async function createChatCompletion(
 
 type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
 
-/** Pieces, one that says why the reply ended, and, if it was asked for, one that says what was used. */
+/** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
 export async function* streamChatCompletion(
   meter: Meter,
   request: StreamChatCompletionRequest,
@@ -62,7 +62,7 @@ function headOf(id: string, model: string) {
   return { id, object: "chat.completion.chunk", created: BigInt(secondsOfId(id)), model };
 }
 
-/** OpenAI's clients send fields that this server does not know. */
+/** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */
 export const chatService = defineService(
   ChatService,
   ({ meter }) => ({

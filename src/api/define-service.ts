@@ -9,10 +9,10 @@ import type { Meter } from "../billing/meter.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
 
-/** What the methods of services are made from. */
+/** The dependencies that a service creates its methods from. */
 export type ApiParts = { readonly deps: Deps; readonly meter: Meter };
 
-/** The methods of a service, whatever the protocol they are called over. Each must be there. */
+/** The methods of a service, independent of the protocol. Each method is required. */
 type MethodsOf<Service extends DescService> = {
   [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<
     infer Input,
@@ -24,12 +24,12 @@ type MethodsOf<Service extends DescService> = {
       : never;
 };
 
-/** A method without its types: what servers call. */
+/** A method without its types, as servers call it. */
 export type MethodFunction = (request: never, call: ApiCall) => unknown;
 
 export type ServiceDefinition = {
   readonly service: DescService;
-  /** Whether a field that a REST caller sends and the .proto does not have is a mistake. */
+  /** Whether a REST request with a field that the .proto does not have is refused. */
   readonly unknownFields: "refuse" | "ignore";
   /** By the local name of the method. */
   readonly methods: (parts: ApiParts) => Readonly<Record<string, MethodFunction>>;

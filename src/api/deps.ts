@@ -4,7 +4,7 @@ import type { Lane } from "../domain/lane.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Database } from "../store/driver/database.ts";
 
-/** What services are given; ids and randomness come from outside, so that tests can decide them. */
+/** The dependencies of services. Ids and randomness are injected, so that tests can control them. */
 export type Deps = {
   readonly database: Database;
   readonly catalog: Catalog;

@@ -35,8 +35,8 @@ export function askOf(request: GenerateRequest | StreamGenerateRequest): Ask {
 }
 
 /**
- * A protobuf message has members that no upstream knows, such as $typeName. The rules of the .proto limit the role and
- * require the content.
+ * Copies the fields, because a protobuf message has members that no upstream knows, such as $typeName. The
+ * rules of the .proto limit the role and require the content.
  */
 function promptMessageOf({ role, content }: Message): PromptMessage {
   return { role: role as PromptMessage["role"], content: content as string };

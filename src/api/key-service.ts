@@ -18,7 +18,9 @@ import type { Deps } from "./deps.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { viewKey } from "./views.ts";
 
-/** The database keeps the new key within the scopes, limit and expiry that the calling key has at that moment. */
+/**
+ * The database limits the new key to the scopes, limit and expiry that the calling key has at that moment.
+ */
 export async function createKey(deps: Deps, request: CreateKeyRequest, call: ApiCall) {
   const { keyId: parentId, accountId } = call.key;
   return await newKey(deps, accountId, request, (key, drawn) =>
@@ -35,12 +37,12 @@ export async function listKeys(deps: Deps, request: ListKeysRequest, call: ApiCa
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }
 
-/** A key of another account is not found, like one that does not exist. */
+/** A key of another account gives not_found, like a key that does not exist. */
 export async function getKey(deps: Deps, request: GetKeyRequest, call: ApiCall) {
   return { apiKey: viewKey(await getKeyRow(deps.database, call.key.accountId, request.keyId)) };
 }
 
-/** Final and immediate (spec 5.5, 5.6); a key may revoke itself. */
+/** Revocation is final and immediate (spec 5.5, 5.6). A key may revoke itself. */
 export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
   return { apiKey: viewKey(await revokeKeyRow(deps.database, call.key.accountId, request.keyId)) };
 }

@@ -4,7 +4,7 @@ import { formatMicros } from "../domain/money.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 
-/** Admission has read all of it already, in the statement that let the call in (spec 4.1). */
+/** Reads nothing: admission has read every field in the statement that admitted the call (spec 4.1). */
 export async function getMe(_request: GetMeRequest, call: ApiCall) {
   const key = call.key;
   return {

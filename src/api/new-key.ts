@@ -15,7 +15,7 @@ type NewKeyRequest = {
 
 type Store = (key: KeyToCreate, drawn: NewKey) => Promise<KeyRow>;
 
-/** Draws a key, stores what may be stored of it, and returns it in full: the only time it can be read. */
+/** Draws a key, stores its fingerprint, and returns it in full. It cannot be read again later. */
 export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
   const lane = laneOfId(accountId);
   const drawn = deps.drawKey(lane);
@@ -35,7 +35,7 @@ export function scopesOf(request: { readonly scopes: readonly string[] }): Scope
   return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
 }
 
-/** The times that both a timestamp message and PostgreSQL can hold. */
+/** Accepts only times that both a timestamp message and PostgreSQL can hold. */
 function dateOf(timestamp: Timestamp): Date {
   const date = timestampDate(timestamp);
   if (!(date.getTime() >= 0 && date.getUTCFullYear() <= 9999)) {

@@ -7,7 +7,7 @@ import { ledgerService } from "./ledger-service.ts";
 import { meService } from "./me-service.ts";
 import { modelService } from "./model-service.ts";
 
-/** The developer API: every protocol, the document and the health checks go by this list. */
+/** The developer API. Every protocol, the OpenAPI document and the health checks use this list. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   meService,
   generateService,

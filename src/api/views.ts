@@ -18,7 +18,7 @@ import type { KeyRow } from "../store/keys.ts";
 import type { EntryRow } from "../store/ledger.ts";
 import type { PlanRow } from "../store/plans.ts";
 
-/** Rows of the store, and models of the catalog, as messages of the API. */
+/** Converts rows of the store and models of the catalog to messages of the API. */
 
 export function viewKey(row: KeyRow): MessageInitShape<typeof ApiKeySchema> {
   return {
@@ -89,7 +89,7 @@ export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
   };
 }
 
-/** For operators: where it runs as well, but no key. */
+/** For operators: includes the upstreams, but no upstream API key. */
 export function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogModelSchema> {
   return {
     id: model.id,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileProblem } from "../domain/file-problem.ts";
 import { StartError } from "./start-error.ts";
 
-/** The operator token: the setting, or the file in the data folder, which is made on the first start. */
+/** Returns the operator token: the setting, or the file in the data folder, created on the first start. */
 export function loadOrCreateAdminToken(dataDir: string, setting: string | undefined): string {
   if (setting !== undefined) return setting;
   const path = adminTokenPath(dataDir);

@@ -18,17 +18,17 @@ import { startWorkers, type Workers } from "./workers.ts";
 type AppOptions = {
   readonly config: Config;
   readonly log: Log;
-  /** One line for the person at the terminal. */
+  /** Prints one line on the terminal. */
   readonly say: (line: string) => void;
 };
 
-/** A process that can be stopped: the whole app, or one worker of it. */
+/** A process that can be stopped: the whole app, or one of its workers. */
 export type Running = {
   readonly url: string;
   readonly adminUrl: string;
-  /** Reads the models and the TLS certificates again, here and in all workers. */
+  /** Reloads the models and the TLS certificates, here and in all workers. */
   reload(): Promise<void>;
-  /** Calls are accepted for another `delayMs`; then running ones finish, and everything is closed. */
+  /** Accepts calls for another `delayMs`, then waits for running calls and closes everything. */
   stop(delayMs?: number): Promise<void>;
 };
 
@@ -39,7 +39,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
   warnOfUnknownSettings(process.env, models, log);
   const catalog = new Catalog(models);
   const load = () => import("./servers.ts");
-  // What cannot be loaded is told when it is needed.
+  // A failed import is reported where the module is used.
   const meanwhile = () => void load().catch(() => undefined);
   const prepared = await prepareDatabase({ config, log, say, meanwhile });
   const closers: ((delayMs: number) => Promise<void>)[] = [() => prepared.stop()];
@@ -76,7 +76,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
     const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 
-    // Only now that nothing can fail any more: the key is shown once.
+    // The key is shown only once, so it is created after every step that can fail.
     const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
     if (demoKey !== undefined) say(demoText(demoKey, url, catalog.list()));
@@ -93,7 +93,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
   }
 }
 
-/** Starts the public listener alone, on a database that is prepared: what a worker does. */
+/** Starts only the public listener, on a prepared database. A worker runs this. */
 export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
   const { createParts, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
@@ -110,7 +110,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   return { address, registry: parts.metrics.registry, reload, stop };
 }
 
-/** One after the other; one that fails keeps none of the others from being closed. */
+/** Closes one after the other. A failure does not prevent the rest from being closed. */
 export async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closers) await close().catch((error: unknown) => failures.push(error));

@@ -19,7 +19,7 @@ export type Config = ConnectionSettings & {
   readonly adminPort: number;
   readonly adminToken: string | undefined;
   readonly dataDir: string;
-  /** Where the models are described; the built-in ones if undefined. */
+  /** Path of the models file; undefined for the built-in models. */
   readonly modelsFile: string | undefined;
   readonly tls: TlsFiles | undefined;
   readonly adminTls: TlsFiles | undefined;
@@ -28,7 +28,7 @@ export type Config = ConnectionSettings & {
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
   readonly maxConnectionsPerAddress: number;
-  /** From a stop signal to the drain. */
+  /** Time between a stop signal and the drain. */
   readonly shutdownDelayMs: number;
 };
 

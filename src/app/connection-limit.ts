@@ -12,25 +12,25 @@ export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
     single: settings.databaseConnections,
     admission: settings.admissionPipelines,
     billing: settings.billingPipelines,
-    // One for the heartbeats of this server.
+    // The second connection sends the heartbeats of this server.
     monitor: 2,
   };
 }
 
 /**
- * The guard of the data folder, the migrations, psql, three that PostgreSQL keeps for superusers, and late connections
- * whose backend still runs while they are replaced.
+ * Reserved for the guard of the data folder, migrations, psql, the three connections that PostgreSQL keeps
+ * for superusers, and abandoned connections whose backend still runs while they are replaced.
  */
 const RESERVE = 30;
-/** Covers the usual settings, so that changing one of them a little needs no restart of the database. */
+/** Covers the usual settings, so that a small change of one needs no restart of the database. */
 const MIN_EMBEDDED_CONNECTIONS = 100;
-/** Each connection is a process of PostgreSQL. */
+/** Each connection is a PostgreSQL process. */
 export const MAX_EMBEDDED_CONNECTIONS = 5_000;
 
 /** The connections that an embedded PostgreSQL must allow. */
 export function embeddedConnections(settings: ConnectionSettings): number {
   const perProcess = Object.values(poolSizes(settings)).reduce((sum, size) => sum + size, 0);
-  // Beside several workers, the process that starts them serves the operator with the same pools.
+  // With several workers, the process that starts them serves the operator API with pools of the same size.
   const processes = settings.workers === 1 ? 1 : settings.workers + 1;
   return Math.max(MIN_EMBEDDED_CONNECTIONS, processes * perProcess + RESERVE);
 }

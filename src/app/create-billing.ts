@@ -15,7 +15,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";
 
 const MAX_RUNNING = 8_192;
-/** Each running generation waits for one statement at most. */
+/** Each running generation waits for at most one statement. */
 const MAX_WAITING = 2 * MAX_RUNNING;
 /** Other servers release the holds of a server without a heartbeat for 20 s. */
 const HEARTBEAT_PAUSE_MS = 2_000;
@@ -29,21 +29,22 @@ type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
   readonly metrics: Metrics;
 };
 
-/** All that money needs in a process that serves calls. */
+/** The billing components of a process that serves calls. */
 export type Metering = {
   readonly meter: Meter;
-  /** Before the first call. */
+  /** Call before the first call is served. */
   start(): Promise<void>;
-  /** Stops what still runs, and takes nothing new. */
+  /** Stops running generations and refuses new ones. */
   cut(): void;
-  /** Resolves when everything that ran is settled. */
+  /** Resolves when all generations are settled. */
   settle(): Promise<void>;
   stop(): Promise<void>;
 };
 
 export function createMetering(options: MeteringOptions): Metering {
   const { databases, log, metrics } = options;
-  // A process id could be reused, and the holds of its former process would count as held.
+  // A process id could be reused, and the holds of the earlier process would then seem to belong to a live
+  // server.
   const serverId = `srv_${randomUUID()}`;
   const clock = new DatabaseClock(() => performance.now());
   const billing = new Billing(databases.billing, {

@@ -16,7 +16,7 @@ type UpstreamsOptions = {
   readonly metrics: Metrics;
 };
 
-/** A runner without models yet. */
+/** Creates a runner that has no models yet. */
 export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions): Runner {
   const connections = new Connections();
   const runner = new Runner({
@@ -61,7 +61,7 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
   return runner;
 }
 
-/** No stack: a failed upstream is no bug of the server. */
+/** Omits the stack: a failed upstream is not a bug of the server. */
 function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
   return {
     request_id: call.requestId,

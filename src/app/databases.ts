@@ -7,10 +7,10 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_STATEMENTS = 2_048;
 const MAX_WAIT_MS = 3_000;
 
-/** Where the database is, and the role to act as there. */
+/** The address of the database, and the role to use there. */
 export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: string };
 
-/** One pool per purpose, so that slow statements delay neither admission nor money nor the monitor. */
+/** One pool per purpose, so that slow statements delay neither admission, nor billing, nor the monitor. */
 export type Databases = {
   readonly single: Database;
   readonly admission: Database;

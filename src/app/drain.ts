@@ -5,14 +5,20 @@ import type { Readiness } from "../server/connect/health.ts";
 import type { Listener } from "../server/listener.ts";
 import type { DatabaseMonitor } from "../store/driver/monitor.ts";
 
-/** How long running calls may continue after a stop was requested. */
+/** How long running calls may continue after the drain begins. */
 const DRAIN_MS = 30_000;
-/** For the last statements, the end of the heartbeats and the close of connections when the database does not answer. */
+/**
+ * Time for the last statements, the last heartbeat and closing connections when the database does not
+ * respond.
+ */
 const UNANSWERED_MS = 30_000;
-/** The longest stop without its delay. A process that ends earlier cannot log which charges it did not settle. */
+/** The longest stop, without its delay. A process killed earlier cannot log the charges it did not settle. */
 export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + UNANSWERED_MS;
 
-/** Whether calls are accepted, and how that ends: no new ones, running ones finish, those that do not are cut. */
+/**
+ * Controls whether calls are accepted. A drain refuses new calls, waits for running ones and stops those that
+ * do not finish in time.
+ */
 export class Drain {
   readonly #monitor: DatabaseMonitor;
   readonly #started = new AbortController();
@@ -23,7 +29,7 @@ export class Drain {
     this.#monitor = monitor;
   }
 
-  /** Not ready from the moment of the stop, although calls are still accepted during the delay. */
+  /** False as soon as a stop is requested, although calls are still accepted during the delay. */
   get readiness(): Readiness {
     return {
       isReady: () => this.#monitor.reachable && !this.#isStopping,
@@ -36,7 +42,7 @@ export class Drain {
     return this.#started.signal;
   }
 
-  /** Aborted when its time is over. */
+  /** Aborted when the time for the drain is over. */
   get endSignal(): AbortSignal {
     return this.#over.signal;
   }
@@ -47,7 +53,7 @@ export class Drain {
     if (delayMs > 0) await wait(delayMs);
     this.#started.abort(shutdownReason());
     const cut = () => this.#over.abort(shutdownReason());
-    // A generation that continues without its caller is not a running call of a listener.
+    // A generation that continues without its caller is not counted as a running call by a listener.
     const timer = setTimeout(cut, DRAIN_MS);
     await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cut)));
     await settle();

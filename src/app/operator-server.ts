@@ -35,14 +35,14 @@ type OperatorServerOptions = {
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The text of /metrics, over all workers. */
+  /** Returns the text of /metrics, for all workers. */
   readonly readMetrics: () => Promise<string>;
-  /** Aborted when a drain begins, and when its time is over. */
+  /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
   readonly drainSignal: AbortSignal;
   readonly shutdownSignal: AbortSignal;
 };
 
-/** The listener of the operator API and the metrics, ready to be opened. */
+/** Creates the listener of the operator API and the metrics. The caller opens it. */
 export function createOperatorServer(options: OperatorServerOptions): Listener {
   const { config, deps, readiness, log, metrics } = options;
   const isOperator = operatorCheck(options.token);

@@ -23,11 +23,11 @@ type PartsOptions = {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly login: DatabaseLogin;
-  /** What the process that runs the database does for it; nothing in the others. */
+  /** Maintenance of the database by the process that runs it; undefined in other processes. */
   readonly keeper: { revive(): Promise<void>; tend(): Promise<void> } | undefined;
 };
 
-/** What the listeners of a process are made of. */
+/** The components that the listeners of a process share. */
 export function createParts({ config, log, catalog, login, keeper }: PartsOptions) {
   const metrics = createMetrics();
   const databases = openDatabases(config, login);
@@ -75,13 +75,13 @@ export function createParts({ config, log, catalog, login, keeper }: PartsOption
     readiness: drain.readiness,
     drainSignal: drain.startSignal,
     shutdownSignal: drain.endSignal,
-    /** Before the first call. */
+    /** Call before the first call is served. */
     start: async () => {
       await upstreams.use(catalog.list());
       await metering.start();
     },
     reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
-    /** No new calls, and everything that ran is settled. */
+    /** Refuses new calls and resolves when everything that ran is settled. */
     drain: (listeners: readonly Listener[], delayMs: number) =>
       drain.run(listeners, () => metering.settle(), delayMs),
     close: async () => {

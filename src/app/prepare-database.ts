@@ -7,16 +7,16 @@ import type { Config } from "./config.ts";
 import { embeddedConnections } from "./connection-limit.ts";
 import { StartError } from "./start-error.ts";
 
-/** A database whose schema is up to date, and how the server reaches it. */
+/** A database whose schema is up to date, and how to connect to it. */
 type PreparedDatabase = {
   readonly address: DatabaseAddress;
-  /** The role to act as: it may execute functions and nothing else. */
+  /** The server's role. It may only execute functions. */
   readonly role: string;
-  /** Whether no other server can use it: what others held before is nobody's. */
+  /** Whether no other server can use this database, so that leftover holds can be released. */
   readonly exclusive: boolean;
-  /** Called when the database cannot be reached. */
+  /** Called when the database is unreachable. */
   revive(): Promise<void>;
-  /** Called again and again while it can. */
+  /** Called periodically while the database is reachable. */
   tend(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -26,9 +26,9 @@ const APP_ROLE = "vx_app";
 type PrepareOptions = {
   readonly config: Config;
   readonly log: Log;
-  /** One line for the person at the terminal. */
+  /** Prints one line on the terminal. */
   readonly say: (line: string) => void;
-  /** Called, once or more often, when there is nothing to do but wait for the database. */
+  /** Called at least once while waiting for the database. */
   readonly meanwhile: () => void;
 };
 
@@ -55,14 +55,14 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
     await guard.setPassword(APP_ROLE, embedded.verifierOf(APP_ROLE));
   } catch (error) {
     await guard.close();
-    // Another server's database is left alone.
+    // On DataDirInUse the database belongs to another server and must keep running.
     if (!(error instanceof DataDirInUse)) await embedded.stop();
     throw error;
   }
   return supervise(embedded, guard, log);
 }
 
-/** Keeps the guard of the data folder, and stops the database only while it is ours. */
+/** Holds the guard of the data folder, and stops the database only while this server holds the guard. */
 function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): PreparedDatabase {
   let isOurs = true;
   const hold = async () => {

@@ -29,7 +29,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Config } from "./config.ts";
 
-/** What everyone may call without a key. */
+/** Services that need no key. */
 const openServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
 
 type PublicServerOptions = {
@@ -40,12 +40,12 @@ type PublicServerOptions = {
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Aborted when a drain begins, and when its time is over. */
+  /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
   readonly drainSignal: AbortSignal;
   readonly shutdownSignal: AbortSignal;
 };
 
-/** The listener of the developer API, ready to be opened. */
+/** Creates the listener of the developer API. The caller opens it. */
 export function createPublicServer(options: PublicServerOptions): Listener {
   const { config, deps, admitter, meter, readiness, log, metrics } = options;
   const gate = developerGate({
@@ -55,7 +55,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(log, metrics);
-  // The largest body the setting allows fits, also when it is held compressed and not.
+  // The budget must fit the largest body that the setting allows, both compressed and decompressed.
   const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
   const served = DEVELOPER_SERVICES.map((definition) => ({

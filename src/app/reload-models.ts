@@ -11,7 +11,7 @@ type ReloadOptions = {
   readonly log: Log;
 };
 
-/** Takes the models as the file has them now; a wrong file changes nothing. Calls that run keep their model. */
+/** Reloads the models file. An invalid file changes nothing. Running calls keep their model. */
 export async function reloadModels({ path, catalog, upstreams, log }: ReloadOptions): Promise<void> {
   if (path === undefined) return;
   try {

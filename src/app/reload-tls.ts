@@ -4,7 +4,7 @@ import type { Log } from "../telemetry/log.ts";
 import { ConfigError } from "./config-error.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
-/** New connections get the certificate as the files have it now. A pair that cannot be used changes nothing. */
+/** Reloads the certificate files for new connections. An invalid pair changes nothing. */
 export function reloadTls(listener: Listener, files: TlsFiles | undefined, log: Log): void {
   if (files === undefined) return;
   try {

@@ -9,7 +9,7 @@ import { createFirstAccount } from "../store/accounts.ts";
 const BALANCE_MICROS = 10_000_000n;
 const PLAN = "pro";
 
-/** On an empty database: an account to try everything with. Returns its key the one time it can be seen. */
+/** Creates a demo account on an empty database. Returns its key, which cannot be read again. */
 export async function seedDemo(deps: Deps): Promise<string | undefined> {
   const id = deps.ids.account();
   const lane = laneOfId(id);
@@ -23,7 +23,7 @@ export async function seedDemo(deps: Deps): Promise<string | undefined> {
   return created ? secret : undefined;
 }
 
-/** The text about it for the terminal. */
+/** The terminal text about the demo account. */
 export function demoText(secret: string, baseUrl: string, models: readonly Model[]): string {
   const model = exampleModel(models)?.id ?? "MODEL";
   return `

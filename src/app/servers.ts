@@ -1,4 +1,4 @@
-/** All that serves calls, which is most of the code: loaded while the database starts. */
+/** Everything that serves calls: most of the code, so it is imported while the database starts. */
 export { createOperatorServer } from "./operator-server.ts";
 export { createParts } from "./parts.ts";
 export { createPublicServer } from "./public-server.ts";

@@ -1,2 +1,2 @@
-/** Why the server cannot start, in words for the person who starts it. */
+/** A reason why the server cannot start, as a message for the operator. */
 export class StartError extends Error {}

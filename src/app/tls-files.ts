@@ -20,7 +20,7 @@ export class TlsFiles {
     this.#keyPath = resolve(keyPath);
   }
 
-  /** Undefined where neither is set; a ConfigError where the files cannot be used. */
+  /** Returns undefined if neither is set. Throws ConfigError if the files cannot be used. */
   static of(
     certSetting: string,
     certPath: string | undefined,
@@ -41,7 +41,7 @@ export class TlsFiles {
     return this.#certPath;
   }
 
-  /** The pair as the files have it now; a ConfigError where it cannot be used. */
+  /** Reads the files again. Throws ConfigError if the pair cannot be used. */
   read(): TlsPair {
     const cert = readFile(this.#certSetting, this.#certPath);
     const key = readFile(this.#keySetting, this.#keyPath);

@@ -2,10 +2,13 @@ import type { Model } from "../domain/model.ts";
 import type { Log } from "../telemetry/log.ts";
 import { SETTINGS } from "./config.ts";
 
-/** Variables of the commands and of the clients in the documentation, which the server does not read. */
+/** Variables of the commands and of the documented clients. The server does not read them. */
 const OF_CLIENTS = ["VX_ADMIN_URL", "VX_URL", "VX_KEY"];
 
-/** A warning, not an error: Kubernetes sets such variables for a Service called vx. Values are never shown. */
+/**
+ * Warns instead of failing, because Kubernetes sets such variables for a Service called vx. Values are never
+ * logged.
+ */
 export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly Model[], log: Log): void {
   const ofUpstreams = models.flatMap(({ upstreams }) =>
     upstreams.map((upstream) => ("apiKeyEnv" in upstream ? upstream.apiKeyEnv : undefined)),
@@ -28,7 +31,7 @@ function withoutPrefix(name: string): string {
   return name.replace(/^VX_/, "");
 }
 
-/** How many characters must be inserted, deleted or replaced to turn one text into the other (Levenshtein). */
+/** Levenshtein distance: the number of characters to insert, delete or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (let i = 1; i <= from.length; i++) {

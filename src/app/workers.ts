@@ -10,9 +10,9 @@ import { StartError } from "./start-error.ts";
 /** Server processes that share the public port. */
 export type Workers = {
   readonly address: AddressInfo;
-  /** The metrics of all workers and of this process. */
+  /** Returns the metrics of all workers and of this process. */
   readMetrics(own: Registry): Promise<string>;
-  /** Makes them read the models and the TLS certificates again. */
+  /** Makes the workers reload the models and the TLS certificates. */
   reload(): void;
   stop(delayMs: number): Promise<void>;
 };
@@ -27,11 +27,11 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "ready"; readonly address: AddressInfo }
   | { readonly kind: "failed"; readonly message: string }
-  /** It accepts no more calls, and ends when those that run have finished. */
+  /** The worker accepts no more calls and exits when its running calls have finished. */
   | { readonly kind: "crashed" }
   | { readonly kind: "metrics"; readonly id: number; readonly metrics: Snapshot };
 
-/** A worker that dies again at once is not started in a tight circle. */
+/** Delays the restart, so that a worker that exits at once is not restarted in a tight loop. */
 const RESTART_MS = 1_000;
 const METRICS_WAIT_MS = 2_000;
 
@@ -87,13 +87,13 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
 async function stopWorker(worker: Worker, delayMs: number): Promise<void> {
   const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   send(worker, { kind: "stop", delayMs });
-  // A worker that hangs must not keep the server from ending.
+  // Kill a worker that hangs, so that the server can exit.
   const timer = setTimeout(() => worker.process.kill("SIGKILL"), delayMs + STOP_MS);
   await gone;
   clearTimeout(timer);
 }
 
-/** Processes that start meanwhile read the files as they are then. */
+/** Needs no message to workers that are still starting: they read the current files. */
 function reload(): void {
   for (const worker of Object.values(cluster.workers ?? {})) if (worker) send(worker, { kind: "reload" });
 }
@@ -105,7 +105,7 @@ async function askForMetrics(): Promise<void> {
   await Promise.all(workers.map((worker) => askWorker(worker, metricsRequests++)));
 }
 
-/** Nobody waits long for one that is busy or dying. */
+/** Resolves after a timeout if the worker is busy or exiting. */
 function askWorker(worker: Worker, id: number): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,33 +1,33 @@
 import type { Micros } from "../domain/money.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
-/** Who asks for a generation, and what can end it early, whatever the protocol. */
+/** The caller of a generation and the events that can end it early, the same in every protocol. */
 export type Caller = {
-  /** The called method: part of what an idempotency key stands for. */
+  /** The called method. It is part of the payload that an idempotency key identifies. */
   readonly method: string;
   readonly requestId: string;
   readonly key: AdmittedKey;
   readonly idempotencyKey: string | undefined;
-  /** Aborted when the caller leaves, its deadline passes, or the server stops. */
+  /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Why the signal was aborted. */
   readonly endReason: () => "deadline_exceeded" | "unavailable" | "gone";
-  /** Called when the model is known. */
+  /** Called once the model is known. */
   readonly onModel: (modelId: string) => void;
   /** Called when the generation starts. */
   readonly onStart: (generation: StartedGeneration) => void;
-  /** Called when an earlier response is repeated. */
+  /** Called when an earlier response is replayed. */
   readonly onReplay: () => void;
 };
 
-/** What the log of a call says about its generation. */
+/** The fields of a generation in the log line of its call. */
 export type StartedGeneration = {
-  /** The last upstream that was asked; undefined while none was. */
+  /** The last upstream that received the request; undefined if none did. */
   readonly upstream: string | undefined;
-  /** Undefined until it is charged, and where it is free. */
+  /** Undefined until the charge is settled, and for a generation that is free. */
   readonly charge:
     | { readonly inputTokens: number; readonly outputTokens: number; readonly amountMicros: Micros }
     | undefined;
-  /** Calls the listener once, when the hold has ended; at once if it has. */
+  /** Calls the listener once, when the hold has ended; immediately if it has already ended. */
   onSettled(listener: () => void): void;
 };

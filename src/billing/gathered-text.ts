@@ -1,7 +1,10 @@
-/** So many pieces are kept as they came. */
+/** Maximum number of pieces that are kept before they are joined. */
 const PIECES_MAX = 16;
 
-/** A text that comes in very many pieces. Each of them alone would take many times the memory of its characters. */
+/**
+ * Collects a text that arrives in many small pieces. A string per piece would take many times the memory of
+ * its characters.
+ */
 export class GatheredText {
   #whole = "";
   readonly #pieces: string[] = [];
@@ -19,7 +22,7 @@ export class GatheredText {
     return this.#whole;
   }
 
-  /** Unlike the sum of two strings, what is joined no longer refers to its parts. */
+  /** Array.join copies the pieces; the sum of two strings would keep references to both. */
   #fold(): void {
     this.#whole += this.#pieces.join("");
     this.#pieces.length = 0;

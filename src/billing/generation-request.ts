@@ -1,17 +1,17 @@
 import type { Micros } from "../domain/money.ts";
 import type { FinishReason, PromptMessage, TokenUsage } from "../domain/prompt.ts";
 
-/** What a caller asks for, whatever API it used. */
+/** A request for a generation, the same for every API. */
 export type Ask = {
   readonly model: string;
   readonly messages: readonly PromptMessage[];
-  /** The caller's wish; the model and its context window may allow less. */
+  /** The limit that the caller requested; the model and its context window may lower it. */
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;
   readonly stop: readonly string[];
 };
 
-/** A generation that has ended and is paid for. */
+/** A generation that has ended and is charged. */
 export type Reply = {
   /** "gen_…" */
   readonly id: string;
@@ -20,11 +20,11 @@ export type Reply = {
   readonly finishReason: FinishReason;
   readonly usage: TokenUsage;
   readonly costMicros: Micros;
-  /** After the charge. */
+  /** The balance after the charge. */
   readonly balanceMicros: Micros;
 };
 
-/** What a streamed generation tells: pieces, then the reply. */
+/** An event of a streamed generation: pieces, then the reply. */
 export type Piece =
   | { readonly kind: "delta"; readonly id: string; readonly content: string }
   | { readonly kind: "reply"; readonly reply: Reply };

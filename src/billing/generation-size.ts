@@ -7,19 +7,19 @@ import { affordableOutput, costOf } from "../domain/price.ts";
 import type { Ask } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
-/** A call without max_tokens gets at least so many where the balance does not cover the default of the model. */
+/** Minimum output limit of a call without max_tokens whose balance does not cover the model's default. */
 const LEAST_OUTPUT_TOKENS = 64;
 
-/** The most a generation can use, and what that costs. */
+/** The maximum usage of a generation, and its cost. */
 export type Size = {
-  /** Of the messages alone. */
+  /** Tokens of the messages alone. */
   readonly promptTokens: number;
-  /** Whether these were counted, or only bounded by their bytes. */
+  /** Whether promptTokens was counted; otherwise it is the upper bound given by the bytes. */
   readonly counted: boolean;
-  /** With what the chat template of the upstream may add. */
+  /** promptTokens plus the tokens that the upstream's chat template may add. */
   readonly inputTokens: number;
   readonly maxTokens: number;
-  /** How far maxTokens may be lowered to fit the balance. */
+  /** The lowest value that maxTokens may be reduced to, to fit the balance. */
   readonly leastTokens: number;
   readonly amountMicros: Micros;
 };
@@ -27,8 +27,8 @@ export type Size = {
 type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
 
 /**
- * The bound of the input is its bytes, which costs nothing to know. Tokens are counted only where the bound does not
- * fit the window or the balance.
+ * The bytes of the input are an upper bound of its tokens and are known already. Tokens are counted only if
+ * that bound does not fit the window or the balance.
  */
 export async function sizeOf(
   model: Model,
@@ -64,10 +64,7 @@ export async function countedSize(
   });
 }
 
-/**
- * The size with as many output tokens as the funds cover, never more than before; the least one if they do not cover
- * even that.
- */
+/** Lowers the output limit to what the funds cover, but not below leastTokens. Never raises it. */
 export function sizeWithin(model: Model, size: Size, availableMicros: Micros): Size {
   const { inputTokens, maxTokens: outputTokens, leastTokens } = size;
   const affordable = affordableOutput(model, { inputTokens, outputTokens }, availableMicros);
@@ -78,7 +75,7 @@ export function leastSize(model: Model, size: Size): Size {
   return withMaxTokens(model, size, size.leastTokens);
 }
 
-/** A limit that the caller named is kept as far as the model allows; the default may be lowered. */
+/** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
 function outputRange(model: Model, { maxTokens: named }: Ask): Pick<Size, "maxTokens" | "leastTokens"> {
   const maxTokens = Math.min(named ?? model.defaultOutputTokens, model.maxOutputTokens);
   return {

@@ -19,7 +19,7 @@ import type { Tokens } from "./token-counts.ts";
 const COUNT_MS = 10_000;
 const BYTES_PER_TOKEN = 4;
 
-/** A generation whose hold was placed. */
+/** A generation with a placed hold. */
 export type Order = {
   readonly id: string;
   readonly key: AdmittedKey;
@@ -27,9 +27,9 @@ export type Order = {
   readonly model: Model;
   readonly prompt: Prompt;
   readonly size: Size;
-  /** Whether the caller gets the pieces as they come. */
+  /** Whether pieces are sent to the caller as they arrive. */
   readonly streamed: boolean;
-  /** Whether the answer is kept for the next call with the same idempotency key. */
+  /** Whether the answer is stored for a retry with the same idempotency key. */
   readonly kept: boolean;
 };
 
@@ -44,8 +44,8 @@ type Outcome = { readonly charge: Charge | undefined; readonly usage: TokenUsage
 type Settled = { readonly outcome: Outcome; readonly balanceMicros: bigint | undefined };
 
 /**
- * A generation whose cost is held. It is settled exactly once, however it ends, and before its caller gets the last part
- * of the response.
+ * A generation with a hold. It is settled exactly once, however it ends, and before the caller gets the last
+ * part of the response.
  */
 export class Generation {
   readonly order: Order;
@@ -59,7 +59,7 @@ export class Generation {
   #stop: Stop | undefined;
   #failure: unknown;
   #stopError: unknown;
-  /** Set when the reader left and the generation goes on: the error that the reader gets. */
+  /** Set when the reader left while the generation continues: the error that the reader gets. */
   #left: { readonly error: unknown } | undefined;
   #wakeReader: (() => void) | undefined;
   #settled: Promise<Settled> | undefined;
@@ -81,7 +81,7 @@ export class Generation {
     this.#events = events[Symbol.asyncIterator]();
   }
 
-  /** The next piece; undefined when there is no more, whatever the reason. */
+  /** Returns the next piece, or undefined when the generation has ended for any reason. */
   async next(): Promise<string | undefined> {
     if (this.#left) return undefined;
     const read = this.#read();
@@ -91,20 +91,20 @@ export class Generation {
     return await Promise.race([read, left.promise]);
   }
 
-  /** Stops the upstream and settles what it produced, even if no reader waits for the next piece. */
+  /** Stops the upstream and settles the text produced so far, even if no reader waits for the next piece. */
   stop(why: Stop, error: unknown = stopError(why)): void {
     if (this.#hasEnded) return;
     this.#stop = why;
     this.#stopError = error;
     this.#upstream.abort();
     this.#letGo();
-    // A reader that waits for the end gets the failure; the settler has logged it.
+    // The error is reported to the reader that waits for the end; the settler has logged it.
     this.#settle().catch(() => undefined);
   }
 
   /**
-   * The reader gets no more. A generation that is kept goes on, for the next call with the same idempotency key; any
-   * other one stops.
+   * Ends the reader's stream. A generation whose answer is stored continues, for a retry with the same
+   * idempotency key; any other stops.
    */
   leave(why: "gone" | "deadline_exceeded", error: unknown = stopError(why)): void {
     if (!this.order.kept) {
@@ -117,23 +117,26 @@ export class Generation {
     this.#goOn().catch(() => undefined);
   }
 
-  /** The last upstream that was sent the prompt; undefined while none was. */
+  /** The last upstream that received the prompt; undefined if none did. */
   get upstream(): string | undefined {
     return this.#progress.upstream;
   }
 
-  /** What the ledger says; undefined until then, and where nothing is charged. */
+  /** The charge in the ledger; undefined until it is settled, and if nothing is charged. */
   get charge(): Charge | undefined {
     return this.#charge;
   }
 
-  /** Calls the listener once, when the hold has ended or could not be ended; at once if that was before. */
+  /**
+   * Calls the listener once, when the hold has ended or its settlement has failed; immediately if it already
+   * has.
+   */
   onSettled(listener: () => void): void {
     if (this.#isSettled) listener();
     else this.#onSettled.push(listener);
   }
 
-  /** Settles and says how it ended: the reply, or why there is none. */
+  /** Settles the hold, then returns the reply or throws the reason why there is none. */
   async finish(): Promise<Reply> {
     if (this.#left) throw this.#left.error;
     const { outcome, balanceMicros } = await this.#settle();
@@ -191,7 +194,7 @@ export class Generation {
     return this.#settled;
   }
 
-  /** An upstream that waits for its reader would keep its connection. */
+  /** Closes the event stream: an upstream that waits for its reader would keep its connection open. */
   #letGo(): void {
     this.#events.return?.().catch(() => undefined);
   }
@@ -238,7 +241,7 @@ export class Generation {
     return this.order.streamed && !this.#text.isEmpty;
   }
 
-  /** A counter that is overloaded or too slow must not prevent the charge: then the bytes give an estimate. */
+  /** If counting fails or times out, the charge uses an estimate from the bytes. */
   async #count(): Promise<TokenUsage> {
     const { tokens } = this.#parts;
     const { prompt, size, key } = this.order;
@@ -257,7 +260,7 @@ export class Generation {
     }
   }
 
-  /** With the text that was produced but not delivered, where the caller or the account caused the stop. */
+  /** Includes text that was produced but not delivered if the caller or the account caused the stop. */
   #produced(): string {
     const delivered = this.#text.toString();
     return this.#stop && STOPS[this.#stop].paidOnceAsked ? delivered + this.#progress.unread : delivered;

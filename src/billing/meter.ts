@@ -24,14 +24,14 @@ type MeterParts = GenerationParts & {
   readonly ids: Pick<Ids, "generation">;
 };
 
-/** What a ledger row says of a generation. */
+/** The parts of a reply that come from its ledger row. */
 export type PaidEntry = Pick<Reply, "model" | "usage" | "costMicros" | "balanceMicros">;
 
 type Idempotency = { readonly key: string; readonly digest: string };
 
 type Replay = { readonly reply: Reply; readonly failure: Reason | undefined };
 
-/** Holds, runs, settles: the only way to an upstream. */
+/** Holds, runs and settles generations. No other component calls an upstream. */
 export class Meter {
   readonly #parts: MeterParts;
 
@@ -64,7 +64,7 @@ export class Meter {
       }
       yield { kind: "reply", reply: await started.finish() };
     } finally {
-      // Only a reader that stopped before the end leaves something to do.
+      // Has an effect only if the reader stopped before the end.
       started.leave("gone");
     }
   }
@@ -124,8 +124,9 @@ export class Meter {
   }
 
   /**
-   * Places the hold. If it does not fit the balance, the input is counted, then a limit that the caller did not name is
-   * lowered. The statement that places the hold always decides: a balance read before may be out of date.
+   * Places the hold. If it does not fit the balance, the input is counted, then a default output limit is
+   * lowered. Only the statement that places the hold decides, because a balance that was read earlier may be
+   * out of date.
    */
   async #hold(
     caller: Caller,
@@ -146,7 +147,8 @@ export class Meter {
       try {
         return await this.#parts.billing.hold({ ...hold, amountMicros: size.amountMicros });
       } catch (error) {
-        // If it was sent, it may have been placed without an answer, and must not stay.
+        // A statement that was sent may have placed the hold although its reply was lost, so the hold is
+        // released.
         if (!isOverloaded(error)) this.#parts.running.during(this.#parts.settler.abandon(hold));
         throw error;
       }
@@ -158,7 +160,7 @@ export class Meter {
       size = await countedSize(model, ask, tokens, { signal, payer: key.accountId });
       held = await place(size);
     }
-    // Another call may take the funds in between, so the last try is the least limit.
+    // Another call may take the funds in between, so the last attempt uses the lowest limit.
     for (const lower of [sizeWithin, leastSize]) {
       if (held.outcome !== "insufficient" || size.maxTokens === size.leastTokens) break;
       const availableMicros = held.balanceMicros - held.heldMicros;

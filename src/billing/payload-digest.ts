@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Ask } from "./generation-request.ts";
 
-/** Hashing this much takes about a millisecond; then others get their turn. */
+/** Hashing one slice takes about a millisecond; then the event loop runs other work. */
 const SLICE_CHARACTERS = 524_288;
 
-/** The same for the same payload. Large texts are hashed slice by slice. */
+/** Equal payloads have equal digests. Large texts are hashed in slices. */
 export async function digestOf(method: string, ask: Ask): Promise<string> {
   const hash = createHash("sha256");
   const { model, maxTokens, temperature, stop, messages } = ask;

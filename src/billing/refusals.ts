@@ -1,7 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
 
-/** The 402, with the balance, what running calls hold of it, and what the call needs. */
+/** The 402 error, with the balance, the amount held by running calls, and the amount the call needs. */
 export function insufficientBalance(balance: Micros, held: Micros, required: Micros): DomainError {
   const passing = balance >= required;
   const need = `This call can cost up to ${formatMicros(required)}`;

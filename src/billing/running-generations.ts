@@ -3,12 +3,12 @@ import { Places } from "../domain/places.ts";
 import { Shares } from "../domain/shares.ts";
 import type { Generation } from "./generation.ts";
 
-/** The generations of this server that run or settle. */
+/** The generations of this server that run or are being settled. */
 export class RunningGenerations {
   readonly #max: number;
   readonly #generations = new Places<Generation>();
   readonly #waiting = new Set<() => void>();
-  /** By account: none may keep all the others out. */
+  /** Slots per account, so that no account can use all of them. */
   readonly #places = new Shares();
   #closed = false;
 
@@ -20,7 +20,7 @@ export class RunningGenerations {
     return this.#places.taken;
   }
 
-  /** Takes a place for a generation that is about to be held; refused as overloaded when there is none. */
+  /** Takes a slot for a generation before its hold is placed; throws overloaded if there is none. */
   reserve(accountId: string): void {
     if (this.#closed) throw new DomainError("unavailable");
     if (!this.#places.take(accountId, 1, this.#max)) throw new DomainError("overloaded");
@@ -33,10 +33,10 @@ export class RunningGenerations {
     this.#waiting.clear();
   }
 
-  /** Returns its place, which it leaves when it is settled. */
+  /** Returns the index of the generation, which is passed to `leave` after settlement. */
   enter(generation: Generation): number {
     const place = this.#generations.add(generation);
-    // Its money was still being held when everything was stopped.
+    // The server was closed while the hold was being placed.
     if (this.#closed) generation.stop("unavailable");
     return place;
   }
@@ -45,7 +45,7 @@ export class RunningGenerations {
     this.#generations.remove(place);
   }
 
-  /** Cuts the streams of keys that were revoked; a call without pieces ends by itself. */
+  /** Stops the streams of revoked keys. Unary calls run to their end. */
   cutStreams(keyIds: ReadonlySet<string>): void {
     for (const generation of this.#generations) {
       const { streamed, key } = generation.order;
@@ -53,7 +53,7 @@ export class RunningGenerations {
     }
   }
 
-  /** Counts something that must end before the server does; how it ends was told elsewhere. */
+  /** Delays the end of the server until the work has ended. Its errors are handled elsewhere. */
   during(work: Promise<unknown>): void {
     this.#places.take(undefined, 1, Number.POSITIVE_INFINITY);
     work.catch(() => undefined).finally(() => this.release(undefined));

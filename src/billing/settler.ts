@@ -2,23 +2,23 @@ import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
-/** How long a server that stops starts new attempts. */
+/** After `close`, how long attempts may still be started. */
 export const MAX_SETTLE_MS = 60_000;
 
 type SettlerOptions = {
   readonly billing: Pick<Billing, "end">;
-  /** In milliseconds, never going back. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly wait: (ms: number) => Promise<unknown>;
-  /** Called once per hold, when its first attempt failed. */
+  /** Called once per hold, when the first attempt fails. */
   readonly onRetry: (end: EndRequest, error: unknown) => void;
-  /** Called when a server that stops has given up. */
+  /** Called when no attempt succeeded before the limit that `close` sets. */
   readonly onFailure: (end: EndRequest, error: unknown) => void;
 };
 
 /**
- * Ends holds. Ending a hold is idempotent, so every error is retried, whatever it is, until the database says that the
- * hold is settled or gone: a charge must not be lost because statements fail for a while.
+ * Ends holds. Ending a hold is idempotent, so any error is retried until the database reports that the hold
+ * is settled or gone: temporary failures must not lose a charge.
  */
 export class Settler {
   readonly #options: SettlerOptions;
@@ -28,7 +28,7 @@ export class Settler {
     this.#options = options;
   }
 
-  /** Ends a hold that may or may not have been placed. One that appears later is released with a heartbeat. */
+  /** Releases a hold that may not have been placed. If it is placed later, a heartbeat releases it. */
   async abandon({ holdId, accountId }: Pick<EndRequest, "holdId" | "accountId">): Promise<void> {
     await this.end({ holdId, accountId, charge: undefined });
   }
@@ -49,7 +49,7 @@ export class Settler {
     }
   }
 
-  /** Limits the time of all attempts: the process is about to end. */
+  /** Limits the time for all attempts, because the process is about to exit. */
   close(): void {
     this.#until = this.#options.now() + MAX_SETTLE_MS;
   }

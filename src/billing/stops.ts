@@ -1,16 +1,16 @@
 import type { Reason } from "../domain/errors.ts";
 
-/** Why a generation ends before its upstream is done. */
+/** The reasons why a generation ends before its upstream is done. */
 export type Stop = "gone" | "deadline_exceeded" | "too_long" | "revoked_api_key" | "unavailable";
 
 type Rule = {
-  /** Of the error that the caller gets, and of the stored answer. */
+  /** The reason in the error that the caller gets, and in the stored answer. */
   readonly reason: Reason;
-  /** Of the error; the text of the table of errors if undefined. */
+  /** The message of the error; undefined for the default text of the reason. */
   readonly message: string | undefined;
   /**
-   * Whether the caller pays for the input as soon as an upstream was asked. Otherwise the stop is ours, and only a
-   * stream pays, for what it delivered.
+   * Whether the caller pays for the input once the request was sent to an upstream. False if the server
+   * causes the stop: then only a stream is charged, for the pieces it delivered.
    */
   readonly paidOnceAsked: boolean;
   /** The text in the ledger row. */
@@ -19,7 +19,7 @@ type Rule = {
 
 const CHARGED = "What it used until then is charged.";
 
-/** What each stop means for the charge. */
+/** How each stop is charged. */
 export const STOPS: Readonly<Record<Stop, Rule>> = {
   gone: { reason: "unavailable", message: undefined, paidOnceAsked: true, text: "the caller left" },
   deadline_exceeded: {

@@ -1,12 +1,12 @@
 import { DomainError, isReason, type Reason } from "../domain/errors.ts";
 import type { FinishReason } from "../domain/prompt.ts";
 
-/** What the next call with the same idempotency key is answered; tokens and money are in the ledger row. */
+/** The response for a retry with the same idempotency key. Tokens and amounts are in the ledger row. */
 export type StoredAnswer = {
   readonly id: string;
   readonly content: string;
   readonly finishReason: FinishReason;
-  /** Why the response was cut after its content; undefined for a whole reply. */
+  /** Why the response was cut after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
 };
 
@@ -26,8 +26,8 @@ export function decodeAnswer(text: string): StoredAnswer {
 }
 
 /**
- * The error after a replayed content. The reason of the first response is not repeated: it was true then, and may no
- * longer be.
+ * The error that follows replayed content. It does not repeat the first response's error, which may no longer
+ * apply.
  */
 export function interrupted(failure: Reason): DomainError {
   return new DomainError("generation_interrupted", {

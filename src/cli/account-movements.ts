@@ -24,7 +24,7 @@ const columns: readonly Column<Response>[] = [
   { title: "KIND", value: ({ entry }) => entry?.kind ?? "" },
   { title: "AMOUNT", value: ({ entry }) => entry?.amount ?? "", align: "right" },
   { title: "ACCOUNT", value: ({ account }) => account?.id ?? "" },
-  // What the account has now, also when a repeated call shows an entry of long ago.
+  // The current balance, even if a repeated call returns an old entry.
   { title: "BALANCE", value: ({ account }) => account?.balance ?? "", align: "right" },
   { title: "REASON", value: ({ entry }) => entry?.reason ?? "" },
 ];
@@ -65,7 +65,7 @@ async function adjust(accountId: string, amountMicros: Micros, options: Options)
   await show(options, AdjustAccountResponseSchema, response, () => formatTable(columns, [response]));
 }
 
-/** Whatever keeps the answer away, the person learns the key with which the command is safe to repeat. */
+/** If the outcome is unknown, the error names the idempotency key with which a retry is safe. */
 async function move<Answer>(
   accountId: string,
   amountMicros: Micros,

@@ -1,7 +1,7 @@
 import { type Micros, parseAmount } from "../domain/money.ts";
 import { usageFailure } from "./failure.ts";
 
-/** Parsers of arguments and options. A value that they refuse is wrong usage; `name` is the argument or option. */
+/** Parses an argument or option called `name`. An invalid value is a usage error. */
 type Parser<Value> = (text: string) => Value;
 
 function refuse(name: string, rule: string, text: string): never {
@@ -31,7 +31,7 @@ export function creditAmount(text: string): Micros {
   return refuse(AMOUNT, "must be more than 0 ('vx accounts adjust' takes money away)", text);
 }
 
-/** An amount to add or, with a minus, to take away. */
+/** An amount to add or, if negative, to subtract. */
 export function adjustAmount(text: string): Micros {
   const micros = amount(text);
   return micros === 0n ? refuse(AMOUNT, "must be more or less than 0", text) : micros;
@@ -46,7 +46,7 @@ function amount(text: string): Micros {
   return isInRange ? micros : refuse(AMOUNT, "must be at most 1000000000.00 in one movement", text);
 }
 
-/** RFC 3339, or a day, which stands for its beginning in UTC. */
+/** Accepts RFC 3339, or a date, which means 00:00 UTC. */
 export function time(name: string): Parser<Date> {
   return (text) => {
     const date = new Date(TIME.test(text) ? text : Number.NaN);
@@ -55,7 +55,7 @@ export function time(name: string): Parser<Date> {
   };
 }
 
-/** Date accepts the 30th of February as a day in March. */
+/** Date parses February 30 as a day in March. */
 function dayExists(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
@@ -66,7 +66,7 @@ export function collect(text: string, before: readonly string[] = []): string[] 
   return [...before, text];
 }
 
-/** The account, which may be named in either place. */
+/** The account id, given as an argument or as an option. */
 export function accountOf(argument: string | undefined, option: string | undefined): string {
   const account = argument ?? option;
   if (account === undefined) throw usageFailure("the account is missing: name it with --account ID");

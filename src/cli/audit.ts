@@ -7,7 +7,7 @@ import { CommandFailure } from "./failure.ts";
 import { type Column, formatTable } from "./print.ts";
 import { show } from "./show.ts";
 
-/** None: it reads every row there is, and nobody can say how many those are. */
+/** No timeout: the audit reads every row, so its duration has no useful bound. */
 const NO_TIMEOUT_MS = 0;
 
 const totalColumns: readonly Column<AuditResponse>[] = [

@@ -11,7 +11,10 @@ export type Admin = Client<typeof AdminService>;
 
 const CALL_TIMEOUT_MS = 60_000;
 
-/** Gives a client of the operator listener, and closes its connection, so that the process can end. */
+/**
+ * Calls `use` with a client of the operator listener, then closes the connection so that the process can
+ * exit.
+ */
 export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>): Promise<Result> {
   const target = readTarget(process.env);
   const { url, token } = target;
@@ -35,7 +38,7 @@ export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>):
 function agentFor({ url, cert }: Target): Agent {
   if (url.startsWith("http:")) return new Agent({ keepAlive: true });
   if (cert === undefined) return new HttpsAgent({ keepAlive: true });
-  // Exactly this certificate is trusted, whatever name it is for: operators reach the listener by its address.
+  // Only this certificate is trusted, for any host name: operators connect to the listener by address.
   const { raw } = new X509Certificate(cert);
   return new HttpsAgent({
     keepAlive: true,

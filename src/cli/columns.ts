@@ -4,7 +4,7 @@ import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
 
-/** What a person sees of each message. */
+/** The table columns of each message. */
 
 export const accountColumns: readonly Column<Account>[] = [
   { title: "ID", value: (account) => account.id },
@@ -71,7 +71,7 @@ export const findingColumns: readonly Column<AuditFinding>[] = [
   { title: "DETAIL", value: (finding) => finding.detail },
 ];
 
-/** Money that an operator moved has no tokens. */
+/** Entries that are not generations have no tokens. */
 function tokens(entry: LedgerEntry, count: bigint): string {
   return entry.kind === "generation" ? String(count) : "";
 }

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 
 export type JsonOption = { readonly json?: true };
 
-/** Fills a command with its subcommands, options and actions. */
+/** Adds subcommands, options and actions to a command. */
 export type Define = (command: Command) => void;
 
 export function withExamples(command: Command, examples: readonly string[]): Command {
@@ -11,8 +11,8 @@ export function withExamples(command: Command, examples: readonly string[]): Com
 }
 
 /**
- * An option without which the command does not run. Commander checks its own required options before unknown ones, so
- * that a misspelled option is reported as a missing one.
+ * A required option. Commander checks its own required options before unknown ones, so it would report a
+ * misspelled option as a missing one.
  */
 export function requiredOption(
   command: Command,

@@ -2,7 +2,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { CommandFailure } from "./failure.ts";
 
-/** A call that failed; `refused` is true if the server said no, false if nobody knows whether it was done. */
+/** A failed call. `refused` is true if the server rejected it, false if the outcome is unknown. */
 export class CallFailure extends CommandFailure {
   readonly refused: boolean;
 
@@ -24,10 +24,10 @@ const UNCERTAIN: ReadonlySet<Code> = new Set([
 
 const REMEDY = "Set VX_ADMIN_HOST and VX_ADMIN_PORT to the address of its operator listener";
 
-/** The line for a person. */
+/** Converts the error to a one-line message. */
 export function explain(error: ConnectError, url: string): CallFailure {
   const refused = !UNCERTAIN.has(error.code);
-  // Every answer of this server carries one.
+  // Every error of this server has this detail.
   if (error.findDetails(ErrorInfoSchema).length > 0) return new CallFailure(withFields(error), refused);
   if (error.code === Code.Canceled) return new CallFailure("the call was stopped", refused);
   if (error.code === Code.DeadlineExceeded) return new CallFailure(`${url} did not answer in time`, refused);
@@ -45,7 +45,7 @@ export function explain(error: ConnectError, url: string): CallFailure {
   );
 }
 
-/** The message names the fields in most cases by itself. */
+/** Adds the names of the fields if the message does not contain them. */
 function withFields(error: ConnectError): string {
   const fields = error
     .findDetails(BadRequestSchema)
@@ -54,7 +54,7 @@ function withFields(error: ConnectError): string {
   return unnamed.length === 0 ? error.rawMessage : `${error.rawMessage} (${unnamed.join(", ")})`;
 }
 
-/** The name of the network error behind it. */
+/** The code of the underlying network error. */
 function errnoOf(error: Error): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && typeof cause.code === "string" && /^E(?!RR_)/.test(cause.code)) return cause.code;

@@ -1,6 +1,6 @@
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
 
-/** What ends a command: one clear line for a person, and the exit code. */
+/** Ends a command with a one-line message and an exit code. */
 export class CommandFailure extends Error {
   readonly exitCode: number;
 

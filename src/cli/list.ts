@@ -19,7 +19,7 @@ type List<Desc extends DescMessage, Row> = {
   readonly fetch: (page: PageRequest) => Promise<MessageShape<Desc> & { nextPageToken: string }>;
   readonly rows: (page: MessageShape<Desc>) => readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /** Said when there are none. */
+  /** Printed when the list is empty. */
   readonly none: string;
 };
 
@@ -36,14 +36,14 @@ export function addListOptions(command: Command): Command {
     .option("--page-token <token>", "with --json: the next_page_token of the page before");
 }
 
-/** One page as it is with --json; every page, one after the other, as a table. */
+/** With --json, prints one page; otherwise prints all pages as a table. */
 export async function printList<Desc extends DescMessage, Row>(
   options: ListOptions,
   list: List<Desc, Row>,
 ): Promise<void> {
   const { json, limit, pageSize, pageToken = "" } = options;
   if (json) {
-    // 0 leaves the size to the server.
+    // With 0 the server chooses the size.
     const page = await list.fetch({ pageSize: smaller(pageSize, limit) ?? 0, pageToken });
     await printOut(jsonLine(list.desc, page));
     return;
@@ -57,7 +57,7 @@ export async function printList<Desc extends DescMessage, Row>(
   if (printed === 0) await printError(list.none);
 }
 
-/** Page by page, so that a long ledger needs no memory. */
+/** Prints page by page, so that memory does not grow with the length of the list. */
 async function printPages<Desc extends DescMessage, Row>(
   list: List<Desc, Row>,
   limit: number,

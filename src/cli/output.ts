@@ -1,8 +1,8 @@
 import { CommandFailure } from "./failure.ts";
 
 /**
- * Writes and waits until it is taken, so that a slow pipe holds the command back instead of filling its memory.
- * False if nobody reads any more, as after `| head`.
+ * Writes the text and waits until the stream accepts it, so that a slow pipe applies backpressure instead of
+ * filling the memory. Returns false if the reader closed the pipe, as with `| head`.
  */
 export async function printOut(text: string): Promise<boolean> {
   const error = await write(process.stdout, text);
@@ -11,12 +11,12 @@ export async function printOut(text: string): Promise<boolean> {
   throw new CommandFailure(`the output cannot be written: ${error.message}`);
 }
 
-/** Writes one line; when even that is not possible, the exit code has to say it. */
+/** Writes one line. A write error is ignored: the exit code reports the failure. */
 export async function printError(line: string): Promise<void> {
   await write(process.stderr, `${line}\n`);
 }
 
-/** Output that nobody reads any more must not end the process with a stack trace. */
+/** Ignores errors of a closed pipe, which would otherwise end the process with a stack trace. */
 export function surviveClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 }

@@ -11,7 +11,10 @@ export type Column<Row> = {
 
 const GAP = "  ";
 
-/** The message as REST JSON on one line. What a terminal would obey is escaped: JSON reads the same text. */
+/**
+ * Prints the message as REST JSON on one line. Characters that control a terminal are escaped, which leaves
+ * the JSON value unchanged.
+ */
 export function jsonLine<Desc extends DescMessage>(desc: Desc, message: MessageShape<Desc>): string {
   return `${writerOf(desc)(message).replace(UNSAFE, escapeUnit)}\n`;
 }
@@ -20,7 +23,7 @@ function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Prints rows under a header. Fed page by page, it keeps the columns where they are while the rows fit. */
+/** Prints rows under a header. Column widths stay the same across pages while the rows fit. */
 export function createTable<Row>(columns: readonly Column<Row>[]): (rows: readonly Row[]) => string {
   const widths = columns.map(({ title }) => width(title));
   let header = true;
@@ -53,7 +56,7 @@ function width(text: string): number {
   return [...text].length;
 }
 
-/** To the second, in UTC; empty if there is none. */
+/** UTC, to the second; empty if the time is unset. */
 export function formatTime(time: Timestamp | undefined): string {
   return time === undefined
     ? ""

@@ -8,7 +8,7 @@ import { visible } from "./visible.ts";
 
 type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
 
-/** Only what the command line names is loaded: the server and the client are large. */
+/** Loads only the command that is run: the server and the client are large. */
 const GROUPS: Readonly<Record<string, Group>> = {
   serve: { description: "Run the server until a signal stops it.", load: () => import("./serve-command.ts") },
   migrate: {
@@ -42,7 +42,7 @@ Settings of the commands that call a server:
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 `;
 
-/** Runs a command and leaves the exit code for when all output is written. */
+/** Runs a command and sets the exit code, so that all output is written before the process exits. */
 export async function runCommandLine(args: string[]): Promise<void> {
   surviveClosedOutput();
   try {
@@ -60,10 +60,10 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     )
     .version(version())
     .exitOverride()
-    // What stands after a command is never taken for an option of vx itself.
+    // Options after a command belong to the command, not to vx.
     .enablePositionalOptions()
     .showHelpAfterError("(--help shows the usage and examples)")
-    // As every other message of this program begins.
+    // Gives Commander's errors the prefix of every other message of vx.
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "vx: ")) })
     .addHelpText("after", NOTES);
   for (const [name, { description, load }] of Object.entries(GROUPS)) {
@@ -73,9 +73,9 @@ async function createProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** Says what went wrong, and returns the exit code. */
+/** Prints the error and returns the exit code. */
 async function tell(error: unknown): Promise<number> {
-  // Said already; help that was asked for is no error.
+  // Commander has already printed its message. Requested help is not an error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const message = error instanceof Error ? error.message : String(error);
   await printError(`vx: ${visible(message)}`);

@@ -1,6 +1,6 @@
 import type { Log } from "../telemetry/log.ts";
 
-/** Runs reloads one after the other. One that is requested while the server starts runs when it has started. */
+/** Runs reloads one after the other. A reload requested during the start runs after it. */
 export class ReloadRequests {
   readonly #log: Log;
   readonly #started = Promise.withResolvers<() => Promise<void>>();
@@ -16,7 +16,7 @@ export class ReloadRequests {
       .catch((error: unknown) => this.#log.error({ err: error }, "reload failed"));
   }
 
-  /** From now on a request runs this. */
+  /** Sets the function that reloads. */
   start(reload: () => Promise<void>): void {
     this.#started.resolve(reload);
   }

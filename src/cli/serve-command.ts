@@ -2,7 +2,7 @@ import { type Define, withExamples } from "./command.ts";
 import { EXIT_FAILED } from "./exit.ts";
 import { printError } from "./output.ts";
 
-/** Apart from what it runs, so that help does not load the server. */
+/** Separate from the server code, so that help does not load the server. */
 export const define: Define = (command) => {
   withExamples(command, [
     "vx serve",
@@ -16,10 +16,11 @@ async function run(): Promise<void> {
   try {
     exitCode = await serve();
   } catch (error) {
-    // A defect: the repair needs the place. The stack alone, as other fields of an error may hold a password.
+    // This is a bug, so the stack is needed. Other fields of the error are omitted: they may contain a
+    // password.
     await printError(`vx: the server could not be started\n${error instanceof Error ? error.stack : error}`);
     exitCode = EXIT_FAILED;
   }
-  // A server that started only half, or an output nobody reads, would keep the process.
+  // Exit explicitly: a partly started server or an unread output would keep the process alive.
   process.exit(exitCode);
 }

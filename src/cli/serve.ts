@@ -32,7 +32,7 @@ export async function serve(): Promise<number> {
 async function run(config: Config, log: Log): Promise<number> {
   const stop = new StopRequest(log, config.shutdownDelayMs);
   const reloads = new ReloadRequests(log);
-  // With nothing to reload, the end of the terminal ends the server, as it does with other programs.
+  // Without files to reload, SIGHUP ends the server, as it does with other programs.
   if (config.modelsFile ?? config.tls ?? config.adminTls) process.on("SIGHUP", () => reloads.request());
   let app: Running;
   try {
@@ -49,7 +49,7 @@ async function run(config: Config, log: Log): Promise<number> {
   log.info({ admin: app.adminUrl }, "operator listener is open");
   letYoungGenerationGrow();
   reloads.start(() => app.reload());
-  // The last line is that the server is ready, also where both go to one place.
+  // The ready line must come last, also if stdout and stderr go to the same place.
   if (log.isLevelEnabled("info")) await flushed(log);
   process.stdout.write(`vx ready on ${app.url}\n`);
   const delayMs = await stop.requested;

@@ -3,7 +3,7 @@ import type { JsonOption } from "./command.ts";
 import { printOut } from "./output.ts";
 import { jsonLine } from "./print.ts";
 
-/** Prints the response message itself, or what a person reads of it; false if nobody reads any more. */
+/** Prints the response as JSON or as a table. Returns false if the reader closed the pipe. */
 export async function show<Desc extends DescMessage>(
   { json }: JsonOption,
   desc: Desc,

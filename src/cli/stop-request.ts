@@ -2,10 +2,10 @@ import { STOP_MS } from "../app/drain.ts";
 import { flushed, type Log } from "../telemetry/log.ts";
 import { EXIT_FAILED } from "./exit.ts";
 
-/** For the embedded PostgreSQL, which stops after the server. */
+/** Time for the embedded PostgreSQL, which stops after the server. */
 const DATABASE_STOP_MS = 20_000;
 
-/** Waits for a signal or a crash. From then on the process ends, at the latest when the time for a stop is over. */
+/** Waits for a signal or a crash. From then on, the process exits no later than the time limit for a stop. */
 export class StopRequest {
   readonly #log: Log;
   readonly #requested = Promise.withResolvers<number>();
@@ -16,7 +16,7 @@ export class StopRequest {
     this.#log = log;
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
-        // A second signal changes nothing: npm and systemd may both send one for the same stop.
+        // A second signal is ignored: npm and systemd may both send one for the same stop.
         if (this.#isRequested) log.warn({ signal }, "already stopping, running calls have up to 30 s");
         else this.#request(signalDelayMs);
       });
@@ -44,7 +44,7 @@ export class StopRequest {
   }
 }
 
-/** After an exception that nothing caught, the state of the process is unknown: it stops instead of going on. */
+/** After an uncaught exception the state of the process is unknown, so it stops. */
 export function onCrash(log: Log, stop: () => void): void {
   const crash = (message: string) => (error: unknown) => {
     stop();
@@ -54,7 +54,7 @@ export function onCrash(log: Log, stop: () => void): void {
   process.on("unhandledRejection", crash("unhandled rejection"));
 }
 
-/** A stop that hangs must not keep the process. */
+/** Ends the process if the stop hangs. */
 export function endAfter(ms: number, log: Log): void {
   const end = async () => {
     log.fatal("the stop took too long, the process ends now");

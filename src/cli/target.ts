@@ -6,11 +6,11 @@ import { type Config, readConfig } from "../app/config.ts";
 import { ConfigError } from "../app/config-error.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 
-/** The operator listener to talk to. */
+/** The operator listener to connect to. */
 export type Target = {
   readonly url: string;
   readonly token: string;
-  /** The certificate that the listener must have, in PEM; one that the system trusts if undefined. */
+  /** The expected certificate of the listener, in PEM; undefined to use the system's trusted certificates. */
   readonly cert: Buffer | undefined;
 };
 
@@ -31,7 +31,7 @@ function givenUrl(text: string | undefined): string | undefined {
   return url.origin;
 }
 
-/** The key of the certificate is only for the server, so a command does not need to be able to read it. */
+/** Reads only the certificate: a command may not be permitted to read the server's private key. */
 function readCertificate(path: string | undefined): Buffer | undefined {
   if (path === undefined || path === "") return undefined;
   try {
@@ -45,7 +45,7 @@ function readCertificate(path: string | undefined): Buffer | undefined {
   }
 }
 
-/** The settings a command needs, by the rules of the server: another one that is wrong does not stop it. */
+/** Reads only the settings a command needs, so that other invalid settings do not stop it. */
 export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): Config {
   try {
     return readConfig(Object.fromEntries(names.map((name) => [name, env[name] ?? ""])));
@@ -57,7 +57,7 @@ export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): 
 
 function localUrl(scheme: string, { adminHost: host, adminPort: port }: Config): string {
   if (port === 0) throw usageFailure("wrong setting: VX_ADMIN_PORT: 0 is no port to connect to");
-  // A server that listens on every address is reached on its own machine.
+  // A server that listens on every address is reached through the loopback address.
   if (host === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
   if (isIPv6(host)) {
     const url = `${scheme}://[${host}]:${port}`;
@@ -86,7 +86,7 @@ function tokenOf({ adminToken, dataDir }: Config): string {
         : `the operator token cannot be read: ${message}`;
     throw new CommandFailure(`${why}; ${remedy}`);
   }
-  // Anything else cannot stand in a header.
+  // A header cannot contain other characters.
   if (!/^[!-~]+$/.test(token))
     throw new CommandFailure(`the file admin-token in ${dataDir} holds no token; ${remedy}`);
   return token;

@@ -8,11 +8,11 @@ import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
-/** One of several server processes: does what the process that forked it says. */
+/** Runs one of several server processes, controlled by the process that forked it. */
 export async function runWorker(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  // The terminal's signals reach every process of the group; a worker stops when it is told to.
+  // Ignored: the terminal signals every process of the group, but a worker stops when its parent tells it to.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   const { promise: started, resolve: start } =
     Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
@@ -34,7 +34,7 @@ export async function runWorker(): Promise<void> {
     else if (message.kind === "metrics") answerMetrics(message.id);
     else reloads.request();
   });
-  // Without the process that forked it nothing else would stop it.
+  // The parent process is gone, so nothing else would stop this worker.
   process.on("disconnect", () => stop(0));
   try {
     const worker = await startWorker(config, log, await started);

@@ -1,6 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 
-/** The launcher keeps it small while the code is loaded. Once that is over it may grow with the load. */
+/**
+ * The launcher keeps the young generation small while code is loaded. From here on it may grow with the load.
+ */
 export function letYoungGenerationGrow(): void {
   setFlagsFromString("--semi-space-growth-factor=2");
 }

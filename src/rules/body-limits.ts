@@ -3,21 +3,21 @@ import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/va
 import { maxItemsOf } from "./list-limits.ts";
 import { maxCharactersOf } from "./text-limits.ts";
 
-/** Room for a request that carries next to nothing. */
+/** The minimum limit, for requests that carry almost no data. */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** A character of JSON is at most two escapes of six; every other form of a text is shorter. */
+/** A JSON character takes at most two six-byte escapes; any other encoding is shorter. */
 const BYTES_PER_CHARACTER = 12;
 
-/** A number, a word, a moment, in any form an honest caller writes. */
+/** The longest form of a number, an enum name or a timestamp in a normal request. */
 const VALUE_BYTES = 64;
 
-/** Quotes, a colon, a comma, and space around them. */
+/** Quotes, a colon, a comma, and white space around them. */
 const PUNCTUATION_BYTES = 64;
 
 const SHORT_WELL_KNOWN = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration"]);
 
-/** How large the body of a request can be that its own rules allow, and never more than the setting. */
+/** The largest body that the rules of the request allow, capped by the setting. */
 export function maxBodyBytesOf(input: DescMessage, settingBytes: number): number {
   return Math.min(settingBytes, Math.max(SMALL_BODY_BYTES, bytesOfMessage(input, [])));
 }
@@ -43,7 +43,7 @@ function bytesOfValue(field: DescField, inside: readonly DescMessage[]): number 
   return Math.min(maxCharactersOf(field), longestWord(field)) * BYTES_PER_CHARACTER;
 }
 
-/** The longest of the words a text must be one of. */
+/** The longest of the values that a text must be one of. */
 function longestWord(field: DescField): number {
   if (!hasOption(field, fieldRules)) return Number.POSITIVE_INFINITY;
   const { type } = getOption(field, fieldRules);

@@ -3,7 +3,10 @@ import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/va
 
 const known = new WeakMap<DescField, number>();
 
-/** How many items the .proto allows in a list; looked at before the items are, so that nobody pays for too many. */
+/**
+ * The maximum number of items that the .proto allows in a list. It is checked first, so that excess items
+ * cost no work.
+ */
 export function maxItemsOf(field: DescField): number {
   let max = known.get(field);
   if (max === undefined) {

@@ -3,17 +3,17 @@ import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/va
 import { DomainError } from "../domain/errors.ts";
 import { maxCharactersOf, tooLong } from "./text-limits.ts";
 
-/** What the validator may count character by character without anybody noticing. */
+/** The validator may count the characters of texts up to this length without a noticeable delay. */
 const LONG_UNITS = 4_096;
 
-/** The fields of a message that can hold long texts, themselves or in a message of theirs; none for most. */
+/** The fields of a message that can contain long texts, directly or in nested messages; usually none. */
 type Plan = readonly { readonly field: DescField; readonly inner: DescMessage | undefined }[];
 
 const plans = new WeakMap<DescMessage, Plan>();
 
 /**
- * The request for the validator, which walks through every character: texts whose only rule is their length are
- * checked here, and empty in the copy.
+ * Returns the request for the validator, which visits every character: texts whose only rule is their length
+ * are checked here and emptied in the copy.
  */
 export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M, path = ""): M {
   const plan = planOf(desc);
@@ -38,7 +38,7 @@ function shortText(field: DescField, text: string, path: string): string {
   return "";
 }
 
-/** A pair of surrogates is one character. */
+/** A surrogate pair is one character. */
 function charactersOf(text: string): number {
   let pairs = 0;
   for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xd800) pairs++;
@@ -48,7 +48,7 @@ function charactersOf(text: string): number {
 function planOf(desc: DescMessage): Plan {
   let plan = plans.get(desc);
   if (!plan) {
-    // A type may contain itself: then only the texts of the outermost are taken out.
+    // A type may contain itself: then only the texts of the outermost message are removed.
     plans.set(desc, []);
     plan = desc.fields.flatMap((field) => {
       if (field.fieldKind === "map" || field.oneof) return [];

@@ -1,4 +1,4 @@
-/** Texts of protovalidate, and what is said instead. */
+/** Messages of protovalidate, and their replacements. */
 const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/^must be at least 1 characters$/, "must not be empty"],
   [/^must contain at least 1 item\(s\)$/, "must not be empty"],
@@ -12,7 +12,7 @@ const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/^value is required$/, "is required"],
 ];
 
-/** The text of a violation in the words of the other errors. */
+/** Rewrites the message of a violation in the style of the other errors. */
 export function plainViolation(message: string): string {
   const [pattern, text] = PLAIN.find(([candidate]) => candidate.test(message)) ?? [];
   return pattern && text ? message.replace(pattern, text) : message;

@@ -2,7 +2,7 @@ import { type DescMethod, type DescService, getOption, hasOption } from "@bufbui
 import { Access, policy as policyOption } from "../../gen/vx/options/v1/options_pb.js";
 import { isScope, type Scope } from "../domain/scope.ts";
 
-/** What a method asks of its caller, as its .proto declares it. */
+/** The requirements that a method's .proto declares for its callers. */
 export type Policy = {
   readonly access: "developer" | "operator";
   readonly scope: Scope | undefined;
@@ -10,7 +10,7 @@ export type Policy = {
   readonly metered: boolean;
 };
 
-/** Thrown at start: a method nobody has thought about is not served. */
+/** Thrown at start: a method without a complete policy is not served. */
 export class PolicyError extends Error {}
 
 const ACCESS = { [Access.DEVELOPER]: "developer", [Access.OPERATOR]: "operator" } as const;

@@ -4,8 +4,8 @@ import { DomainError } from "../domain/errors.ts";
 import { isUntyped } from "./untyped-values.ts";
 
 /**
- * A key belongs into the Authorization header and nowhere else: as a name it would be stored, as an id it would end
- * up in the logs of databases and proxies. Every text of a request is looked at, whatever its field is for.
+ * An API key belongs only in the Authorization header: a key in a name would be stored, and a key in an id
+ * would be logged by databases and proxies. Every text of a request is checked, in every field.
  */
 export function refuseKeys(desc: DescMessage, message: Message): void {
   const field = findInMessage(desc, message);
@@ -67,7 +67,7 @@ function findInMap(field: DescField & { fieldKind: "map" }, map: Record<string, 
   });
 }
 
-/** What stands in a value of any form has names that its caller never wrote. */
+/** Names inside a google.protobuf.Value are not the caller's, so the path ends at the field. */
 function within({ name, message }: DescField, path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
   return message && isUntyped(message) ? name : `${name}.${path}`;

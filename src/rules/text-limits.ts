@@ -2,7 +2,7 @@ import { type DescField, getOption, hasOption } from "@bufbuild/protobuf";
 import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { isUntyped, MAX_UNTYPED_CHARACTERS } from "./untyped-values.ts";
 
-/** How many characters the .proto allows in the texts of a field. */
+/** The maximum number of characters that the .proto allows in the texts of a field. */
 export function maxCharactersOf(field: DescField): number {
   if (isUntyped(field.parent)) return MAX_UNTYPED_CHARACTERS;
   if (!hasOption(field, fieldRules)) return Number.POSITIVE_INFINITY;

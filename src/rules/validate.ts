@@ -9,12 +9,15 @@ import { refuseKeys } from "./refuse-keys.ts";
 
 const validator = createValidator();
 
-/** An answer is for a person to read, and trailers of gRPC have a limit. */
+/** Keeps the error readable and within the size limit of gRPC trailers. */
 const MAX_VIOLATIONS = 16;
 const MAX_FIELD_CHARACTERS = 100;
 const MAX_DESCRIPTION_CHARACTERS = 200;
 
-/** Compiles the rules of every request now: a wrong one stops the start, and no first caller waits for it. */
+/**
+ * Compiles the rules of every request at start, so that an invalid rule stops the start and the first call
+ * does not wait.
+ */
 export function prepareValidation(services: readonly DescService[]): void {
   for (const { input } of services.flatMap(({ methods }) => methods)) {
     const { kind, error } = validator.validate(input, create(input));
@@ -22,7 +25,7 @@ export function prepareValidation(services: readonly DescService[]): void {
   }
 }
 
-/** Checks a request against the rules of its .proto; a 400 names the fields that break one. */
+/** Checks a request against the rules of its .proto. The 400 error names the invalid fields. */
 export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
   checkListLengths(desc, message);

@@ -1,10 +1,11 @@
-/** What waits while the reader of the stream stalls. */
+/** Limit of the buffer while the reader of the stream stalls. */
 const MAX_WAITING_CHARACTERS = 8 * 1024 * 1024;
 
 /**
- * Writes log lines to a stream of the process, those of one turn of the event loop at once. A pipe whose reader stalls
- * does not block the process, as Node opens it non-blocking; lines beyond the limit, and lines that cannot be written
- * (a full disk, a closed pipe), are dropped. The stream stays open, so logging resumes when writing is possible again.
+ * Writes log lines to a stream of the process, one write per turn of the event loop. A pipe whose reader
+ * stalls does not block the process, because Node opens it non-blocking. Lines beyond the limit, and lines
+ * that cannot be written (a full disk, a closed pipe), are dropped. The stream stays open, so logging resumes
+ * when writing is possible again.
  */
 export class LogOutput {
   readonly #stream: NodeJS.WriteStream;
@@ -14,7 +15,7 @@ export class LogOutput {
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
-    // The callback of the write gets the error, too; without a listener the event would end the process.
+    // The callback of the write also gets the error; without a listener the event would end the process.
     stream.on("error", () => undefined);
   }
 

@@ -11,7 +11,10 @@ const FLUSH_MS = 200;
 
 type Destination = DestinationStream & { flush?: (done: () => void) => void };
 
-/** JSON lines on stderr. Whatever looks like a key is cut out of the finished line, wherever it came from. */
+/**
+ * Writes JSON lines to stderr. Anything that looks like a key is removed from the finished line, whatever its
+ * source.
+ */
 export function createLog(level: LogLevel, output: Destination = new LogOutput(process.stderr)): Log {
   const redacting: Destination = {
     write: (line) => output.write(redactKeys(line)),
@@ -28,7 +31,7 @@ export function createLog(level: LogLevel, output: Destination = new LogOutput(p
   );
 }
 
-/** Resolves when what was logged last is written, or soon after where nobody reads it. */
+/** Resolves when the last line is written, or after a short timeout if nothing reads the stream. */
 export function flushed(log: Log): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, FLUSH_MS);

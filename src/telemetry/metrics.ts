@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** What /metrics tells. */
+/** The metrics that /metrics returns. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -37,7 +37,7 @@ export function createMetrics() {
       labelNames: ["upstream", "outcome"],
       registers,
     }),
-    /** A value that is read when it is asked for. */
+    /** A gauge whose value is read at each scrape. */
     gauge(name: string, help: string, read: () => number): void {
       new Gauge({
         name,
@@ -48,7 +48,7 @@ export function createMetrics() {
         },
       });
     },
-    /** The same for each of several things. */
+    /** A gauge with one labelled value per item. */
     gaugesOf(name: string, help: string, label: string, read: () => [string, number][]): void {
       new Gauge({
         name,

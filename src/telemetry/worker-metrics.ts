@@ -2,20 +2,20 @@ import { AggregatorRegistry, type Registry } from "prom-client";
 
 export type Snapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 
-/** What never goes back. A gauge of a process that is gone says nothing any more. */
+/** Types that only increase. A gauge of a process that has exited is meaningless. */
 const KEPT_TYPES: ReadonlySet<unknown> = new Set(["counter", "histogram", "summary"]);
 
-/** The metrics of several processes as one. What a process was seen to count stays counted when it dies. */
+/** Aggregates the metrics of several processes. The last counts of a worker are kept after it exits. */
 export class WorkerMetrics {
   readonly #alive = new Map<number, Snapshot>();
-  /** All that is gone, added up. */
+  /** The sum over all workers that have exited. */
   #gone: Snapshot = [];
 
   started(worker: number): void {
     this.#alive.set(worker, []);
   }
 
-  /** What a worker tells; one that does not answer in time counts with what it told before. */
+  /** Stores a worker's snapshot. A worker that does not reply in time keeps its previous one. */
   told(worker: number, snapshot: Snapshot): void {
     if (this.#alive.has(worker)) this.#alive.set(worker, snapshot);
   }
@@ -27,7 +27,7 @@ export class WorkerMetrics {
     this.#gone = AggregatorRegistry.aggregate([this.#gone, kept]).getMetricsAsArray() as Snapshot;
   }
 
-  /** As text, together with those of this process. */
+  /** The metrics as text, including those of this process. */
   async read(own: Snapshot): Promise<string> {
     return await AggregatorRegistry.aggregate([...this.#alive.values(), this.#gone, own]).metrics();
   }

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import type { DescriptorProto, FileDescriptorProto, FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 
-/** Looks up what the .proto says above a declaration, on one line; empty if nothing. */
+/** Returns the comment above a declaration in the .proto, on one line; empty if there is none. */
 export type CommentOf = (desc: DescService | DescMethod | DescMessage | DescField) => string;
 
 /** Generated code has no comments, so they come from a descriptor set that was built with source information. */
@@ -14,7 +14,7 @@ function nameOf(desc: Parameters<CommentOf>[0]): string {
   return "typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`;
 }
 
-// The numbers of the fields that hold these declarations in descriptor.proto: a path is made of them and of indices.
+// Field numbers of these declarations in descriptor.proto. A path consists of field numbers and indices.
 const FILE = { message: 4, service: 6 } as const;
 const MESSAGE = { field: 2, message: 3 } as const;
 const SERVICE = { method: 2 } as const;

@@ -16,11 +16,11 @@ type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
-  /** The model of the examples. */
+  /** The model used in the examples. */
   readonly model: ExampleModel;
 };
 
-/** The OpenAPI document of the services: what their descriptors say, and examples. */
+/** Creates the OpenAPI document of the services from their descriptors, and adds examples. */
 export function openApiDocument({ model, ...options }: DocumentOptions): Schema {
   return insertExamples(withoutExamples(options), model);
 }
@@ -128,7 +128,7 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
   };
 }
 
-/** OpenAPI 3.1 has no word of its own for the events of a stream; JSON Schema has one for what is in a text. */
+/** OpenAPI 3.1 has no keyword for the events of a stream; JSON Schema has one for the content of a string. */
 function events({ streamed }: Operation, schemas: Schemas): Schema {
   if (!streamed) return {};
   const { output } = streamed.method;

@@ -8,7 +8,7 @@ const never = () => false;
 const withBody = ({ bodyFields }: Operation) => bodyFields.length > 0;
 const metered = ({ policy }: Operation) => policy.metered;
 
-/** Where a reason can be the answer. A new reason does not compile until somebody says so here. */
+/** The operations that can return each reason. A new reason does not compile until it is added here. */
 const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   invalid_argument: always,
   context_length_exceeded: metered,
@@ -34,8 +34,8 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   unavailable: always,
   overloaded: always,
   deadline_exceeded: metered,
-  // No address of the document answers so: they are for other addresses, verbs, protocols and listeners, and for
-  // methods to come.
+  // No documented operation returns these: they belong to other addresses, verbs, protocols and listeners,
+  // and to future methods.
   unexpected_compression: never,
   method_not_allowed: never,
   invalid_operator_token: never,
@@ -44,7 +44,7 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
 
 const REASONS = Object.keys(ERRORS) as Reason[];
 
-/** What each error status of an operation looks like. */
+/** The responses of an operation for each error status. */
 export function errorResponses(operation: Operation): Schema {
   const byStatus = Map.groupBy(
     REASONS.filter((reason) => OCCURS[reason](operation)),
@@ -63,7 +63,7 @@ function errorResponse(operation: Operation, status: number, reasons: readonly R
     headers: answerHeaders(operation, status, reasons),
     content: {
       "application/json": {
-        // One schema for all: generators would make a type of every refinement.
+        // One schema for all, because generators would create a type for every refinement.
         schema: { $ref: "#/components/schemas/ErrorBody" },
         examples: Object.fromEntries(examples),
       },
@@ -71,7 +71,7 @@ function errorResponse(operation: Operation, status: number, reasons: readonly R
   };
 }
 
-/** Reasons that are the answer of at least one operation. */
+/** Reasons that at least one operation can return. */
 export function documentedReasons(operations: readonly Operation[]): Reason[] {
   return REASONS.filter((reason) => operations.some((operation) => OCCURS[reason](operation)));
 }

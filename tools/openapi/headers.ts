@@ -2,7 +2,7 @@ import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import type { Schema } from "../../src/server/pages/openapi/schema.ts";
 import type { Operation } from "./operations.ts";
 
-/** The headers answers may have, under the names that operations refer to. */
+/** The response headers, under the names that operations refer to. */
 export const HEADERS = {
   "x-request-id": header("Identifies the call: the caller's own x-request-id where it sent a sane one.", {
     type: "string",
@@ -42,7 +42,7 @@ const WINDOW: readonly HeaderName[] = [
   "x-ratelimit-reset-requests",
 ];
 
-/** A call that was not let in before the limit was looked at says nothing about it. */
+/** Statuses of calls refused before the rate limit was checked: they have no rate limit headers. */
 const BEFORE_THE_WINDOW = new Set([401, 403, 500, 503]);
 
 export function answerHeaders(

@@ -11,9 +11,9 @@ export type Operation = {
   readonly binding: HttpBinding;
   readonly policy: Policy;
   readonly usual: DescMethod;
-  /** The method that answers with a stream of events, and the field of the body that asks for it. */
+  /** The method that responds with a stream of events, and the body field that selects it. */
   readonly streamed: { readonly method: DescMethod; readonly by: string } | undefined;
-  /** Fields in the path, in the query, in the body. */
+  /** Fields in the path, in the query and in the body. */
   readonly pathFields: readonly DescField[];
   readonly queryFields: readonly DescField[];
   readonly bodyFields: readonly DescField[];
@@ -22,7 +22,7 @@ export type Operation = {
 type Address = {
   readonly service: DescService;
   readonly bindings: HttpBinding[];
-  /** From additional_bindings: the name of the method is taken. */
+  /** Whether the binding comes from additional_bindings, so that the method's name is already taken. */
   readonly additional: boolean;
 };
 
@@ -79,7 +79,7 @@ function streamedOf(usual: DescMethod, bindings: readonly HttpBinding[]): Operat
         getOption(field, jsonSchemaOption),
       ]),
     );
-  // One description of the body has to do for both.
+  // Both methods share one description of the body.
   if (fieldsOf(usual) !== fieldsOf(binding.method)) {
     throw new Error(`${usual.name} and ${binding.method.name} share an address but not their fields`);
   }

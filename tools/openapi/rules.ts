@@ -8,7 +8,7 @@ import {
 
 import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
 
-/** What the rules of a field say, in the words of JSON Schema. */
+/** The rules of a field as JSON Schema. */
 type Rules = {
   readonly keywords: Schema;
   /** For the elements of a list. */
@@ -29,7 +29,7 @@ export function rulesOf(field: DescField): Rules {
   };
 }
 
-/** JSON Schema for the CEL rules, by id. The pattern means the same to ECMAScript, Python and RE2. */
+/** JSON Schema of the CEL rules, by id. The pattern has the same meaning in ECMAScript, Python and RE2. */
 const CEL_KEYWORDS: Readonly<Record<string, Schema>> = {
   no_control_characters: { pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" },
 };
@@ -81,7 +81,7 @@ function mayBeUnset(field: DescField, { ignore }: FieldRules): boolean {
   return field.presence === Presence.EXPLICIT || ignore === Ignore.IF_ZERO_VALUE || ignore === Ignore.ALWAYS;
 }
 
-/** A field that is left out has its zero value, which its rules may refuse. */
+/** An omitted field has its zero value, which its rules may refuse. */
 function acceptsZero(keywords: Schema): boolean {
   const { minLength, minItems, minimum, maximum, exclusiveMinimum, exclusiveMaximum } = keywords;
   if (Number(minLength ?? minItems ?? minimum ?? 0) > 0 || Number(maximum ?? 0) < 0) return false;

@@ -21,7 +21,7 @@ export class Schemas {
     return Object.fromEntries(sorted);
   }
 
-  /** A request body: the fields of the message that the address does not have. */
+  /** The schema of a request body: the fields of the message that are not in the address. */
   body(desc: DescMessage, fields: readonly DescField[], unknown: UnknownFields): Schema {
     return this.#register(desc, desc.name, () => this.#request(fields, unknown));
   }
@@ -88,16 +88,16 @@ export class Schemas {
     };
   }
 
-  /** An answer that is one field of the response: a service always sets it. */
+  /** A response that is one field of the message: services always set it. */
   responseField(field: DescField): Schema {
     return this.#value(field, (desc) => this.response(desc));
   }
 
-  /** Responses contain every field; an unset one is null, unless the rules say that it must be set. */
+  /** Responses contain every field. An unset field is null, unless the rules require it. */
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
-    // The json_schema option of a Value says itself whether null is possible.
+    // The json_schema option of a Value defines whether null is possible.
     if ((field.message && isUntyped(field.message)) || !rulesOf(field).optional) return value;
     return nullable(value);
   }
@@ -127,12 +127,12 @@ function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema)
   return nested(desc);
 }
 
-/** DeltaEvent for "delta": generators name the type of the alternative after it. */
+/** DeltaEvent for "delta": generators name the type of each alternative after its title. */
 function eventTitle({ name }: DescField): string {
   return `${name.charAt(0).toUpperCase()}${name.slice(1)}Event`;
 }
 
-/** GenerateResponse becomes GenerateResult: generators use operation id + "Response" for types of their own. */
+/** GenerateResponse becomes GenerateResult: generators name their own types operation id + "Response". */
 function responseName({ name }: DescMessage): string {
   return name.replace(/Response$/, "Result");
 }

@@ -18,7 +18,7 @@ function includesNull(schemas: readonly Schema[]): boolean {
   return schemas.some(({ type }) => type === "null");
 }
 
-/** What a google.protobuf.Value accepts, as its json_schema option says. */
+/** The schema of a google.protobuf.Value, from its json_schema option. */
 export function untypedSchema(field: DescField): Schema {
   return hasOption(field, jsonSchemaOption)
     ? explicit(JSON.parse(getOption(field, jsonSchemaOption)) as Schema)
