@@ -1,19 +1,19 @@
 import { DomainError } from "../domain/errors.ts";
 import { Shares } from "../domain/shares.ts";
 
-/** A body that needs no more than this may use the room that is kept from larger ones. */
+/** A body up to this size may use the part that is reserved for small bodies. */
 const SMALL_BYTES = 65_536;
 
 type BodyBudgetOptions = {
-  /** What the bodies that are being read may hold together. */
+  /** Limit for all bodies that are being read. */
   readonly maxBytes: number;
-  /** The part of it that only small bodies may use: however many large ones are sent, small calls get through. */
+  /** The part that only small bodies may use: small calls succeed however many large ones arrive. */
   readonly smallBytes: number;
-  /** From the first look at a body to its end. */
+  /** From the start of reading a body to its end. */
   readonly bodyMs: number;
 };
 
-/** The memory of one process for bodies that are not messages yet, whatever their protocol. */
+/** The memory of one process for bodies that are not decoded yet, in every protocol. */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
   readonly #room = new Shares();
@@ -27,12 +27,12 @@ export class BodyBudget {
     return this.#options.bodyMs;
   }
 
-  /** Bytes of bodies that are in memory now. */
+  /** Bytes of bodies in memory. */
   get held(): number {
     return this.#room.taken;
   }
 
-  /** Who sends the body has a share; small ones count against all of the room. */
+  /** Each sender has a share; only small bodies may use the whole budget. */
   hold(sender: string | undefined): BodyHold {
     let mine = 0;
     return {
@@ -49,7 +49,7 @@ export class BodyBudget {
     };
   }
 
-  /** Large bodies are parsed one after the other: each takes several times its size while it is. */
+  /** Parses large bodies one at a time: parsing takes several times the size of the body. */
   async inTurn<Result>(parse: () => Promise<Result>): Promise<Result> {
     const before = this.#turn;
     const mine = Promise.withResolvers<void>();
@@ -63,9 +63,9 @@ export class BodyBudget {
   }
 }
 
-/** What one body takes of the budget. */
+/** The part of the budget that one body uses. */
 export type BodyHold = {
-  /** Throws "overloaded" when there is no room. */
+  /** Throws "overloaded" if the budget has no room. */
   add(bytes: number): void;
   release(): void;
 };

@@ -5,10 +5,10 @@ import type { BodyHold } from "./body-budget.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
 
-/** The body as it comes from the wire, whichever HTTP it is. */
+/** The body as received, over HTTP/1.1 or HTTP/2. */
 export type BodySource = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Taken back by the caller, or cut off, before it was complete. */
+  /** Reset by the caller, or cut off, before it was complete. */
   readonly aborted: boolean;
   readonly destroyed: boolean;
   /** HTTP/2 only. */
@@ -18,10 +18,10 @@ export type BodySource = {
   pause(): unknown;
 };
 
-/** What a body may take: bytes of its own, room among the bodies of all calls, time. */
+/** Limits of one body: its size, its part of the budget, its time. */
 export type BodyLimits = { readonly maxBytes: number; readonly hold: BodyHold; readonly bodyMs: number };
 
-/** The caller left before its request was complete: nobody is there to be told. */
+/** The caller disconnected before its request was complete: no response can be sent. */
 export class CallerGone extends Error {}
 
 const DECODERS: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
@@ -31,7 +31,7 @@ const DECODERS: Record<string, (bytes: Buffer, options: { maxOutputLength: numbe
 
 export const KNOWN_ENCODINGS = Object.keys(DECODERS).join(", ");
 
-/** The bytes of a JSON body, decompressed; none if there is none. */
+/** The bytes of a JSON body, decompressed; empty if there is no body. */
 export async function readJsonBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   const bytes = await readBytes(source, limits);
   if (bytes.length === 0) return bytes;
@@ -39,7 +39,7 @@ export async function readJsonBytes(source: BodySource, limits: BodyLimits): Pro
   return await decompress(bytes, source.headers["content-encoding"], limits);
 }
 
-/** Whether there is a body: the headers tell, but HTTP/2 has bodies that no header announces. */
+/** Whether there is a body. The headers announce it, except for some bodies over HTTP/2. */
 export async function hasBody(source: BodySource): Promise<boolean> {
   const { headers, stream } = source;
   if (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0) return true;
@@ -52,11 +52,11 @@ export async function hasBody(source: BodySource): Promise<boolean> {
   });
 }
 
-/** Everything that is sent, as it is sent. */
+/** Reads the body as sent. */
 export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   const { maxBytes, hold } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);
-  // Nothing would tell later that it ended while the gate was deciding.
+  // A body that ended while the gate was deciding emits no further event.
   if (source.aborted || source.destroyed) return Promise.reject(new CallerGone());
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const gathered = new GatheredBytes(Math.min(announced, maxBytes));
@@ -68,7 +68,8 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
   };
   const stop = (error: unknown) => {
     giveUp(error);
-    // Over HTTP/1.1 the rest is read and thrown away: who is cut off while sending never sees the answer.
+    // Over HTTP/1.1 the rest is read and discarded: a caller that is cut off while sending never gets the
+    // response.
     if (source.stream) source.pause();
   };
   const timer = setTimeout(() => {
@@ -85,12 +86,13 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
     if (gathered.size + chunk.length > maxBytes) giveUp(tooLarge(maxBytes));
     else gathered.add(chunk);
   });
-  // Every request closes some time: an error for one that was read long ago would cost more than reading it.
+  // Every request closes eventually: creating an error for one that was already read would cost more than
+  // reading it.
   const leave = () => {
     if (isWanted) giveUp(new CallerGone());
   };
   source.on("end", () => {
-    // A stream of HTTP/2 that is reset ends like one that is complete.
+    // An HTTP/2 stream that is reset emits "end" like a complete one.
     if (source.aborted || gathered.size < announced) return leave();
     isWanted = false;
     resolve(gathered.bytes());

@@ -1,18 +1,21 @@
-/** Room at first; doubled when it is full. */
+/** The initial capacity; it doubles when it is full. */
 const FIRST_BYTES = 8_192;
 
-/** A length that was announced is believed so far beyond what has come: anybody can announce 32 MiB and send a byte. */
+/**
+ * The capacity follows an announced length only up to this multiple of the bytes received: anyone can
+ * announce 32 MiB and send one byte.
+ */
 const BELIEVED = 32;
 
-/** Chunks put together as they come, in one buffer: a peer may send them byte by byte. */
+/** Joins chunks in one buffer as they arrive: a peer may send them byte by byte. */
 export class GatheredBytes {
   #buffer: Buffer | undefined;
-  /** A chunk that came alone is handed on as it is. */
+  /** A single chunk is returned without a copy. */
   #only: Buffer | undefined;
   #size = 0;
   readonly #expected: number;
 
-  /** Zero for an unknown number of bytes. */
+  /** Zero if the number of bytes is unknown. */
   constructor(expectedBytes: number) {
     this.#expected = expectedBytes;
   }

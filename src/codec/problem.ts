@@ -1,11 +1,11 @@
-/** What can be wrong with a request before it becomes a message. */
+/** The kinds of problems of a request before it is decoded. */
 type ProblemKind = "invalid" | "not_found" | "method_not_allowed" | "unsupported_media_type" | "too_large";
 
 export class RestProblem extends Error {
   readonly kind: ProblemKind;
-  /** The field, as the caller would write it; empty if it is none in particular. */
+  /** The field as the caller writes it; empty if the problem concerns no single field. */
   readonly field: string;
-  /** HTTP verbs the address does take, for method_not_allowed. */
+  /** The HTTP verbs that the address accepts, for method_not_allowed. */
   readonly allowed: readonly string[];
 
   constructor(

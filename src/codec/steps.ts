@@ -1,7 +1,7 @@
-/** Work on a large body that stops after each part of it, so that others can run in between. */
+/** Work on a large body that pauses after each part, so that other calls run in between. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
-/** Does it all at once: for what is known to be small. */
+/** Runs all parts at once, for small bodies. */
 export function finish<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -9,7 +9,7 @@ export function finish<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Does it part by part; whatever else has come in the meantime runs in between. */
+/** Runs the parts in separate turns of the event loop. */
 export async function finishInTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const step = steps.next();

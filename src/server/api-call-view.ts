@@ -3,7 +3,7 @@ import type { Caller } from "../billing/caller.ts";
 import { type Call, callingKey, endReasonOf } from "./gate/call.ts";
 import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
 
-/** A call as its RPC sees it. Nothing is read before it is used. */
+/** A call as its RPC sees it. Each value is read on access. */
 export class ApiCallView implements ApiCall {
   readonly #call: Call;
 

@@ -17,16 +17,16 @@ export type Page = (request: HttpRequest, response: HttpResponse, requestId: str
 type HandlerOptions = {
   readonly routes: ReadonlyMap<string, RpcRoute>;
   readonly pages: ReadonlyMap<string, Page>;
-  /** What bounds the routes that need no key. */
+  /** Limits the calls to routes that need no key. */
   readonly openCalls: OpenCalls;
-  /** Serves every path that begins with /v1, known or not; none on the operator listener. */
+  /** Serves every path under /v1, known or not; undefined on the operator listener. */
   readonly rest?: ServeRest;
   readonly observe: Observe;
   readonly drawRequestId: () => string;
   readonly log: Log;
 };
 
-/** Where every request of a listener enters. Nothing that comes from outside gets past it as an exception. */
+/** The entry point of every request of a listener. Every exception becomes an error response. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   return (request, response) => {
     const requestId = requestIdFrom(request.headers["x-request-id"], options.drawRequestId);
@@ -46,7 +46,7 @@ async function serve(
   const path = pathOf(request);
   const hasHost = hasSaneHost(request);
   if (options.rest && hasHost && path !== undefined && (path.startsWith("/v1/") || path === "/v1")) {
-    // A call over REST writes its headers itself, all at once.
+    // A REST call writes all its headers itself, at once.
     await options.rest(request, response, path, requestId);
     return;
   }
@@ -105,7 +105,7 @@ async function serveRoute(
 
 function refuseUnknown(request: HttpRequest, response: HttpResponse, requestId: string): void {
   const path = pathOf(request) ?? "";
-  // The path is the caller's: it goes back only when it is plain, and never with a key in it.
+  // The path is caller input: it is repeated only if it is plain, and never if it contains a key.
   const shown = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX) ? ` ${path}` : "";
   const message = `There is nothing at${shown || " this address"}.`;
   refuse(request, response, new DomainError("not_found", { message }), requestId);

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 
-/** A request and its answer over HTTP/1.1 or HTTP/2, which Node offers in nearly the same form. */
+/** A request and its response over HTTP/1.1 or HTTP/2; Node has nearly the same API for both. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
 
-/** All values of a header; Node itself drops the second of some. The name is in lower case. */
+/** All values of a header, including duplicates that Node drops. The name is in lower case. */
 export function headerValues(request: HttpRequest, name: string): string[] {
   const raw = request.rawHeaders;
   const values: string[] = [];
@@ -17,7 +17,7 @@ export function headerValues(request: HttpRequest, name: string): string[] {
   return values;
 }
 
-/** What the headers weigh, names and values. */
+/** The size of all header names and values. */
 export function headerBytes(request: HttpRequest): number {
   let bytes = 0;
   for (const text of request.rawHeaders) bytes += text.length;
@@ -27,8 +27,8 @@ export function headerBytes(request: HttpRequest): number {
 const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/is;
 
 /**
- * A target may be a whole address (RFC 9112, 3.2.2): its host then counts instead of the Host header. Everything
- * behind this sees the path alone.
+ * A request target may be an absolute URL (RFC 9112, 3.2.2): its host then replaces the Host header. Later
+ * code sees only the path.
  */
 export function toOriginForm(request: HttpRequest): void {
   const target = request.url ?? "";
@@ -40,7 +40,7 @@ export function toOriginForm(request: HttpRequest): void {
   request.url = rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** The path of the request without its query, or undefined where the target is no path. */
+/** The path of the request without its query; undefined if the target is not a path. */
 export function pathOf(request: HttpRequest): string | undefined {
   const target = request.url ?? "";
   if (!target.startsWith("/")) return undefined;
@@ -48,7 +48,7 @@ export function pathOf(request: HttpRequest): string | undefined {
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** A Host header must be a host (RFC 9110, 7.2), and HTTP/1.1 must have one (RFC 9112, 3.2). */
+/** A Host header must be a valid host (RFC 9110, 7.2), and HTTP/1.1 requires one (RFC 9112, 3.2). */
 export function hasSaneHost(request: HttpRequest): boolean {
   const host = request.headers.host;
   if (host === undefined) return request.httpVersion !== "1.1";

@@ -7,7 +7,7 @@ import type { Limits } from "./listener-limits.ts";
 
 type Http1Options = {
   readonly handle: HttpHandler;
-  /** False where the connection has asked for too much at once, and ends. */
+  /** False if the connection has too many unanswered requests or is closing. */
   readonly mayServe: (request: IncomingMessage, response: ServerResponse) => boolean;
   readonly refusals: BadRequestAnswers;
 };
@@ -17,12 +17,12 @@ const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "timeout",
 };
 
-/** HTTP/1.1, for connections that are handed over. */
+/** An HTTP/1.1 server for connections that the listener accepts. */
 export function createHttp1(limits: Limits, { handle, mayServe, refusals }: Http1Options): Server {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
-      // The handler refuses what has none, in the envelope; Node itself would say nothing.
+      // The handler refuses a request without Host, with an error body; Node would send none.
       requireHostHeader: false,
       headersTimeout: limits.headersMs,
       requestTimeout: limits.requestMs,
@@ -34,7 +34,7 @@ export function createHttp1(limits: Limits, { handle, mayServe, refusals }: Http
     },
   );
   server.on("checkContinue", expecting(handle));
-  // Other expectations are nothing this server has to meet (RFC 9110, 10.1.1).
+  // The server may ignore other expectations (RFC 9110, 10.1.1).
   server.on("checkExpectation", handle);
   server.maxHeadersCount = limits.headerCount;
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
@@ -44,7 +44,8 @@ export function createHttp1(limits: Limits, { handle, mayServe, refusals }: Http
     }
     socket.end(refusals.rawAnswer(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
   });
-  // Node starts looking at the two timeouts when a server listens; this one is handed its connections.
+  // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
+  // sockets.
   server.emit("listening");
   return server;
 }

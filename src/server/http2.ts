@@ -4,7 +4,7 @@ import { endIdleStreams } from "./flood/idle.ts";
 import type { HttpHandler } from "./http.ts";
 import type { Limits } from "./listener-limits.ts";
 
-/** HTTP/2, for connections that are handed over. */
+/** An HTTP/2 server for connections that the listener accepts. */
 export function createHttp2(limits: Limits, handle: HttpHandler): Http2Server {
   const server = createServer({
     settings: {

@@ -1,40 +1,48 @@
-/** What a connection may cost before it has shown a key. Units last in the name. */
+/** Limits of a connection before the gate has admitted a key. Names end in the unit. */
 export const defaultLimits = {
   connections: 10_000,
   /** 0: no limit. */
   connectionsPerAddress: 2_000,
-  /** Requests, streams and ends of connections that one turn of the event loop takes on, about; see ReadingTurns. */
+  /**
+   * Approximate number of requests, streams and closed connections per turn of the event loop; see
+   * ReadingTurns.
+   */
   workPerTurn: 128,
-  /** From connecting to the first bytes that tell HTTP/1.1 from HTTP/2. */
+  /** From connecting to the first bytes that distinguish HTTP/1.1 from HTTP/2. */
   prefaceMs: 10_000,
   tlsHandshakeMs: 10_000,
   /** From the first byte of an HTTP/1.1 request to the end of its headers. */
   headersMs: 15_000,
   /** From the first byte of an HTTP/1.1 request to the end of its body. */
   requestMs: 120_000,
-  /** How often the two above are looked at. */
+  /** Interval at which the two timeouts above are checked. */
   timeoutCheckMs: 1_000,
-  /** An idle HTTP/1.1 connection; longer than the 60 s after which common load balancers let go. */
+  /** Idle timeout of an HTTP/1.1 connection; longer than the 60 s of common load balancers. */
   keepAliveMs: 75_000,
-  /** A caller over HTTP/1.1 who goes on sending after the last answer of the connection. */
+  /** For an HTTP/1.1 caller that keeps sending after the last response of the connection. */
   lingerMs: 30_000,
-  /** A caller over HTTP/1.1 who does not read the answer. */
+  /** For an HTTP/1.1 caller that does not read the response. */
   http1ReadIdleMs: 120_000,
-  /** A caller over HTTP/2 who neither sends the rest of a request nor reads the answer; and a session without calls. */
+  /**
+   * For an HTTP/2 caller that neither sends the rest of a request nor reads the response, and for a session
+   * without calls.
+   */
   http2StreamIdleMs: 120_000,
   http2SessionIdleMs: 600_000,
   /** From connecting over HTTP/2 to the first call. */
   http2FirstCallMs: 60_000,
-  /** Requests sent over one connection of HTTP/1.1 without waiting for an answer. */
+  /** Requests sent over one HTTP/1.1 connection without waiting for a response. */
   http1Pipelined: 32,
-  /** All of them may be asked for, or taken back, in one packet: what a connection can make of one turn. */
+  /** One packet can open or reset all of them, so this bounds the work of a connection in one turn. */
   http2ConcurrentStreams: 128,
-  /** More of them in one packet can only be ones that it also takes back. */
+  /** A packet that opens more streams than this must also reset some of them; its session is closed. */
   http2StreamsPerTurn: 160,
   http2ResetBurst: 128,
   http2ResetsPerSecond: 33,
   http2SessionMemoryMb: 64,
-  /** Calls without a key (health, reflection); all remote addresses share them, see AddressShares. */
+  /**
+   * Concurrent calls without a key (health, reflection), shared by all remote addresses; see AddressShares.
+   */
   openUnaryCalls: 8_192,
   openStreams: 1_024,
   openStreamsPerConnection: 16,
@@ -44,7 +52,10 @@ export const defaultLimits = {
 
 export type Limits = { readonly [Name in keyof typeof defaultLimits]: number };
 
-/** What one process takes of the bodies of all its calls; enough for 64 requests of the largest message at once. */
+/**
+ * Limits for the bodies of all calls in one process; enough for 64 concurrent requests of the largest
+ * message.
+ */
 export const bodyBudget = {
   maxBytes: 469_762_048,
   smallBytes: 67_108_864,

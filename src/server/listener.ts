@@ -37,7 +37,7 @@ type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
 
 const STREAM_CREATED = "http2.server.stream.created";
 
-/** One port for HTTP/1.1 and HTTP/2, in clear text by sniffing the first bytes, over TLS by ALPN. */
+/** One port for HTTP/1.1 and HTTP/2, told apart by the first bytes in clear text and by ALPN over TLS. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #limits: Limits;
@@ -50,9 +50,9 @@ export class Listener {
   readonly #addresses: AddressCount;
   readonly #readers = new WeakMap<object, Reader>();
   readonly #sockets = new Places<Socket>();
-  /** The latest answer on each connection of HTTP/1.1. */
+  /** The latest response on each HTTP/1.1 connection. */
   readonly #latest = new WeakMap<Socket, HttpResponse>();
-  /** Connections of HTTP/1.1 whose requests cannot be told apart any more. */
+  /** HTTP/1.1 connections with a framing problem: the boundaries of further requests are unknown. */
   readonly #refused = new WeakSet<Socket>();
   readonly #sessions = new Places<ServerHttp2Session>();
   #running = 0;
@@ -81,7 +81,8 @@ export class Listener {
       this.#tls = createTlsServer(tls, accept);
       this.#server = this.#tls;
       this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
-      // What is counted is the connection below, from before the handshake: a drain ends those that never finish it.
+      // Connections are counted before the TLS handshake, so that a drain also ends those that never finish
+      // it.
       this.#server.on("connection", (socket: Socket) => this.#track(socket));
     } else {
       this.#server = createNetServer({ noDelay: true }, accept);
@@ -97,7 +98,7 @@ export class Listener {
     return this.#sockets.size;
   }
 
-  /** For the handshakes from now on; connections that are open stay as they are. */
+  /** Applies to new handshakes; open connections keep their certificate. */
   replaceTls(pair: TlsPair): void {
     this.#tls?.setSecureContext(pair);
   }
@@ -116,7 +117,9 @@ export class Listener {
     return this.#server.address() as AddressInfo;
   }
 
-  /** Takes no new calls, lets running ones finish for at most graceMs, cuts those, then ends every connection. */
+  /**
+   * Stops taking calls, waits at most graceMs for running ones, cuts the rest, then closes every connection.
+   */
   async close(graceMs: number, cutCalls: () => void = () => undefined): Promise<void> {
     this.#draining = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -136,7 +139,7 @@ export class Listener {
     unsubscribe(STREAM_CREATED, this.#countStream);
   }
 
-  /** Answers that are done get a moment to leave; a connection that does not empty is cut. */
+  /** Gives finished responses a moment to be sent, then destroys the connections that are still open. */
   async #endConnections(): Promise<void> {
     this.#http1.closeIdleConnections();
     const emptied = [...this.#sockets].map(
@@ -185,14 +188,17 @@ export class Listener {
     session.setLocalWindowSize(4_194_304);
   }
 
-  /** Called by Node where an answer is the last of its connection: its request may still be arriving. */
+  /** Node calls this after the last response of a connection; its request may still be arriving. */
   #endAfterAnswer(socket: Socket): void {
     const request = this.#latest.get(socket)?.req;
     if (request?.complete === false) lingeringClose(socket, this.#limits.lingerMs);
     else Socket.prototype.destroySoon.call(socket);
   }
 
-  /** As soon as there is a stream: its event comes only after all that one packet holds have been made. */
+  /**
+   * Counts a stream when it is created: Node emits "stream" only after it has created all streams of a
+   * packet.
+   */
   #countStream = (message: unknown): void => {
     const { stream } = message as { readonly stream: ServerHttp2Stream };
     const { session } = stream;
@@ -221,20 +227,20 @@ export class Listener {
       this.#running--;
       if (this.#draining && this.#running === 0) this.#idle();
     });
-    // A peer that resets a request is no news; whoever waits for it sees "close".
+    // A reset by the peer is not logged: code that waits for the request gets "close".
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     if (request.httpVersionMajor === 1) {
       if (!this.#beginHttp1(request as IncomingMessage, response)) return;
     } else if (headerBytes(request) > this.#limits.headerBytes) {
-      // Over HTTP/1.1 the parser stops there; over HTTP/2 Node only tells the limit, it does not hold it.
+      // The HTTP/1.1 parser enforces this limit; over HTTP/2 Node only announces it.
       this.#options.refusals.answer("large_headers", response);
       return;
     }
     this.#options.handler(request, response);
   }
 
-  /** False if the request is refused; nothing else on its connection is served then. */
+  /** False if the request is refused; further requests on the connection are then ignored. */
   #beginHttp1(request: IncomingMessage, response: HttpResponse): boolean {
     const { socket } = request;
     if (this.#refused.has(socket)) return false;
@@ -249,7 +255,10 @@ export class Listener {
     return false;
   }
 
-  /** One packet of 64 KiB can hold 2,000 requests; a connection with so many is cut, and what it brought is dropped. */
+  /**
+   * One packet of 64 KiB can hold 2,000 requests. A connection over the limit is destroyed and its data
+   * dropped.
+   */
   #mayPipeline({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const reader = this.#readers.get(socket);
     if (!reader || socket.destroyed || socket.writableEnded) return false;

@@ -8,8 +8,8 @@ import type { Call } from "./gate/call.ts";
 export type Observe = (call: Call, code: Code | 0, startedAt: number) => void;
 
 /**
- * Counts and logs a finished call: who called, what it used, how it ended, how long it took. The line of a metered call
- * waits for its settlement, which may come after the caller has left.
+ * Counts and logs a finished call: its key, what it used, how it ended, how long it took. The log line of a
+ * metered call waits for its settlement, which may come after the caller disconnects.
  */
 export function createObserver(log: Log, metrics: Metrics): Observe {
   return (call, transportCode, startedAt) => {
@@ -51,12 +51,12 @@ function writeLine(log: Log, call: Call, code: string, durationMs: number): void
   else log.info(line, "call");
 }
 
-/** gRPC asks for the code INTERNAL for some mistakes of callers, too. */
+/** gRPC requires the code INTERNAL for some mistakes of callers. */
 function isMistakeOfCaller(failure: unknown): boolean {
   return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
 }
 
-/** The HTTP status that REST has for it, whatever the protocol; undefined where it has none. */
+/** The HTTP status of the failure over REST, whatever the protocol of the call; undefined if it has none. */
 function statusOf(failure: unknown, code: string): number | undefined {
   if (failure === undefined) return code === "ok" ? 200 : undefined;
   return failure instanceof ConnectError ? undefined : ERRORS[asDomainError(failure).reason].status;
@@ -84,7 +84,7 @@ function causeOf(failure: unknown): unknown {
 
 function detailOf(failure: unknown): string | undefined {
   const cause = causeOf(failure) as NodeJS.ErrnoException | undefined;
-  // Node's error of several addresses that refuse a connection has a code and no message.
+  // Node's error for several addresses that all refuse a connection has a code and no message.
   return cause?.message || cause?.code;
 }
 

@@ -1,12 +1,12 @@
 import type { DomainError } from "../domain/errors.ts";
 import { Places } from "../domain/places.ts";
 
-/** A call that can be ended before its time: an AbortController is one. */
+/** A call that can be aborted; an AbortController is one. */
 type Abortable = { abort(reason: DomainError): void };
 
 /**
- * The calls that end when a signal says so. One listener for all of them: a signal with a listener for each call takes
- * a time that grows with their square to let go of them.
+ * The calls that a signal aborts. They share one listener: the time to remove one listener per call grows
+ * with the square of their number.
  */
 export class RunningCalls {
   readonly #calls = new Places<Abortable>();
@@ -19,7 +19,7 @@ export class RunningCalls {
     });
   }
 
-  /** Returns its place, which it leaves when it ends. */
+  /** Returns the slot to pass to leave() when the call ends. */
   enter(call: Abortable): number {
     const place = this.#calls.add(call);
     if (this.#signal.aborted) call.abort(this.#signal.reason);

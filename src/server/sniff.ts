@@ -2,17 +2,20 @@ import type { Socket } from "node:net";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** What is handed on at once: a connection that is cut for what one piece holds reads no further ones. */
+/**
+ * Bytes are put back in pieces of this size: a connection that is closed because of one piece reads no
+ * further ones.
+ */
 const PIECE_BYTES = 4_096;
 
 export type HttpVersion = "http1" | "http2";
 
-/** Stays on the connection: it must keep nothing of what was read alive. */
+/** Defined outside of sniff(): it stays on the socket, and a closure would keep the bytes read in memory. */
 const ignore = () => undefined;
 
 /**
- * Reads just enough of a new connection to tell HTTP/2 with prior knowledge from HTTP/1.1, and puts it back. A
- * connection that stays silent is ended.
+ * Reads just enough of a new connection to distinguish HTTP/2 with prior knowledge from HTTP/1.1, and puts it
+ * back. A silent connection is closed.
  */
 export function sniff(
   socket: Socket,
@@ -39,7 +42,7 @@ export function sniff(
     }
     found(matches ? "http2" : "http1", seen.length);
   };
-  // Until a protocol has taken the connection, its errors are nobody's; afterwards that has its own ear for them.
+  // Ignores errors until an HTTP server takes the connection and adds its own listener.
   socket.on("error", ignore);
   socket.on("close", done);
   socket.on("readable", read);

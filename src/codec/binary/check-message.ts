@@ -7,17 +7,17 @@ import { MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/untyped-values
 import { Cursor, malformed } from "./cursor.ts";
 import { type FieldPlan, type MessagePlan, planOf } from "./field-plan.ts";
 
-/** More than any message here can have; 32 MiB could hold sixteen million. */
+/** More values than any message can have; 32 MiB could hold sixteen million. */
 const MAX_VALUES = 100_000;
 
-/** Deeper than any message of an honest caller, and far from what the stack can take. */
+/** Deeper than any legitimate message, and far below the limit of the stack. */
 const MAX_DEPTH = 64;
 
 const NO_COUNTERS = new Uint32Array(0);
 
 /**
- * Looks through a binary message before anything is made of it, so that nobody pays for lists longer and texts larger
- * than the .proto allows.
+ * Checks a binary message before it is decoded, so that lists and texts over the limits of the .proto take no
+ * memory.
  */
 export function checkMessage(desc: DescMessage, bytes: Uint8Array): void {
   new MessageCheck(bytes).check(planOf(desc), 0, bytes.length);
@@ -25,7 +25,7 @@ export function checkMessage(desc: DescMessage, bytes: Uint8Array): void {
 
 class MessageCheck {
   readonly #bytes: Uint8Array;
-  /** The fields that lead to where the check stands, with the item of each, for the words of a refusal. */
+  /** The fields that lead to the current message, with the item of each, for the error message. */
   readonly #path: { readonly plan: FieldPlan; readonly item: number }[] = [];
   #values = 0;
   #untyped = 0;
@@ -48,7 +48,7 @@ class MessageCheck {
         continue;
       }
       const isPacked = field.packedType !== undefined && wireType === WireType.LengthDelimited;
-      // The decoder reads a field as its type wants it: both must see the same ends.
+      // The decoder reads a field by its declared type; the check must find the same boundaries.
       if (wireType !== field.wireType && !isPacked) throw malformed();
       if (wireType === WireType.LengthDelimited) this.#lengthDelimited(field, cursor, counters);
       else {
@@ -101,7 +101,7 @@ class MessageCheck {
 
   #refusal(plan: FieldPlan, item: number, text: string): DomainError {
     const steps = [...this.#path, { plan, item }];
-    // What stands in a value of any form has names that its caller never wrote.
+    // Inside a value of any form, field names are internal: the caller never wrote them.
     const untyped = steps.findIndex((step) => step.plan.inner?.().isUntyped);
     const path = steps
       .slice(0, untyped < 0 ? steps.length : untyped + 1)
@@ -114,7 +114,7 @@ function textRefusal({ maxCharacters, maxBytes }: FieldPlan): string {
   return Number.isFinite(maxCharacters) ? tooLong(maxCharacters) : `must be at most ${maxBytes} bytes`;
 }
 
-/** How many numbers stand there; the last one must end where the run ends. */
+/** The number of packed values; the last one must end where the run ends. */
 function packedItems(bytes: Uint8Array, start: number, end: number, type: WireType): number {
   if (type !== WireType.Varint) {
     const items = (end - start) / (type === WireType.Bit64 ? 8 : 4);

@@ -1,7 +1,7 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
 
-/** Steps over the bytes of a protobuf message without making anything of them. */
+/** Steps over the bytes of a protobuf message without decoding them. */
 export class Cursor {
   readonly #bytes: Uint8Array;
   #end: number;
@@ -31,7 +31,7 @@ export class Cursor {
     throw malformed();
   }
 
-  /** Steps over a value; groups, which no message here has, are refused. */
+  /** Skips a value; groups are refused, because no message here has any. */
   skip(wireType: number): void {
     if (wireType === WireType.Varint) this.#varint();
     else if (wireType === WireType.Bit64) this.#forward(8);
@@ -40,7 +40,7 @@ export class Cursor {
     else throw malformed();
   }
 
-  /** The end of a run of bytes of that length, which must lie within. */
+  /** The end of a run of bytes of that length, which must lie within the message. */
   endOf(length: number): number {
     const end = this.at + length;
     if (end > this.#end) throw malformed();

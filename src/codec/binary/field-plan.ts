@@ -4,21 +4,23 @@ import { maxItemsOf } from "../../rules/list-limits.ts";
 import { maxCharactersOf } from "../../rules/text-limits.ts";
 import { isUntyped } from "../../rules/untyped-values.ts";
 
-/** A text or bytes that the .proto does not bound: far more than any has, and decoded at once. */
+/**
+ * Limit for a text or bytes field without a limit in the .proto: far above real values, and decoded at once.
+ */
 const MAX_UNRULED_BYTES = 4_194_304;
 
-/** What may stand on the wire for a field, ready to be checked. */
+/** What a field may have on the wire, prepared for the check. */
 export type FieldPlan = {
   readonly name: string;
   readonly wireType: WireType;
-  /** Repeated numbers may also stand packed in one run of bytes: how one of them is written there. */
+  /** Repeated numbers may also be packed in one run of bytes: the wire type of one number in it. */
   readonly packedType: WireType | undefined;
   readonly maxItems: number;
-  /** Which of the message's counters counts the items; below 0 for a field that is no list. */
+  /** The index of the message's counter for the items; negative if the field is not a list. */
   readonly counter: number;
   readonly maxCharacters: number;
   readonly maxBytes: number;
-  /** For a message and for an entry of a map: what may stand in it. */
+  /** The plan of the message or map entry in the field. */
   readonly inner: (() => MessagePlan) | undefined;
 };
 
@@ -97,7 +99,7 @@ function plain(name: string, scalar: ScalarType | undefined, message: DescMessag
   };
 }
 
-/** Without a type it is an enum value. */
+/** A field without a scalar type is an enum. */
 function wireTypeOf(scalar: ScalarType | undefined): WireType {
   switch (scalar) {
     case ScalarType.STRING:

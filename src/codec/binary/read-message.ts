@@ -3,15 +3,15 @@ import { WireType } from "@bufbuild/protobuf/wire";
 import { checkMessage } from "./check-message.ts";
 import { Cursor, malformed } from "./cursor.ts";
 
-/** What is decoded at once. */
+/** Bytes decoded at once. */
 const PART_BYTES = 262_144;
 
-/** Callers may send fields of a later version; nobody here passes them on. */
+/** Callers may send fields of a later version; they are dropped. */
 const OPTIONS = { readUnknownFields: false };
 
 /**
- * Reads a binary message in parts, so that others can run in between: protobuf reads the halves of a message, one
- * after the other, as it reads the whole.
+ * Reads a binary message in parts, so that other calls run in between: merging the parts of a message in
+ * order gives the same result as decoding it whole.
  */
 export function* readBinary(desc: DescMessage, bytes: Uint8Array): Generator<undefined, Message, undefined> {
   checkMessage(desc, bytes);
@@ -65,7 +65,9 @@ const HELD_AS_SUCH = new Set(["google.protobuf.Value", "google.protobuf.ListValu
 
 type MessageField = DescField & { readonly message: DescMessage };
 
-/** A list of messages or a message that is held as such; most of the well-known ones have forms of their own. */
+/**
+ * A list of messages, or a message that is stored as one; most well-known types are stored in another form.
+ */
 function isMessage(field: DescField): field is MessageField {
   if (field.fieldKind === "map" || !field.message) return false;
   const { typeName } = field.message;
@@ -73,7 +75,10 @@ function isMessage(field: DescField): field is MessageField {
   return !typeName.startsWith("google.protobuf.") || HELD_AS_SUCH.has(typeName);
 }
 
-/** A new item of a list; otherwise the message that is there already, for a second one is merged into the first. */
+/**
+ * Creates a new item of a list; otherwise returns the existing message, because a second one is merged into
+ * the first.
+ */
 function innerMessage(message: Message, field: MessageField): Message {
   const holder = message as unknown as Record<string, unknown>;
   if (field.fieldKind === "list") {

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { isWellKnown } from "./well-known.ts";
 
-/** The fields that a dotted name leads through: "message.content". Proto and JSON names are both understood. */
+/** The fields along a dotted path, such as "message.content". Proto and JSON names are both accepted. */
 export function findFieldPath(desc: DescMessage, path: string): DescField[] {
   const fields: DescField[] = [];
   let inside: DescMessage | undefined = desc;
@@ -16,7 +16,10 @@ export function findFieldPath(desc: DescMessage, path: string): DescField[] {
   return fields;
 }
 
-/** Whether a text can stand for the field: maps and messages without such a form cannot be written in an address. */
+/**
+ * Whether text can represent the field: maps and messages without a text form cannot be written in an
+ * address.
+ */
 export function isParameter(field: DescField): boolean {
   return field.fieldKind !== "map" && (field.message === undefined || isWellKnown(field.message));
 }

@@ -3,42 +3,42 @@ import { invalid, type RestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 import { TextWindow } from "./text-window.ts";
 
-/** Deeper than any message of an honest caller, and far from what the stack can take. */
+/** Deeper than any legitimate message, and far below the limit of the stack. */
 const MAX_DEPTH = 64;
 
-/** More names and values than any message here can have; a body of 32 MiB could hold sixteen million. */
+/** More names and values than any message can have; a body of 32 MiB could hold sixteen million. */
 const MAX_VALUES = 100_000;
 
-/** Longer than the name of any field, or key of any map, of an honest caller. */
+/** Longer than any field name and any legitimate map key. */
 const MAX_NAME_UNITS = 4_096;
 
-/** What is read at once, in units of UTF-16: well under a millisecond of work. */
+/** UTF-16 units read at once: well under a millisecond of work. */
 const PIECE_UNITS = 65_536;
 
-/** How far to read until others may run. */
+/** Units to read before other calls may run. */
 const STEP_UNITS = 131_072;
 
-/** How much is decoded beyond the place that is read: the longest space, and the longest string that is read at once. */
+/** Units decoded past the read position: the longest whitespace and the longest string read at once. */
 const AHEAD_UNITS = 2 * PIECE_UNITS + 64;
 
-/** The longest value that is returned as it is written. */
+/** The longest value that raw() returns. */
 const MAX_RAW_UNITS = 262_144;
 
-/** What one character takes at most: two escapes of six. */
+/** The most units that one character takes: two escapes of six. */
 const UNITS_PER_CHARACTER = 12;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 
-// Bounded, so that nobody pays for digits or spaces without end.
+// Bounded, so that endless digits or whitespace take no CPU time.
 const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y;
 const WHITESPACE = /[ \t\n\r]{0,65536}/y;
 
 /**
- * Reads JSON piece by piece, as the reader of a message asks for it. Unlike JSON.parse it keeps the digits of
- * numbers, sees duplicate names, is strict about surrogates, and can rest in between; what a string says is left to
- * the engine.
+ * Reads JSON in pieces, as the reader of a message requests them. Unlike JSON.parse it keeps the digits of
+ * numbers, finds duplicate names, refuses lone surrogates, and can pause in between; JSON.parse decodes the
+ * strings.
  */
 export class JsonScanner extends TextWindow {
   #restedAt = 0;
@@ -50,14 +50,14 @@ export class JsonScanner extends TextWindow {
     super(bytes, AHEAD_UNITS, MAX_RAW_UNITS);
   }
 
-  /** Whether so much was read since the last time that others should run now. */
+  /** Whether enough was read since the last time that other calls should run now. */
   isDue(): boolean {
     if (this.place - this.#restedAt < STEP_UNITS) return false;
     this.#restedAt = this.place;
     return true;
   }
 
-  /** Whether one more value whose form the .proto leaves open may be read. */
+  /** Counts a value whose form the .proto leaves open; false if there are too many. */
   countUntyped(): boolean {
     return ++this.#untyped <= MAX_UNTYPED_VALUES;
   }
@@ -83,7 +83,7 @@ export class JsonScanner extends TextWindow {
     }
   }
 
-  /** The name of each member, with the scanner standing before its value. */
+  /** Yields the name of each member, with the scanner positioned before its value. */
   *members(): Generator<string, void> {
     this.#open("{");
     const seen = new Set<string>();
@@ -103,7 +103,7 @@ export class JsonScanner extends TextWindow {
     this.#depth--;
   }
 
-  /** The index of each item, with the scanner standing before it. */
+  /** Yields the index of each item, with the scanner positioned before it. */
   *items(): Generator<number, void> {
     this.#open("[");
     if (!this.#take("]")) {
@@ -117,14 +117,17 @@ export class JsonScanner extends TextWindow {
     this.#depth--;
   }
 
-  /** Undefined if it has more characters than the limit, which is found out before it is decoded. */
+  /**
+   * Undefined if it is certainly longer than the limit; a string that is far longer is not decoded as a
+   * whole.
+   */
   *string(maxCharacters = Number.POSITIVE_INFINITY): Steps<string | undefined> {
     const maxUnits = maxCharacters * UNITS_PER_CHARACTER;
     const text = this.#quick(Math.min(maxUnits, PIECE_UNITS)) ?? (yield* this.#joined(maxUnits));
     return text !== undefined && text.length > maxCharacters * 2 ? undefined : text;
   }
 
-  /** The digits as they are written. */
+  /** The digits as written. */
   number(): string {
     this.#skipSpace();
     NUMBER.lastIndex = this.at;
@@ -140,7 +143,9 @@ export class JsonScanner extends TextWindow {
     this.at += word.length;
   }
 
-  /** Steps over a value as strictly as if it were read, and returns it as it is written; undefined if it is too long. */
+  /**
+   * Skips a value with the same checks as reading it, and returns it as written; undefined if it is too long.
+   */
   *raw(): Steps<string | undefined> {
     this.#skipSpace();
     const start = this.place;
@@ -173,7 +178,7 @@ export class JsonScanner extends TextWindow {
     if (this.at < this.text.length) throw this.#fail("something stands after the end");
   }
 
-  /** A string that is decoded at once; undefined, and still to be read, if it has more units than that. */
+  /** A string decoded at once; undefined, and still unread, if it has more units than the limit. */
   #quick(maxUnits: number): string | undefined {
     const start = this.#enterString();
     let end = this.text.indexOf('"', start);
@@ -181,7 +186,8 @@ export class JsonScanner extends TextWindow {
       if (this.isLast) throw this.#fail("a string has no end");
       return undefined;
     }
-    // Nearly always that is it; where it is not, there may be many more, so each unit is looked at once.
+    // The first quote is nearly always the end. If it is escaped, many may follow, so each unit is read only
+    // once.
     if (this.text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, maxUnits);
     if (end >= this.text.length) throw this.#fail("a string has no end");
     if (end - start > maxUnits || this.text.charCodeAt(end) !== QUOTE) return undefined;
@@ -191,13 +197,13 @@ export class JsonScanner extends TextWindow {
     return value;
   }
 
-  /** Undefined, and not read to its end, if it has more units than that. */
+  /** Undefined, and not read to its end, if it has more units than the limit. */
   *#joined(maxUnits: number): Steps<string | undefined> {
     const start = this.place;
     const pieces: string[] = [];
     if (maxUnits <= PIECE_UNITS) return undefined;
     for (const piece of this.#pieces()) {
-      // With its quotes.
+      // The string including its quotes.
       if (this.place - start > maxUnits + 2) return undefined;
       pieces.push(piece);
       if (this.isDue()) yield;
@@ -205,7 +211,7 @@ export class JsonScanner extends TextWindow {
     return pieces.join("");
   }
 
-  /** A long string, decoded piece by piece; no piece ends in the middle of a character. */
+  /** A long string, decoded in pieces; no piece splits a character. */
   *#pieces(): Generator<string, void> {
     this.at = this.#enterString();
     let half = "";
@@ -223,14 +229,14 @@ export class JsonScanner extends TextWindow {
     }
   }
 
-  /** Where the string begins, behind its quote. */
+  /** The start of the string, after its quote. */
   #enterString(): number {
     this.#skipSpace();
     if (this.text.charCodeAt(this.at) !== QUOTE) throw this.#fail("a string is missing");
     return this.at + 1;
   }
 
-  /** The end of the string, or of so many units of it, but never the middle of an escape. */
+  /** The end of the string, or the position after `units` of it, never inside an escape. */
   #walk(start: number, units: number): number {
     const text = this.text;
     const stop = Math.min(text.length, start + units);

@@ -19,7 +19,7 @@ import { findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 import { readUntyped } from "./untyped-reader.ts";
 import { hasOwnNull, holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
 
-/** Reads a JSON object into a message. The path says where the object stands: "messages[3]". */
+/** Reads a JSON object into a message. The path is the position of the object, such as "messages[3]". */
 export type Reader = (scanner: JsonScanner, path: string) => Steps<Message>;
 
 type ValueReader = (scanner: JsonScanner, path: string) => Steps<unknown>;
@@ -29,16 +29,16 @@ type FieldReader = {
 };
 type Fields = Record<string, unknown>;
 
-/** A number, or the name of an enum value, that is written as a string. */
+/** Limit for a number or an enum name that is written as a string. */
 const MAX_SHORT_CHARACTERS = 1_000;
 
-/** An enum value whose name is unknown, where unknown names are ignored: it counts as absent. */
+/** Marks an unknown enum name where unknown names are ignored: the value counts as absent. */
 const IGNORED = Symbol("an ignored value");
 
 /** What a reader does with a name that the message or the enum does not have. */
 export type UnknownFields = "refuse" | "ignore";
 
-/** Compiles the readers of a message type and of all that it contains, once. */
+/** Compiles the reader of each message type, and of the types that it contains, once. */
 export class Readers {
   readonly #readers = new Map<DescMessage, Reader>();
   readonly #unknown: UnknownFields;
@@ -50,7 +50,7 @@ export class Readers {
   of(desc: DescMessage): Reader {
     const known = this.#readers.get(desc);
     if (known) return known;
-    // Registered before its fields are looked at: a type may contain itself.
+    // Registered before its fields are compiled: a type may contain itself.
     let read: Reader | undefined;
     const proxy: Reader = (scanner, path) => (read as Reader)(scanner, path);
     this.#readers.set(desc, proxy);
@@ -58,14 +58,14 @@ export class Readers {
     return proxy;
   }
 
-  /** The same for one field alone, for bodies that are a field of the request. */
+  /** Reads one field, for bodies that are a field of the request. */
   field(field: DescField): (scanner: JsonScanner, into: Message) => Steps<void> {
     const { read } = this.#fieldReader(field);
     return (scanner, into) => read(scanner, field.name, into as unknown as Fields);
   }
 
   #messageReader(desc: DescMessage): Reader {
-    // A Map, not an object: names such as "__proto__" are names like any other here.
+    // A Map, not an object: names such as "__proto__" need no special case.
     const byName = new Map<string, FieldReader>();
     for (const field of desc.fields) {
       const reader = this.#fieldReader(field);
@@ -90,7 +90,7 @@ export class Readers {
         if (set.has(reader.field)) throw invalid(where, "stands twice, once under its other name");
         set.add(reader.field);
         const { oneof } = reader.field;
-        // A member that is null is absent, and another may be set.
+        // A member that is null counts as absent, so another one may be set.
         if (oneof && (scanner.peek() !== "null" || hasOwnNull(reader.field))) {
           if (set.has(oneof)) throw invalid(where, `excludes the other fields of "${oneof.name}"`);
           set.add(oneof);
@@ -190,7 +190,7 @@ function enumReader(desc: DescEnum, unknown: UnknownFields): ValueReader {
   };
 }
 
-/** What is far too long is refused before anybody counts its characters. */
+/** A string that is far too long is refused before its characters are counted. */
 function stringReader(field: DescField): ValueReader {
   const max = maxCharactersOf(field);
   return function* (scanner, path) {
@@ -226,14 +226,17 @@ function* readShort(scanner: JsonScanner, path: string, what: string): Steps<str
   return text;
 }
 
-/** What is parsed at once, because only the library knows its form. */
+/** Reads a value whose form only the protobuf library knows; it is parsed at once. */
 function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
   const raw = yield* scanner.raw();
   if (raw === undefined) throw invalid(path, "is too large");
   return raw;
 }
 
-/** Timestamps and the like are small and have rules of their own: left to the library, in its own words. */
+/**
+ * Timestamps and the like are small and have their own rules: the protobuf library parses them and words the
+ * errors.
+ */
 function wellKnownReader(desc: DescMessage): Reader {
   if (isUntyped(desc)) return readUntyped;
   if (isWrapper(desc)) {

@@ -1,10 +1,10 @@
 import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
 
-/** Reads the text of a scalar or an enum value; throws an Error whose message says what it should be. */
+/** Parses the text of a scalar or an enum value; throws an Error whose message states what it must be. */
 type ScalarParser = (text: string) => unknown;
 
 const INTEGER = /^-?\d{1,20}$/;
-// No digit can be taken by two parts of it: text of any length is refused in one pass.
+// No digit can match two parts of it, so text of any length is refused in one pass.
 const DECIMAL = /^-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 const RANGES: Partial<Record<ScalarType, readonly [min: bigint, max: bigint]>> = {
@@ -50,7 +50,7 @@ export function parseEnum(desc: DescEnum, text: string): number {
   return number;
 }
 
-/** By its name, or by its number; undefined if it is none of the enum. */
+/** By name or by number; undefined if the enum has no such value. */
 export function findEnumNumber(desc: DescEnum, text: string): number | undefined {
   if (/^-?\d{1,10}$/.test(text)) {
     const number = Number(text);

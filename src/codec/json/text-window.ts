@@ -1,29 +1,29 @@
 import { isUtf8 } from "node:buffer";
 import { RestProblem } from "../problem.ts";
 
-/** What is decoded at once. */
+/** Bytes decoded at once. */
 const WINDOW_BYTES = 1_048_576;
 
-/** What a character of UTF-8 has at most beyond its first byte. */
+/** The most continuation bytes of a UTF-8 character. */
 const MAX_CONTINUATIONS = 3;
 
-/** A large text that is never there as a whole: what is decoded is a window of it, which moves on as it is read. */
+/** A large text that is never decoded as a whole: a window of it is decoded, and advances as it is read. */
 export class TextWindow {
   readonly #bytes: Buffer;
-  /** How many of the bytes the window and all before it have. */
+  /** The number of bytes decoded so far. */
   #end = 0;
-  /** How much text stood before the window. */
+  /** The length of the text before the window. */
   #before = 0;
   readonly #aheadUnits: number;
   readonly #keptUnits: number;
 
   protected text = "";
-  /** Where in the window to read on. */
+  /** The read position in the window. */
   protected at = 0;
-  /** The place from which on the text is still needed, though it was read; not more of it than `keptUnits`. */
+  /** Text from this place on is kept after it was read, but at most `keptUnits` of it. */
   protected keptFrom: number | undefined;
 
-  /** Beyond the place to read on, `aheadUnits` can be read after each call of lookAhead. */
+  /** After each call of lookAhead, `aheadUnits` can be read from the read position. */
   constructor(bytes: Buffer, aheadUnits: number, keptUnits: number) {
     const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     this.#bytes = hasMark ? bytes.subarray(3) : bytes;
@@ -32,7 +32,7 @@ export class TextWindow {
     this.#moveOn();
   }
 
-  /** Where to read on, in the whole text. */
+  /** The read position in the whole text. */
   protected get place(): number {
     return this.#before + this.at;
   }
@@ -46,12 +46,12 @@ export class TextWindow {
     while (!this.isLast && this.text.length - this.at < this.#aheadUnits) this.#moveOn();
   }
 
-  /** What was read since that place, which was kept. */
+  /** The text read since that place, which must have been kept. */
   protected since(place: number): string {
     return this.text.slice(place - this.#before, this.at);
   }
 
-  /** Forgets what was read, and decodes more. */
+  /** Drops what was read, and decodes more. */
   #moveOn(): void {
     const end = endOfCharacter(this.#bytes, this.#end + WINDOW_BYTES);
     const bytes = this.#bytes.subarray(this.#end, end);
@@ -65,7 +65,7 @@ export class TextWindow {
   }
 }
 
-/** There, or before the character in the middle of which that is. */
+/** The wanted position, or the start of the character that it would split. */
 function endOfCharacter(bytes: Buffer, wanted: number): number {
   let end = Math.min(wanted, bytes.length);
   for (let i = 0; i < MAX_CONTINUATIONS && ((bytes[end] ?? 0) & 0xc0) === 0x80; i++) end--;

@@ -6,7 +6,7 @@ import { invalid } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 
-/** Reads any JSON as a google.protobuf.Value, part by part like everything else. */
+/** Reads any JSON as a google.protobuf.Value, in parts. */
 export function* readUntyped(scanner: JsonScanner, path: string): Steps<Value> {
   if (!scanner.countUntyped()) throw invalid(path, TOO_MANY_UNTYPED);
   if (scanner.isDue()) yield;
@@ -42,7 +42,7 @@ export function* readUntyped(scanner: JsonScanner, path: string): Steps<Value> {
 function* readFields(scanner: JsonScanner, path: string, into: Record<string, Value>): Steps<void> {
   for (const name of scanner.members()) {
     const value = yield* readUntyped(scanner, path);
-    // Not an assignment: "__proto__" is a name like any other.
+    // Not an assignment: assigning "__proto__" would set the prototype.
     Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
   }
 }

@@ -10,17 +10,17 @@ export function isWellKnown(desc: DescMessage): boolean {
   return WRAPPERS.has(desc.typeName) || OTHERS.has(desc.typeName);
 }
 
-/** DoubleValue and its like, whose JSON form is that of the value in them. */
+/** DoubleValue and the other wrappers, whose JSON form is that of their value. */
 export function isWrapper(desc: DescMessage): boolean {
   return WRAPPERS.has(desc.typeName);
 }
 
-/** A field of a wrapper type that holds the bare value; only lists, maps and oneofs hold the message. */
+/** A field of a wrapper type is stored as the bare value; only lists, maps and oneofs store the message. */
 export function holdsBareValue(field: DescField): boolean {
   return field.fieldKind === "message" && !field.oneof && isWrapper(field.message);
 }
 
-/** A Struct is held as the plain object it stands for, everywhere but inside google.protobuf.Value. */
+/** A Struct is stored as a plain object, except inside google.protobuf.Value. */
 export function holdsPlainObject(field: DescField): boolean {
   return (
     field.message?.typeName === "google.protobuf.Struct" && field.parent.typeName !== "google.protobuf.Value"

@@ -21,14 +21,14 @@ type ValueWriter = (value: unknown) => string;
 const writers = new WeakMap<DescMessage, Writer>();
 
 /**
- * REST JSON: names as in the .proto, every field present, 64-bit integers as JSON integers with all their digits,
- * otherwise as ProtoJSON. Absent fields are null, but for those that would read that as a value: they are left out. A
- * writer is made once for each message type.
+ * REST JSON: names as in the .proto, every field present, 64-bit integers as JSON integers with all their
+ * digits, otherwise as ProtoJSON. Absent fields are null; those for which null is a value are omitted. One
+ * writer is compiled for each message type.
  */
 export function writerOf(desc: DescMessage): Writer {
   const known = writers.get(desc);
   if (known) return known;
-  // Registered before its fields are looked at: a type may contain itself.
+  // Registered before its fields are compiled: a type may contain itself.
   let write: Writer = () => "";
   const proxy: Writer = (message) => write(message);
   writers.set(desc, proxy);
@@ -36,7 +36,7 @@ export function writerOf(desc: DescMessage): Writer {
   return proxy;
 }
 
-/** Prints the value of one field alone, for answers that are a field of the response. */
+/** Prints the value of one field, for responses that are a field of the message. */
 export function fieldWriterOf(field: DescField): Writer {
   const read = fieldReader(field);
   const write = fieldWriter(field);
@@ -66,7 +66,7 @@ function messageWriter(desc: DescMessage): Writer {
       if (value !== undefined || !hasOwnNull) parts.push(name + write(value));
     }
     for (const { oneof, members } of oneofs) {
-      // Only the member that is set is present: the others would say something else.
+      // Only the member that is set is printed: null would make the others look set.
       const { case: set, value } = fields[oneof.localName] as { case: string | undefined; value?: unknown };
       const member = set === undefined ? undefined : members.get(set);
       if (member) parts.push(member.name + member.write(value));
@@ -75,7 +75,7 @@ function messageWriter(desc: DescMessage): Writer {
   };
 }
 
-/** Reads a field that is no member of a oneof; undefined if it is not set. */
+/** Reads a field outside of a oneof; undefined if it is not set. */
 function fieldReader(field: DescField): (message: Message) => unknown {
   const { localName } = field;
   const own = hasInheritedDefault(field);
@@ -85,7 +85,7 @@ function fieldReader(field: DescField): (message: Message) => unknown {
   };
 }
 
-/** Messages of proto2 show the defaults of absent fields through their prototype. */
+/** Messages of proto2 return the defaults of absent fields through their prototype. */
 function hasInheritedDefault(field: DescField): boolean {
   return (field.fieldKind === "scalar" || field.fieldKind === "enum") && field.presence !== IMPLICIT;
 }

@@ -4,7 +4,7 @@ import type { MethodFunction } from "../../api/define-service.ts";
 import { ApiCallView } from "../api-call-view.ts";
 import { callOf } from "./call-context.ts";
 
-/** Puts a service on the router. Its methods get the call, not Connect's context. */
+/** Adds a service to the router. Its methods get an ApiCall, not Connect's context. */
 export function bindService(
   router: ConnectRouter,
   service: DescService,

@@ -1,7 +1,7 @@
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { Call } from "../gate/call.ts";
 
-/** Under which an RPC over gRPC, gRPC-Web or Connect finds its Call. */
+/** The context key of the Call of an RPC over gRPC, gRPC-Web or Connect. */
 export const callKey: ContextKey<Call | undefined> = createContextKey<Call | undefined>(undefined);
 
 export function callOf(values: ContextValues): Call {

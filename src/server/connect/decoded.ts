@@ -1,12 +1,12 @@
 import type { Message } from "@bufbuild/protobuf";
 import { type ContextKey, createContextKey, type Interceptor } from "@connectrpc/connect";
 
-/** The request as the transport decoded it, once its body was read. */
+/** The request that the transport decoded; set once its body is read. */
 export type Decoded = { readonly message: Message | undefined };
 
 export const decodedKey: ContextKey<Decoded | undefined> = createContextKey<Decoded | undefined>(undefined);
 
-/** Puts the decoded request in the place of the empty one that Connect was given to decode. */
+/** Replaces the empty message that Connect decoded by the decoded request. */
 export const takeDecoded: Interceptor = (next) => async (request) => {
   const decoded = request.contextValues.get(decodedKey);
   if (!decoded) return next(request);

@@ -1,7 +1,7 @@
 /** One byte of flags, four of length. */
 export const HEAD_BYTES = 5;
 
-/** A message as the streams of Connect and all of gRPC and gRPC-Web frame it. */
+/** Frames a message for Connect streams, gRPC and gRPC-Web. */
 export function envelope(flags: number, data: Uint8Array): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   head[0] = flags;

@@ -3,8 +3,8 @@ import type { BadRequest } from "../errors/bad-request.ts";
 import { headerValues } from "../http.ts";
 
 /**
- * What a proxy in front may read differently than this server does, so that a second request could hide in the first
- * (RFC 9112, 3.2 and 6.1). The parser of Node refuses conflicting lengths; it accepts these.
+ * Framing that a proxy may read differently than this server, which allows request smuggling (RFC 9112, 3.2
+ * and 6.1). Node's parser refuses conflicting lengths; it accepts these.
  */
 export function framingProblem(request: IncomingMessage): BadRequest | undefined {
   if (headerValues(request, "host").length > 1) return "several_hosts";

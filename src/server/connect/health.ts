@@ -7,7 +7,7 @@ import {
 
 export type Readiness = {
   isReady(): boolean;
-  /** Tells of every change until the returned function is called. */
+  /** Calls the listener on every change until the returned function is called. */
   watch(listener: () => void): () => void;
 };
 

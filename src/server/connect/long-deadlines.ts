@@ -1,4 +1,4 @@
-/** No call runs that long. Node's timers end at once when they are set to more than 24.8 days. */
+/** No call runs longer. Node's timers fire at once if they are set to more than 24.8 days. */
 const MAX_DEADLINE_MS = 3_600_000;
 
 const MS_OF_UNIT: Record<string, number> = {
@@ -10,7 +10,10 @@ const MS_OF_UNIT: Record<string, number> = {
   n: 0.000_001,
 };
 
-/** Lowers a deadline of more than an hour to an hour. What is no deadline stays, and Connect refuses it. */
+/**
+ * Lowers a deadline of more than an hour to an hour. An invalid deadline is unchanged, and Connect refuses
+ * it.
+ */
 export function lowerLongDeadlines(headers: Headers): void {
   const grpc = /^(\d{1,8})([HMSmun])$/.exec(headers.get("grpc-timeout") ?? "");
   if (grpc && Number(grpc[1]) * (MS_OF_UNIT[grpc[2] as string] ?? 0) > MAX_DEADLINE_MS) {

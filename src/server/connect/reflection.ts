@@ -17,11 +17,11 @@ type Answer = Omit<
   "$typeName"
 >["messageResponse"];
 
-/** What there is to tell, made ready once: anyone may ask for it. */
+/** Everything that reflection returns, prepared once because anyone may request it. */
 type Known = {
   readonly services: Answer;
   readonly registry: Registry;
-  /** Each file by its name, with all it imports: what a caller needs to make sense of it. */
+  /** Each file by its name, with all its imports, which a client needs to resolve it. */
   readonly files: ReadonlyMap<string, Answer>;
   /** The numbers of the extensions of a message type. */
   readonly extensions: ReadonlyMap<string, readonly number[]>;
@@ -46,7 +46,7 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
   router.service(v1alpha.ServerReflection, {
     async *serverReflectionInfo(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
       for await (const request of requests) {
-        // The two versions differ in their name only.
+        // The two versions differ only in their name.
         const messageRequest =
           request.messageRequest as unknown as v1.ServerReflectionRequest["messageRequest"];
         yield {
@@ -62,7 +62,7 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
 function learn(services: readonly DescService[]): Known {
   const all = new Map<string, DescFile>();
   for (const service of services) collect(service.file, all);
-  // No service names them, but every error carries some.
+  // No service refers to them, but every error carries some.
   collect(file_google_rpc_error_details, all);
   const bytes = new Map(
     [...all].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
@@ -133,7 +133,7 @@ function collect(file: DescFile, files: Map<string, DescFile>): Map<string, Desc
   return files;
 }
 
-/** A symbol may also name a method, a field or an enum value: then its parent's file is meant. */
+/** A symbol may also name a method, a field or an enum value; the file is then that of its parent. */
 function fileOfSymbol(symbol: string, registry: Registry): DescFile | undefined {
   const desc = registry.get(symbol) ?? registry.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
   return desc?.file;

@@ -14,7 +14,7 @@ import { stopBody } from "../stop-body.ts";
 import type { Decoded } from "./decoded.ts";
 import { envelope, HEAD_BYTES } from "./envelope.ts";
 
-/** How the request of a method is read. */
+/** How the request of a method is decoded. */
 export type RpcInput = {
   readonly method: DescMethod;
   readonly maxBytes: number;
@@ -23,14 +23,14 @@ export type RpcInput = {
 };
 
 const COMPRESSED = 1;
-/** Connect may end a stream of messages with one that is none. */
+/** The flag of the last envelope of a Connect stream, which holds no message. */
 const END_STREAM = 2;
 
 const EMPTY_JSON = Buffer.from("{}");
 
 /**
- * The body of a call over gRPC, gRPC-Web or Connect. It is decoded here, within the bounds of the .proto, and only when
- * Connect begins to read it: after the gate. Connect is handed an empty message in its place.
+ * The body of a call over gRPC, gRPC-Web or Connect. It is decoded here, within the limits of the .proto,
+ * when Connect starts to read it, which is after the gate. Connect gets an empty message in its place.
  */
 export class RpcBody implements Decoded {
   message: Message | undefined;
@@ -77,7 +77,7 @@ export class RpcBody implements Decoded {
     }
   }
 
-  /** The one message in its envelope; undefined if there is none. */
+  /** The single message in its envelope; undefined if the body is empty. */
   async #open(sent: Buffer, limits: BodyLimits): Promise<Buffer | undefined> {
     if (sent.length === 0) return undefined;
     const end = endOfEnvelope(sent, 0, limits.maxBytes);
@@ -87,7 +87,10 @@ export class RpcBody implements Decoded {
     return (flags & COMPRESSED) === 0 ? bytes : this.#inflated(bytes, limits);
   }
 
-  /** A flagged message needs an encoding to be read with: without one, gRPC and Connect say INTERNAL. */
+  /**
+   * A message flagged as compressed needs an encoding: without one, gRPC and Connect require the code
+   * INTERNAL.
+   */
   #inflated(bytes: Buffer, limits: BodyLimits): Promise<Buffer> {
     const { headers } = this.#request;
     const encoding = headers["grpc-encoding"] ?? headers["connect-content-encoding"];

@@ -8,7 +8,7 @@ import type { Call } from "../gate/call.ts";
 import type { HttpResponse } from "../http.ts";
 import { isGone } from "../rest/gone.ts";
 
-/** Sends an answer piece by piece, at the pace the caller takes it. Resolves to the gRPC code it ended with. */
+/** Sends a response in pieces, with backpressure. Resolves to the gRPC code of the call. */
 export async function writeUniversalResponse(
   answer: UniversalServerResponse,
   response: HttpResponse,
@@ -16,9 +16,9 @@ export async function writeUniversalResponse(
 ): Promise<Code | 0> {
   const pieces = answer.body?.[Symbol.asyncIterator]();
   try {
-    // The first piece comes before the headers: until then a service may still set some.
+    // The first piece is read before the headers are sent: until then a service may set some.
     let piece = await pieces?.next();
-    // The two kinds of response declare these methods in ways that TypeScript cannot call through their union.
+    // TypeScript cannot call these methods on the union: the two response types declare them differently.
     const writer = response as ServerResponse;
     const head = { status: answer.status, headers: toNodeHeaders(answer.header) };
     if (call && call.failure === undefined && piece && piece.done !== true) {
@@ -49,14 +49,14 @@ export async function writeUniversalResponse(
     response.end();
     return codeOf(answer);
   } catch (error) {
-    // Pieces only throw when the caller is gone; a service's errors travel inside them.
+    // Pieces throw only if the caller disconnected; errors of the service are sent inside them.
     response.destroy();
     await pieces?.return?.();
     throw error;
   }
 }
 
-/** Connect encodes more than gRPC says, and Google's client for Node decodes no more than it must. */
+/** Connect escapes more than gRPC requires, and Google's client for Node unescapes only what is required. */
 export function encodeMessage(trailer: Headers): void {
   const message = trailer.get("grpc-message");
   if (message === null) return;
@@ -64,7 +64,7 @@ export function encodeMessage(trailer: Headers): void {
   trailer.set("grpc-message", text.replace(/[^\x20-\x7e]|%/gu, encodeURIComponent));
 }
 
-/** Waits until there is room again, or nobody left to write to. */
+/** Waits until the response can be written again or is closed. */
 async function writable(response: HttpResponse): Promise<void> {
   if (isGone(response)) return;
   const waiting = new AbortController();
@@ -82,7 +82,7 @@ function codeOf(answer: UniversalServerResponse): Code | 0 {
   return answer.status === 200 ? 0 : (CODE_OF_STATUS[answer.status] ?? Code.Unknown);
 }
 
-/** As the Connect protocol reads statuses; the call's own failure, where there is one, is more exact. */
+/** The mapping of the Connect protocol; the failure recorded on the call, if any, is more exact. */
 const CODE_OF_STATUS: Record<number, Code> = {
   400: Code.InvalidArgument,
   401: Code.Unauthenticated,

@@ -30,27 +30,27 @@ import { writeUniversalResponse } from "./rpc-response.ts";
 /** An RPC at its path, for gRPC, gRPC-Web and Connect. */
 export type RpcRoute = {
   readonly handler: UniversalHandler;
-  /** None for the standard services that everyone may call: health and reflection. */
+  /** Undefined for the standard services that need no key: health and reflection. */
   readonly policy: Policy | undefined;
   readonly running: RunningCalls;
-  /** How the request is read where Connect does not read it itself. */
+  /** How the request is decoded if Connect does not decode it itself. */
   readonly input: RpcInput | undefined;
 };
 
 type RpcOptions = {
-  /** Services of ours: every method has a policy and passes the gate. */
+  /** Our own services: every method has a policy and passes the gate. */
   readonly routes: (router: ConnectRouter) => void;
-  /** Standard services that everyone may call. */
+  /** Standard services that need no key. */
   readonly openRoutes: (router: ConnectRouter) => void;
   readonly policies: ReadonlyMap<DescMethod, Policy>;
   readonly gate: Gate;
   readonly interceptors: Interceptor[];
-  /** The setting; a method whose rules allow less gets less. */
+  /** The configured limit; a method whose rules allow less has a lower one. */
   readonly maxBodyBytes: number;
   readonly budget: BodyBudget;
-  /** Ends the calls that outlast a drain. */
+  /** Aborts the calls that are still running at the end of a drain. */
   readonly shutdownSignal: AbortSignal;
-  /** Ends what would otherwise hold a drain up: whoever watches the health. */
+  /** Aborts the calls that would delay a drain: health watches. */
   readonly drainSignal: AbortSignal;
 };
 
@@ -58,19 +58,19 @@ export function rpcRoutes(options: RpcOptions): Map<string, RpcRoute> {
   const { gate, policies, maxBodyBytes, budget } = options;
   const gated = createConnectRouter({
     acceptCompression,
-    // All that Connect still reads itself is the query of a GET.
+    // Connect itself only reads the query of a GET.
     readMaxBytes: SMALL_BODY_BYTES,
     interceptors: options.interceptors,
     requestGate: (context) => passGate(gate, callOf(context.values)),
   });
   options.routes(gated);
-  // Answers that anyone may ask for are not worth compressing for each who does.
+  // Anyone may request these responses, so compressing each one is not worth its cost.
   const open = createConnectRouter({
     readMaxBytes: SMALL_BODY_BYTES,
   });
   options.openRoutes(open);
   const routes = new Map<string, RpcRoute>();
-  // Callers of Connect may send fields of a later version, as those of gRPC may.
+  // Connect callers may send fields of a later version, as gRPC callers may.
   const readers = new Readers("ignore");
   const running = new RunningCalls(options.shutdownSignal);
   const openRunning = new RunningCalls(options.drainSignal);
@@ -95,7 +95,7 @@ async function passGate(gate: Gate, call: Call): Promise<void> {
   }
 }
 
-/** Whether the route understands the request at all; a reason for a plain HTTP answer if not. */
+/** The error to send as a plain HTTP response if the route cannot handle the request; otherwise undefined. */
 export function checkRpcRequest(route: RpcRoute, request: HttpRequest): DomainError | undefined {
   const { handler } = route;
   const method = request.method ?? "";
@@ -149,13 +149,16 @@ export function createCall(
   };
 }
 
-/** Until the service is called; from then on it is that of Connect's context. */
+/** The signal of a call until its service runs; then bindService sets the one of Connect's context. */
 const NEVER = new AbortController().signal;
 
-/** What Connect refuses without a body and checkRpcRequest does not see: the encoding in the query of a GET. */
+/**
+ * Refusals that Connect sends without a body and checkRpcRequest does not see: the encoding in the query of a
+ * GET.
+ */
 const BARE_REFUSALS: Record<number, Reason> = { 405: "method_not_allowed", 415: "unsupported_media_type" };
 
-/** Runs the RPC and sends its answer. Resolves to the gRPC code it ended with. */
+/** Runs the RPC and sends its response. Resolves to the gRPC code of the call. */
 export async function serveRpc(
   route: RpcRoute,
   call: Call | undefined,
@@ -165,7 +168,7 @@ export async function serveRpc(
   const aborted = new AbortController();
   const place = route.running.enter(aborted);
   response.once("close", () => {
-    // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
+    // Over HTTP/2 "writableFinished" is also true for a response that was cut off.
     if (!response.writableEnded) aborted.abort(new ConnectError("the caller went away", Code.Canceled));
   });
   const body =
@@ -177,7 +180,7 @@ export async function serveRpc(
   const universal: UniversalServerRequest = {
     httpVersion: request.httpVersion,
     method: request.method ?? "",
-    // Only the query is ever read of it. The Host header is the caller's and may be anything.
+    // Only the query is read. The Host header is caller input and may be anything.
     url: `http://vx${request.url}`,
     header: toWebHeaders(request, body !== undefined),
     body: body ?? (call ? bodyOf(request) : openBody(request, maxOpenBytes)),
@@ -214,7 +217,7 @@ function toWebHeaders(request: HttpRequest, isDecoded: boolean): Headers {
     else for (const item of value) headers.append(name, item);
   }
   if (isDecoded) {
-    // They speak of what was sent, not of the message that Connect gets in its place.
+    // These headers describe the bytes that were sent, not the message that replaces them.
     headers.delete("content-length");
     if (isKnownEncoding(headers.get("content-encoding"))) headers.delete("content-encoding");
   }

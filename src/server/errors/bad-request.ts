@@ -14,7 +14,7 @@ const PROBLEMS = {
 /** Why a listener refuses a request before it becomes a call. */
 export type BadRequest = keyof typeof PROBLEMS;
 
-/** How a listener answers what never becomes a call: as text ready for the wire, or on a response. */
+/** The response to such a request: as raw text for the socket, or on a response object. */
 export type BadRequestAnswers = {
   readonly rawAnswer: (problem: BadRequest) => string;
   readonly answer: (problem: BadRequest, response: HttpResponse) => void;

@@ -17,7 +17,9 @@ const CODES: Record<GrpcCode, Code> = {
   UNAUTHENTICATED: Code.Unauthenticated,
 };
 
-/** What gRPC, gRPC-Web and Connect callers get for an error. Anything unexpected is told as "internal" only. */
+/**
+ * The error that gRPC, gRPC-Web and Connect callers get. Unexpected errors are reported only as "internal".
+ */
 export function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return withoutKeys(error);
   const known = asDomainError(error);
@@ -30,7 +32,7 @@ export function toConnectError(error: unknown): ConnectError {
   );
 }
 
-/** An error of Connect itself, whose text may repeat what the caller sent. */
+/** Removes keys from an error of Connect itself, whose text may repeat caller input. */
 export function withoutKeys(error: ConnectError): ConnectError {
   const text = redactKeys(error.rawMessage);
   if (text === error.rawMessage) return error;

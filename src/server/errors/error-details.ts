@@ -12,14 +12,14 @@ import type { DomainError, Reason } from "../../domain/errors.ts";
 /** A detail message with its schema, ready for any protocol. */
 type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<typeof create> };
 
-/** What the caller has used up. */
+/** The quota that each reason reports as exceeded. */
 const QUOTAS: Partial<Record<Reason, string>> = {
   rate_limit_exceeded: "requests per minute",
   key_limit_reached: "active keys",
   key_creation_limit_reached: "keys created per hour",
 };
 
-/** The google.rpc details of an error: ErrorInfo always, others where they say more. */
+/** The google.rpc details of an error: ErrorInfo always, the others if they apply. */
 export function errorDetails(error: DomainError): ErrorDetail[] {
   const details = [
     detail(ErrorInfoSchema, { reason: error.reason.toUpperCase(), domain: "vx", metadata: error.metadata }),

@@ -1,6 +1,6 @@
 import { type DomainError, ERRORS } from "../../domain/errors.ts";
 
-/** The headers that belong to an error: how to authenticate, when to try again, and whether to. */
+/** The headers of an error: how to authenticate, when to retry, and whether to. */
 export function errorHeaders({ reason, retryAfterSeconds }: DomainError): readonly [string, string][] {
   const { status, shouldRetry } = ERRORS[reason];
   const headers: [string, string][] = [];

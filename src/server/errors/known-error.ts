@@ -10,7 +10,7 @@ const PROBLEM_REASONS = {
   too_large: "request_too_large",
 } as const;
 
-/** Whatever was thrown, as an error of the one table. */
+/** Converts any thrown value to a DomainError. */
 export function toKnownError(error: unknown): DomainError {
   if (!(error instanceof RestProblem)) return asDomainError(error);
   if (error.field !== "") return DomainError.ofField(error.field, error.message);

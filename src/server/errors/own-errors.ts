@@ -8,9 +8,9 @@ import type { Protocol } from "../gate/call.ts";
 import { toConnectError, withoutKeys } from "./connect-error.ts";
 
 /**
- * Errors that Connect itself makes, before or instead of a service: a message that is none, an unknown compression,
- * too many bytes. They get the reason and the details that every error has; a message that cannot be parsed is the
- * caller's mistake, not ours.
+ * Errors that Connect itself raises, before or instead of a service: a malformed message, an unknown
+ * compression, a body that is too large. They get a reason and details like every other error; a message that
+ * cannot be parsed is an error of the caller, not an internal one.
  */
 function explainOwnError(error: ConnectError): ConnectError {
   if (error.details.length > 0) return error;
@@ -39,7 +39,7 @@ export function explainTrailer(trailer: Headers): ConnectError | undefined {
   return explained;
 }
 
-/** gRPC-Web and Connect: the status in the last piece of the body. Undefined if the piece is no error. */
+/** gRPC-Web and Connect: the status in the last piece of the body. Undefined if the piece is not an error. */
 export function explainPiece(
   protocol: Protocol,
   status: number,

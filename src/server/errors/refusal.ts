@@ -19,14 +19,14 @@ const RPC_PATH = /^\/[A-Za-z_]\w*(?:\.\w+)+\/\w+$/;
 
 const GRPC_TYPE = /^(application\/grpc(?:-web)?)(?:\+(?:proto|json))?(?=$|;|\s)/;
 
-/** gRPC and Connect derive a code from these statuses where an answer has none: 404, 405, 415. */
+/** The codes that gRPC and Connect clients derive from a response without one: 404, 405, 415. */
 const CODES_OF_STATUS: Partial<Record<Reason, Code>> = {
   not_found: Code.Unimplemented,
   method_not_allowed: Code.Unknown,
   unsupported_media_type: Code.Unknown,
 };
 
-/** Answers a request that no handler took, in the shape of the caller's protocol. */
+/** Refuses a request that no handler accepted, in the protocol of the caller. */
 export function refuse(
   request: HttpRequest,
   response: HttpResponse,
@@ -37,7 +37,7 @@ export function refuse(
   else sendJson(response, errorStatus(error), errorBody(error, requestId));
 }
 
-/** The same at the path of an RPC. */
+/** The same for a request to the path of an RPC. */
 export function refuseRpc(request: HttpRequest, response: HttpResponse, error: DomainError): void {
   if (response.headersSent || response.destroyed) return;
   const type = request.headers["content-type"] ?? "";
@@ -49,7 +49,7 @@ function isGrpc(request: HttpRequest): boolean {
   return request.headers["content-type"]?.startsWith("application/grpc") === true;
 }
 
-/** Headers alone are a whole answer of gRPC and gRPC-Web. */
+/** A gRPC or gRPC-Web response may consist of headers only. */
 function refuseGrpc(response: HttpResponse, type: string, error: ConnectError): void {
   const headers = new Headers();
   setTrailerStatus(headers, error);
@@ -59,7 +59,7 @@ function refuseGrpc(response: HttpResponse, type: string, error: ConnectError): 
   response.end();
 }
 
-/** The caller's own type where it is known: clients refuse an answer of another. */
+/** The caller's own content type if it is known: clients reject a response of another type. */
 function grpcTypeOf(type: string): string {
   const known = GRPC_TYPE.exec(type)?.[0];
   return (
@@ -70,7 +70,7 @@ function grpcTypeOf(type: string): string {
 function refuseConnect(response: HttpResponse, type: string, error: DomainError): void {
   const failure = withCodeOfStatus(error);
   if (type === contentTypeStreamProto || type === contentTypeStreamJson) {
-    // The last message of a stream is the only place where its client looks for an error.
+    // Clients of a Connect stream read errors only from its last message.
     const end = JSON.stringify(endStreamToJson(new Headers(), failure, undefined));
     send(response, 200, type, envelope(endStreamFlag, Buffer.from(end)));
   } else {
@@ -79,8 +79,8 @@ function refuseConnect(response: HttpResponse, type: string, error: DomainError)
 }
 
 /**
- * A type that belongs to no protocol may come from a gRPC client, which reads no JSON. The conformance suite demands
- * that a body of exactly "application/json" is read.
+ * An unknown content type may come from a gRPC client, which reads no JSON. The conformance suite requires
+ * clients to read a body of exactly "application/json".
  */
 function jsonTypeOf({ reason }: DomainError): string {
   return reason === "unsupported_media_type" ? "application/json; charset=utf-8" : "application/json";

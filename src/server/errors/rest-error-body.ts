@@ -3,7 +3,7 @@ import { writerOf } from "../../codec/json/writer.ts";
 import { type DomainError, ERRORS } from "../../domain/errors.ts";
 import { errorDetails } from "./error-details.ts";
 
-/** The one form in which every error is told over plain HTTP. */
+/** The JSON body of every error over plain HTTP. */
 export function errorBody(error: DomainError, requestId: string): string {
   const { code, type } = ERRORS[error.reason];
   const head = JSON.stringify({

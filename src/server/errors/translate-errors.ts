@@ -5,7 +5,7 @@ import type { Call } from "../gate/call.ts";
 import { toConnectError } from "./connect-error.ts";
 import { errorHeaders } from "./error-headers.ts";
 
-/** Notes a failure on the call and tells the caller no more of it than the table of errors allows. */
+/** Records a failure on the call and sends the caller only what the error table allows. */
 export const translateErrors: Interceptor = (next) => async (request) => {
   const call = callOf(request.contextValues);
   try {
@@ -24,7 +24,7 @@ async function* translated<Item>(items: AsyncIterable<Item>, call: Call): AsyncI
   }
 }
 
-/** Notes the failure and its headers on the call. */
+/** Records the failure and its headers on the call. */
 export function translate(error: unknown, call: Call): ConnectError {
   call.failure = error;
   if (error instanceof DomainError) {

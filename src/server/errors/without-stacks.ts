@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * When a connection of HTTP/1.1 closes, Node makes an error for each of its requests that are not answered. Nobody
- * looks where they were made, and with that they would be most of what a connection with 2,000 requests costs.
+ * When an HTTP/1.1 connection closes, Node creates an error for each unanswered request. Nothing reads their
+ * stack traces, which would be most of the cost of a connection with 2,000 requests.
  */
 export function withoutStacks(socket: Socket, listen: () => void): void {
   let limit: number;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { networkOf } from "../../domain/network.ts";
 
-/** How many connections each remote address has open. */
+/** The number of open connections of each remote address. */
 export class AddressCount {
   readonly #most: number;
   readonly #open = new Map<string, number>();
@@ -10,7 +10,7 @@ export class AddressCount {
     this.#most = most;
   }
 
-  /** Counts a connection until it is closed; false if it is one too many. */
+  /** Counts a connection until it closes; false if the address is at its limit. */
   enter(socket: Socket): boolean {
     const address = networkOf(socket.remoteAddress ?? "");
     const open = this.#open.get(address) ?? 0;

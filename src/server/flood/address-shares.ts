@@ -1,6 +1,6 @@
 /**
- * A number of places that all remote addresses share. An address gets another place while it holds fewer than are
- * free: one address alone gets half of them, and each further address still finds some.
+ * A number of places that all remote addresses share. An address gets another place while it holds fewer than
+ * are free: a single address gets at most half of them, and each further address still finds some.
  */
 export class AddressShares {
   readonly #places: number;
@@ -11,7 +11,7 @@ export class AddressShares {
     this.#places = places;
   }
 
-  /** False if the address has its share already. The caller releases each place it was given. */
+  /** False if the address already has its share. The caller releases each place it took. */
   take(address: string): boolean {
     const network = networkOf(address);
     const held = this.#held.get(network) ?? 0;

@@ -1,6 +1,6 @@
 import type { HttpHandler } from "../http.ts";
 
-/** The caller waits to be asked for the body: it is when somebody begins to read it, not when the call is refused. */
+/** Sends "100 Continue" when the body is first read, so that the caller of a refused call sends none. */
 export function expecting(handle: HttpHandler): HttpHandler {
   return (request, response) => {
     const read = request.read;

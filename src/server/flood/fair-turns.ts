@@ -1,15 +1,15 @@
 import type { Http2ServerRequest, Http2Session } from "node:http2";
 import type { HttpRequest } from "../http.ts";
 
-/** So many requests are begun in one turn of the event loop; each session with more of them gets its share. */
+/** Requests started in one turn of the event loop. Sessions with waiting requests take turns. */
 const REQUESTS_PER_TURN = 64;
 
 /**
- * One packet of 64 KiB can hold 2,000 requests, and the end of each. Begun all at once they would hold up everybody else;
- * and nothing is worth any work that was taken back before its turn came.
+ * One packet of 64 KiB can hold 2,000 requests and their resets. Starting all of them at once would delay
+ * every other caller, and a request that is reset while it waits is never started.
  */
 export class FairTurns {
-  /** Sessions with requests that wait, in the order in which they are asked next. */
+  /** Sessions with waiting requests, in the order in which they are served. */
   readonly #waiting = new Map<Http2Session, (() => void)[]>();
   #begun = 0;
   #next: NodeJS.Immediate | undefined;
@@ -51,7 +51,7 @@ export class FairTurns {
   };
 }
 
-/** Undefined where the request was taken back. */
+/** Undefined if the request was reset. */
 function sessionOf({ stream }: Http2ServerRequest): Http2Session | undefined {
   return stream.closed ? undefined : stream.session;
 }

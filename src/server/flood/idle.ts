@@ -3,14 +3,17 @@ import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2S
 import type { Socket } from "node:net";
 import type { HttpResponse } from "../http.ts";
 
-/** Ends streams on which nothing moves for so long, where it is the caller who should move; a call may take its time. */
+/**
+ * Ends idle streams that wait for the caller to send the request or to read the response. A running call may
+ * be idle.
+ */
 export function endIdleStreams(server: Http2Server, idleMs: number): void {
   server.on("stream", (stream: ServerHttp2Stream) => {
     stream.setTimeout(idleMs);
     stream.on("timeout", () => {
       const isSending = !stream.readableEnded && !stream.endAfterHeaders;
       const isUnread = stream.writableLength > 0 || stream.writableEnded;
-      // Without a code it would wait until the answer is read.
+      // Without an error code, close() waits until the response is read.
       if (isSending || isUnread) stream.close(constants.NGHTTP2_CANCEL);
       else stream.setTimeout(idleMs);
     });
@@ -27,8 +30,8 @@ function clearedTimeout(): NodeJS.Timeout {
 }
 
 /**
- * The timer behind setTimeout() of a stream. Node forgets to clear it where a stream ends with its session, and it would
- * keep all that the stream knows until it runs out.
+ * The timer of stream.setTimeout(). Node does not clear it if a stream ends with its session, and the timer
+ * keeps the stream in memory until it fires.
  */
 function timeoutOf(stream: ServerHttp2Stream): NodeJS.Timeout | undefined {
   const fields = stream as unknown as Record<symbol, unknown>;
@@ -42,8 +45,8 @@ export type SessionLimits = {
 };
 
 /**
- * Ends a session that never makes a call, or none for long. A timer of its own: a ping now and then would put off that
- * of the session, and Node keeps a session that has ended until that runs out.
+ * Ends a session that makes no first call, or no further call, in time. It has its own timer: a ping would
+ * reset the timeout of the session, and Node keeps a closed session in memory until that timeout fires.
  */
 export function endIdleSession(
   session: ServerHttp2Session,
@@ -64,7 +67,7 @@ export function endIdleSession(
   };
   const end = () => {
     session.close();
-    // Once its calls are done it would wait for the caller to close the connection, too.
+    // After the last call, the socket would otherwise stay open until the caller closes it.
     wait(http2FirstCallMs, () => {
       if (session.destroyed) socket.destroy();
     });
@@ -81,7 +84,7 @@ export function endIdleSession(
   socket.once("close", () => clearTimeout(timer));
 }
 
-/** The same for answers over HTTP/1.1; how long a request may take has limits of its own there. */
+/** The same for responses over HTTP/1.1; requests have their own timeouts there. */
 export function endIdleSockets(
   server: Http1Server,
   idleMs: number,

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * Ends a connection whose caller may still be sending. What it sends is read and thrown away until it closes its side:
- * a connection that is closed with something unread is reset, and the answer is lost with it.
+ * Ends a connection whose caller may still be sending. Further data is read and discarded until the caller
+ * closes its side: closing a connection with unread data resets it, and the response is lost.
  */
 export function lingeringClose(socket: Socket, mostMs: number): void {
   const timer = setTimeout(() => socket.destroy(), mostMs).unref();

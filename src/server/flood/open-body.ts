@@ -3,14 +3,15 @@ import { PassThrough } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { HttpRequest } from "../http.ts";
 
-/** More than any client of reflection asks on one stream. */
+/** More than any reflection client sends on one stream. */
 export const MAX_OPEN_STREAM_BYTES = 65_536;
-/** More than the name of any service. */
+/** More than the name of any service takes. */
 export const MAX_OPEN_UNARY_BYTES = 4_096;
 
 /**
- * The body of a call that needs no key. It is read as it arrives, however slowly the answers are read: what is left
- * unread would wait in the window of its stream, a megabyte for each. A body beyond `maxBytes` ends the call.
+ * The body of a call without a key. It is read as it arrives, even if the responses are read slowly: unread
+ * data would stay in the flow-control window of its stream, one megabyte each. A body over `maxBytes` ends
+ * the call.
  */
 export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
   const taken = new PassThrough({ highWaterMark: maxBytes });
@@ -34,7 +35,7 @@ export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGe
   }
 }
 
-/** With a code: without one the stream would stay until its answers are read. */
+/** With an error code: without one, the stream stays open until its responses are read. */
 function cut(request: HttpRequest): void {
   if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   else request.destroy();

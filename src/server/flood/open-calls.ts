@@ -3,16 +3,16 @@ import type { HttpRequest, HttpResponse } from "../http.ts";
 import { AddressShares } from "./address-shares.ts";
 
 type OpenCallLimits = {
-  /** Unary calls without a key that one process serves at a time. */
+  /** Concurrent unary calls without a key in one process. */
   readonly openUnaryCalls: number;
-  /** The same for streams, such as those that watch the health. */
+  /** The same for streams, such as health watches. */
   readonly openStreams: number;
   readonly openStreamsPerConnection: number;
 };
 
 /**
- * Bounds the calls without a key that are open at a time: each costs memory until its caller has read the answer.
- * Unary calls have places of their own, so that no number of streams makes a health check fail.
+ * Limits the concurrent calls without a key: each uses memory until its caller has read the response. Unary
+ * calls have their own limit, so streams cannot make a health check fail.
  */
 export class OpenCalls {
   readonly #unary: AddressShares;
@@ -26,7 +26,7 @@ export class OpenCalls {
     this.#perConnection = limits.openStreamsPerConnection;
   }
 
-  /** Counts a call until its response is closed; false if it is one too many. */
+  /** Counts a call until its response closes; false if a limit is reached. */
   enter(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
     const address = networkOf(request.socket.remoteAddress ?? "");
     const shares = isStream ? this.#streams : this.#unary;

@@ -3,7 +3,10 @@ import type { Socket } from "node:net";
 import { Places } from "../../domain/places.ts";
 import type { HttpVersion } from "../sniff.ts";
 
-/** What Node's own net and http modules call to stop and go on; a socket that HTTP/2 has taken can be held in no other way. */
+/**
+ * The handle with which Node's net and http modules stop and start reading; the only way to pause an HTTP/2
+ * socket.
+ */
 type Handle = {
   readonly writeQueueSize: number;
   readonly reading?: boolean;
@@ -14,32 +17,40 @@ type Handle = {
 export type Reader = {
   readonly socket: Socket;
   readonly isHttp1: boolean;
-  /** The turn in which it last asked for work; how much that was, and how many streams it opened. */
+  /**
+   * The last turn in which the connection brought work, and its pieces of work and new streams in that turn.
+   */
   turn: number;
   pieces: number;
   opened: number;
   isHeld: boolean;
-  /** Requests of HTTP/1.1 that are not answered yet. */
+  /** HTTP/1.1 requests without a response yet. */
   unanswered: number;
-  /** Streams of HTTP/2 that are open. */
+  /** Open HTTP/2 streams. */
   streams: number;
 };
 
-/** What every connection may ask of every turn counts little: many callers with a request each are no flood. */
+/**
+ * The first pieces of a connection in a turn weigh less: many callers with one request each are not a flood.
+ */
 const FEW_PIECES = 4;
 const FEW_WEIGH = 1 / 8;
-/** A connection that still writes is looked at again so much later. */
+/** Delay before a connection that is still writing is checked again. */
 const RETRY_MS = 10;
-/** Of a connection alone, and of each call on it: one that is cut off is told so, logged and counted. */
+/**
+ * The work of closing a connection, and of each call that this aborts: the abort is handled, logged and
+ * counted.
+ */
 const END_PIECES = 5;
 const CUT_CALL_PIECES = 8;
-/** So many new connections are taken on in a turn, and so many of the bytes that they have brought. */
+/** New connections that start in one turn, and how many of the bytes that they have sent. */
 const ARRIVALS = { http1: { perTurn: 16, bytes: 16_384 }, http2: { perTurn: 8, bytes: 4_096 } } as const;
 
 /**
- * However much connections bring at the same moment, a turn of the event loop takes on a bounded part of it. Work is a
- * request, a stream, the end of one or of a connection. When a turn has had enough, no connection is read any more; in
- * the next one those go on that asked for nothing, then the others, those that asked the longest ago first.
+ * Limits the work of one turn of the event loop, however much arrives on all connections at once. Work is a
+ * request, a stream, and the end of either or of a connection. When a turn reaches the limit, reading stops
+ * on all connections. The next turn resumes those that brought no work in the last one, least recently active
+ * first; the others follow a turn later.
  */
 export class ReadingTurns {
   readonly #perTurn: number;
@@ -68,7 +79,8 @@ export class ReadingTurns {
       streams: 0,
     };
     const place = this.#readers.add(reader);
-    // With a connection end its calls; they count as soon as that is known, for the rest follows by itself.
+    // Closing a connection ends its calls. Their work is counted at the first event, because the cleanup
+    // follows unconditionally.
     const end = () => {
       this.spend(reader, END_PIECES + reader.streams + reader.unanswered * CUT_CALL_PIECES);
       reader.streams = 0;
@@ -79,7 +91,7 @@ export class ReadingTurns {
     return reader;
   }
 
-  /** What a new connection has brought is taken at once, or when a turn has room for it. */
+  /** Starts a new connection at once, or in the first turn that has room for its bytes. */
   arrive(version: HttpVersion, bytes: number, start: () => void): void {
     const most = ARRIVALS[version];
     const begin = () => {
@@ -91,7 +103,7 @@ export class ReadingTurns {
     else this.#arrivals.push(begin);
   }
 
-  /** Counts a stream; how many the connection has opened in this turn. */
+  /** Counts a stream; returns how many the connection has opened in this turn. */
   open(reader: Reader, stream: ServerHttp2Stream): number {
     this.spend(reader);
     reader.streams++;
@@ -164,7 +176,10 @@ function handleOf({ socket }: Reader): Handle | undefined {
   return (socket as unknown as { readonly _handle?: Handle | null })._handle ?? undefined;
 }
 
-/** False where it must wait: HTTP/2 itself reads nothing while it writes, and would be made to keep what it reads. */
+/**
+ * False if reading must wait: an HTTP/2 session processes no input while it writes, and would have to buffer
+ * it.
+ */
 function goOn(reader: Reader): boolean {
   const handle = handleOf(reader);
   if (!handle) return true;

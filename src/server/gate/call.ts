@@ -5,32 +5,34 @@ import type { AdmittedKey } from "../../store/admit.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 
-/** One call, whatever the protocol: all that the gate and the stages may see of it. */
+/** One call, whatever the protocol, as the gate and the later stages see it. */
 export type Call = {
-  /** "vx.v1.MeService/GetMe", or what stands for an address that is none. */
+  /** "vx.v1.MeService/GetMe", or "none" for an address without a route. */
   readonly rpc: string;
   readonly policy: Policy;
   readonly protocol: Protocol;
   readonly requestId: string;
   readonly remoteAddress: string;
-  /** The target of the request line; looked at for keys that do not belong there, never written anywhere. */
+  /** The target of the request line; checked for keys, which must not be there, and never logged. */
   readonly target: string;
-  /** The size of the body, where the caller says it. */
+  /** The size of the body, if the caller announces it. */
   readonly contentLength: number | undefined;
-  /** How large the body may be. */
   readonly maxBodyBytes: number;
-  /** All headers of the name: a header that must be single is checked, not guessed. */
+  /** All values of the header: code that needs a single value checks for duplicates. */
   headers(name: string): readonly string[];
   setResponseHeader(name: string, value: string): void;
-  /** Aborted when the caller goes away or its deadline passes. Made when somebody asks for it. */
+  /**
+   * Aborted when the caller disconnects, its deadline passes or the server stops. May be created on first
+   * access.
+   */
   signal: AbortSignal;
-  /** How long it is to the deadline; undefined where the caller named none. */
+  /** Milliseconds until the deadline; undefined if the caller set none. */
   remainingMs: () => number | undefined;
-  /** The calling key, once the gate has let the call in. */
+  /** The calling key; set when the gate admits the call. */
   key: AdmittedKey | undefined;
   /** Why the call failed, for log and metrics. */
   failure: unknown;
-  /** What a metered call asked for, for the log: the id of a model of the catalog. */
+  /** The catalog id of the model of a metered call, for the log. */
   model: string | undefined;
   /** The generation that a metered call started, for the log. */
   generation: StartedGeneration | undefined;
@@ -42,13 +44,15 @@ export function callingKey(call: Call): AdmittedKey {
   return call.key;
 }
 
-/** gRPC's code, which is what a deadline aborts a signal with. */
+/** The gRPC code with which a deadline aborts a signal. */
 const DEADLINE_EXCEEDED = 4;
 
 /** A disconnect in the last second before the deadline counts as the deadline: the caller's clock started earlier. */
 const DEADLINE_SLACK_MS = 1_000;
 
-/** Why the signal of a call was aborted: its deadline passed, the server stops, or the caller went away. */
+/**
+ * Why the signal of a call was aborted: the deadline passed, the server stops, or the caller disconnected.
+ */
 export function endReasonOf({ signal, remainingMs }: Call): "deadline_exceeded" | "unavailable" | "gone" {
   if (signal.reason instanceof DomainError) return "unavailable";
   if ((signal.reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";

@@ -2,20 +2,22 @@ import { networkOf } from "../../domain/network.ts";
 import { KnownKeys } from "./known-keys.ts";
 
 /**
- * Bounds the memory that many addresses can take in one minute. Addresses beyond it are not counted: blocking them
- * would let one attacker block everyone, and so many addresses have too many tries in all for a limit to matter.
+ * Bounds the memory for the addresses of one minute. Further addresses are not counted: blocking them would
+ * let one attacker block everyone, and with so many addresses a limit per address has no effect.
  */
 const MAX_ADDRESSES = 100_000;
 /** Per set; two sets of SHA-256 in hex take about 10 MiB. */
 const MAX_KNOWN_KEYS = 50_000;
 
 /**
- * Counts calls with unknown, revoked and expired keys per remote address and minute, so that such calls cannot load the
- * database. Malformed keys are not counted: their checksum is wrong, and they are refused without a look-up.
+ * Counts calls with unknown, revoked and expired keys per remote address and minute, so that such calls
+ * cannot load the database. Malformed keys are not counted: they fail the checksum and are refused without a
+ * look-up.
  *
- * Many callers may share an address, behind a proxy or a company's gateway. Failures of some must not block the others,
- * so a key that this process found valid lately is always looked up. That decides only whether the database is asked,
- * never the result: admission refuses a key that was revoked since, and the key is forgotten here.
+ * Many callers may share an address, behind a proxy or a company's gateway. Failures of some must not block
+ * the others, so a key that this process recently found valid is always looked up. That decides only whether
+ * the database is queried, never the result: admission refuses a key that was revoked since, and the key is
+ * removed here.
  */
 export class FailedAuthentications {
   readonly #limit: number;
@@ -24,13 +26,13 @@ export class FailedAuthentications {
   readonly #validKeys = new KnownKeys(MAX_KNOWN_KEYS);
   #minute = 0;
 
-  /** No limit if 0. */
+  /** 0 means no limit. */
   constructor(limitPerMinute: number, now: () => number) {
     this.#limit = limitPerMinute;
     this.#now = now;
   }
 
-  /** Seconds until a call with this key from the address is looked up; 0 if it is now. */
+  /** Seconds until a call with this key from this address is looked up; 0 if it is looked up now. */
   blockedSeconds(address: string, fingerprint: string): number {
     this.#startMinute();
     if (this.#counts.size === 0) return 0;
@@ -39,7 +41,7 @@ export class FailedAuthentications {
     return 60 - (Math.floor(this.#now() / 1000) % 60);
   }
 
-  /** Notes a call with a key that cannot be used any more, or never could. */
+  /** Records a call with an unknown, revoked or expired key. */
   addFailure(address: string, fingerprint: string): void {
     if (this.#limit === 0) return;
     this.#validKeys.delete(fingerprint);
@@ -50,7 +52,7 @@ export class FailedAuthentications {
     this.#counts.set(network, (count ?? 0) + 1);
   }
 
-  /** Notes a key that is valid, whatever else the call was refused for. */
+  /** Records a valid key, even if the call was refused for another reason. */
   addValid(fingerprint: string): void {
     if (this.#limit > 0) this.#validKeys.add(fingerprint);
   }

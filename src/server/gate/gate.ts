@@ -6,7 +6,9 @@ import type { Call } from "./call.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 import type { OperatorCheck } from "./operator-token.ts";
 
-/** Lets a call in or throws, before a byte of its body is read: key (401), scope (403), rate (429), size (413). */
+/**
+ * Admits a call or throws, before any of its body is read: key (401), scope (403), rate (429), size (413).
+ */
 export type Gate = (call: Call) => Promise<void>;
 
 type DeveloperGateOptions = {
@@ -83,7 +85,7 @@ const KEY_REASONS = {
   expired: "expired_api_key",
 } as const;
 
-/** The window in the form of the IETF draft, and in the one that OpenAI clients know. */
+/** Sends the window in the headers of the IETF draft and in those that OpenAI clients read. */
 function announceWindow(call: Call, { limit, remaining, secondsLeft }: RateWindow): void {
   call.setResponseHeader("ratelimit-policy", `"rpm";q=${limit};w=60`);
   call.setResponseHeader("ratelimit", `"rpm";r=${remaining};t=${secondsLeft}`);

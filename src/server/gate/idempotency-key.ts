@@ -13,12 +13,12 @@ export function idempotencyKeyOf(call: Pick<Call, "headers">): string | undefine
   if (keys.size > 1 || key === undefined) throw invalid("must be sent once");
   if (key === "" || key.length > MAX_LENGTH) throw invalid(`must have 1 to ${MAX_LENGTH} characters`);
   if (!/^[\x20-\x7e]+$/.test(key)) throw invalid("must be printable ASCII");
-  // It is stored.
+  // The key is stored.
   if (containsKey(key)) throw invalid("must not contain an API key");
   return key;
 }
 
-/** As a structured field, "…" with \" and \\ in it; anything else is taken as it is. */
+/** Unquotes a structured-field string, "…" with \" and \\ in it; any other value is used unchanged. */
 function unquoted(value: string): string {
   const text = value.trim();
   const inner = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1];

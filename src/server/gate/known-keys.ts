@@ -1,7 +1,7 @@
 /**
- * The fingerprints of keys that were used lately. They are kept in two sets: when the younger one is full, it replaces
- * the older one. So at least as many keys as fit one set are known, and a key in use is never forgotten before one that
- * is not.
+ * The fingerprints of recently used keys, in two sets: when the younger one is full, it replaces the older
+ * one. So at least as many keys as fit in one set are known, and a key in use is never dropped before an
+ * unused one.
  */
 export class KnownKeys {
   readonly #maxPerSet: number;

@@ -8,7 +8,10 @@ type AssetOptions = PageOptions & {
   readonly fill?: (text: string) => string;
 };
 
-/** A file as a page. It is read on the first request; of a large one only the compressed form is kept. */
+/**
+ * Serves a file as a page. It is read on the first request; for a large file only the compressed form is
+ * kept.
+ */
 export function asset(options: AssetOptions): Page {
   let packed: Promise<Packed> | undefined;
   const load = () => {

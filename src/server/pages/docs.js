@@ -1,6 +1,6 @@
 // Runs in the browser, before the bundle.
 
-// What the page wants to remember, a typed key above all, lives as long as the page and nowhere else.
+// Everything that the page stores, above all an API key, is kept only as long as the page is open.
 class MemoryStorage {
   #items = new Map();
   get length() {
@@ -27,13 +27,13 @@ for (const name of ["localStorage", "sessionStorage"]) {
   Object.defineProperty(globalThis, name, { value: new MemoryStorage() });
 }
 
-// The bundle's copy of zod would try whether it may evaluate code, which the page forbids.
+// The bundle's copy of zod would test whether eval is allowed, and the policy of the page forbids it.
 globalThis.__zod_globalConfig = { jitless: true };
 
 addEventListener("DOMContentLoaded", () => {
   globalThis.Scalar.createApiReference("#reference", {
     url: "/openapi.json",
-    // The address of the page is right behind every proxy.
+    // The address of the page is also correct behind a proxy.
     servers: [{ url: location.origin }],
     persistAuth: false,
     telemetry: false,

@@ -5,7 +5,7 @@ import type { Render } from "./rendered.ts";
 
 const FILE = new URL("home.html", import.meta.url);
 
-/** The start page with commands that can be pasted: the address and a model of this server. */
+/** The start page, with commands that can be pasted: they use the address and a model of this server. */
 export async function homePage(models: readonly Model[]): Promise<Render> {
   const html = await readFile(FILE, "utf8");
   const model = exampleModel(models)?.id ?? "MODEL";

@@ -4,7 +4,7 @@ import type { OperatorCheck } from "../gate/operator-token.ts";
 import type { Page } from "../handler.ts";
 import { headerValues, send, sendJson } from "../http.ts";
 
-/** What Prometheus reads, for the holder of the operator token. */
+/** The page for Prometheus; it requires the operator token. */
 export function metricsPage(isOperator: OperatorCheck, readMetrics: () => Promise<string>): Page {
   return async (request, response, requestId) => {
     if (!isOperator({ target: request.url ?? "", headers: (name) => headerValues(request, name) })) {

@@ -8,23 +8,23 @@ import type { HttpRequest, HttpResponse } from "../http.ts";
 export type PageOptions = {
   readonly contentType: string;
   readonly contentSecurityPolicy: string;
-  /** The address changes with the content. */
+  /** The URL changes with the content. */
   readonly immutable?: boolean;
-  /** The request headers that decide about the content. */
+  /** The request headers on which the content depends. */
   readonly vary?: string;
 };
 
-/** Content that is ready to be sent, compressed and not. */
+/** Content that is ready to send, compressed and uncompressed. */
 export type Packed = {
-  /** Undefined when it is only sent as it is. */
+  /** Undefined if the content is only sent uncompressed. */
   readonly gzipped: Buffer | undefined;
-  /** Undefined for large content: it is unpacked for the few clients that want it. */
+  /** Undefined for large content: it is decompressed for the few clients that need it. */
   readonly plain: Buffer | undefined;
   readonly bytes: number;
   readonly etag: string;
 };
 
-/** Holds for every page except the bundle of the reference. */
+/** Every page is smaller except the bundle of the reference. */
 const MAX_PLAIN_BYTES = 1_048_576;
 
 const gzipAsync = promisify(gzip);
@@ -47,7 +47,7 @@ export async function sendPacked(
   { gzipped, plain, bytes, etag }: Packed,
   options: PageOptions,
 ): Promise<void> {
-  // The two kinds of response declare writeHead in ways that TypeScript cannot call through their union.
+  // TypeScript cannot call writeHead on the union: the two response types declare it differently.
   const response = anyResponse as ServerResponse;
   const headers = { ...fixedHeaders(options), etag };
   if (request.headers["if-none-match"]?.includes(etag)) {

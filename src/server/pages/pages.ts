@@ -9,14 +9,14 @@ import { rendered } from "./rendered.ts";
 const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The reference page runs our script and the bundle, and talks to this host alone. Its styles have to be allowed
- * inline: the bundle puts them into the page itself, and only one of them knows a nonce.
+ * The reference page runs our script and the bundle, and connects only to this host. Inline styles must be
+ * allowed: the bundle adds style elements to the page, and only one of them supports a nonce.
  */
 const REFERENCE = `${NOTHING}; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:`;
 
 const PLAIN = `${NOTHING}; style-src 'self'; img-src data:`;
 
-/** Where the reference comes from: a package with a bundle that needs nothing else. */
+/** The package of the reference; its bundle has no other dependency. */
 const PACKAGE = new URL("../", import.meta.resolve("@scalar/api-reference"));
 
 /** The pages for people. They need no key, load nothing from other hosts and store nothing in the browser. */

@@ -3,7 +3,7 @@ import type { Page } from "../handler.ts";
 import { type Packed, type PageOptions, pack, sendPacked, uncompressed } from "./packed.ts";
 import { serverUrl } from "./server-url.ts";
 
-/** Writes the content for clients that reach the server at a URL. */
+/** Renders the content for clients that reach the server at a URL. */
 export type Render = (url: string) => string;
 
 type RenderedOptions = PageOptions & {
@@ -14,7 +14,7 @@ type RenderedOptions = PageOptions & {
 
 type Variants = { readonly render: Promise<Render>; readonly byUrl: Map<string, Promise<Packed>> };
 
-/** The host is the client's choice, so what is kept and what is compressed at once have bounds. */
+/** The client chooses the host, so cached variants and concurrent compressions are limited. */
 const MAX_KEPT = 16;
 const MAX_PACKING = 4;
 

@@ -11,7 +11,7 @@ export function serverUrl(request: HttpRequest): string {
   return `${scheme}://${typeof host === "string" && HOST.test(host) ? host : localAddress(request)}`;
 }
 
-/** A proxy that ends TLS says so. The header changes nothing but the page of the client that sends it. */
+/** A proxy that terminates TLS sets the header. It changes only the page of the client that sends it. */
 function isSecure({ socket, headers }: HttpRequest): boolean {
   return (socket as Partial<TLSSocket>).encrypted === true || headers["x-forwarded-proto"] === "https";
 }

@@ -3,7 +3,7 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 
 /** Below this size compression costs more than it saves. */
 const MIN_BYTES = 1_024;
-/** The default of Brotli takes a hundred times as long for a tenth less. */
+/** Brotli's default quality takes a hundred times as long and saves only a tenth more. */
 const BROTLI_QUALITY = 4;
 
 const brotliAsync = promisify(brotliCompress);
@@ -21,14 +21,14 @@ export function isWorthCompressing(text: string): boolean {
   return text.length >= MIN_BYTES;
 }
 
-/** The encoding for an answer, or undefined for none: what the caller likes best, Brotli before gzip. */
+/** The encoding of a response: the one the caller prefers, Brotli before gzip; undefined for none. */
 export function chooseEncoding(accepted: string | string[] | undefined, text: string): Encoding | undefined {
   if (accepted === undefined || !isWorthCompressing(text)) return undefined;
   const weights = readWeights(String(accepted));
   const weight = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
   const [best] = (Object.keys(ENCODERS) as Encoding[]).sort((a, b) => weight(b) - weight(a));
   if (best === undefined || weight(best) === 0) return undefined;
-  // Only an identity the caller names as better than any compression wins over it.
+  // "identity" wins only if the caller gives it a higher weight than every compression.
   return (weights.get("identity") ?? 0) > weight(best) ? undefined : best;
 }
 

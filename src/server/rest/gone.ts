@@ -1,7 +1,7 @@
-/** A response of node:http says itself that it is cut off, one of node:http2 only through its stream. */
+/** A node:http response has `destroyed` itself; a node:http2 response has it only on its stream. */
 type Cuttable = { readonly destroyed?: boolean; readonly stream?: { readonly destroyed: boolean } };
 
-/** Whether nobody is left to write to. */
+/** Whether the response is closed and cannot be written any more. */
 export function isGone(response: object): boolean {
   const { destroyed, stream } = response as Cuttable;
   return destroyed === true || stream?.destroyed === true;

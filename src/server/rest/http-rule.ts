@@ -5,25 +5,25 @@ import { selected_by as selectedByOption } from "../../../gen/vx/options/v1/opti
 import { findFieldPath, isParameter } from "../../codec/json/field-path.ts";
 import { parseTemplate, type Template } from "./template.ts";
 
-/** One way to call a method over REST, as its google.api.http says. */
+/** One way to call a method over REST, from its google.api.http option. */
 export type HttpBinding = {
   readonly method: DescMethod;
-  /** GET, POST, … or what `custom` names; "*" there is every verb. */
+  /** GET, POST, … or the verb of `custom`, where "*" is every verb. */
   readonly verb: string;
   readonly path: string;
   readonly template: Template;
-  /** What the body is: the whole request ("*"), one field of it, or nothing. */
+  /** What the body contains: the whole request ("*"), one field of it, or nothing. */
   readonly body: "*" | DescField | undefined;
-  /** The field of the response that is the answer; undefined for all of it. */
+  /** The field of the response that is sent; undefined for the whole response. */
   readonly responseBody: DescField | undefined;
-  /** Set if the method shares its route: it serves the calls whose body has this bool field set. */
+  /** Set if the method shares its route: it serves the calls with this bool field set in the body. */
   readonly selectedBy: DescField | undefined;
 };
 
-/** A google.api.http that cannot be served; stops the server at start. */
+/** A google.api.http option that cannot be served; the server does not start. */
 export class HttpRuleError extends Error {}
 
-/** The bindings of a method, additional ones included; none if it has no google.api.http. */
+/** The bindings of a method, including additional ones; empty if it has no google.api.http option. */
 export function httpBindings(method: DescMethod): HttpBinding[] {
   if (!hasOption(method, httpOption)) return [];
   const rule = getOption(method, httpOption);
@@ -76,7 +76,7 @@ function findField(method: DescMethod, name: string, side: "input" | "output"): 
   return field;
 }
 
-/** A member of a oneof may be absent, and JSON has no form for an answer that is absent. */
+/** A member of a oneof may be absent, and JSON cannot represent an absent response. */
 function responseBody(method: DescMethod, name: string): DescField {
   const field = findField(method, name, "output");
   if (field.oneof) throw new HttpRuleError(`response_body "${name}" is a member of a oneof`);

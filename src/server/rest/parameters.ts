@@ -8,7 +8,7 @@ import type { Variable } from "./template.ts";
 
 type Fields = Record<string, unknown>;
 
-/** Sets the fields that the path names. Path variables win over everything else. */
+/** Sets the fields that the path names. Path variables override all other values. */
 export function bindPath(binding: HttpBinding, segments: readonly string[], message: Message): void {
   for (const variable of binding.template.variables) {
     const text = decodeVariable(variable, segments);
@@ -17,7 +17,7 @@ export function bindPath(binding: HttpBinding, segments: readonly string[], mess
   }
 }
 
-/** Sets the fields that the query names: each that neither the path nor the body has. */
+/** Sets the fields that the query names; a field that belongs in the path or the body is refused. */
 export function bindQuery(binding: HttpBinding, query: string, message: Message): void {
   const set = new Set<string>();
   for (const pair of query.split("&")) {
@@ -70,14 +70,14 @@ function setMember(field: DescField, oneof: DescOneof, inside: Fields, value: un
   inside[oneof.localName] = { case: field.localName, value };
 }
 
-/** Which field of a oneof is set; another one excludes this one. */
+/** The field of a oneof that is set; throws if it is another one. */
 function checkMember(field: DescField, oneof: DescOneof, inside: Fields, name: string): string | undefined {
   const { case: set } = inside[oneof.localName] as { case: string | undefined };
   if (set !== undefined && set !== field.localName) throw invalid(shown(name), "excludes another parameter");
   return set;
 }
 
-/** The message that a field on the way holds, made if it is not there yet. */
+/** The message in an intermediate field of a path, created if it is absent. */
 function enter(field: DescField, inside: Fields, name: string): Fields {
   const desc = field.message as DescMessage;
   if (field.oneof) {
@@ -108,7 +108,7 @@ function decodeVariable(variable: Variable, segments: readonly string[]): string
   return own.map(variable.multiple ? decodeKeepingSlashes : decode).join("/");
 }
 
-/** In a value of several segments "%2F" stays, or nobody could tell it from a separator. */
+/** A value of several segments keeps "%2F", which would otherwise look like a separator. */
 function decodeKeepingSlashes(text: string): string {
   return text
     .split(/(%2[Ff])/)
@@ -120,7 +120,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // An address that is no text names nothing.
+    // An address that is not valid text matches nothing.
     throw new RestProblem("not_found", "the address is not valid percent-encoded UTF-8");
   }
 }

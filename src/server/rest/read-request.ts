@@ -8,23 +8,23 @@ import { finish, finishInTurns, type Steps } from "../../codec/steps.ts";
 import { bindPath, bindQuery } from "./parameters.ts";
 import type { Endpoint, RestRoute } from "./routes.ts";
 
-/** What is parsed at once without anybody noticing. */
+/** Smaller bodies are parsed at once: the event loop is blocked only briefly. */
 export const LARGE_BYTES = 262_144;
 
-/** What is searched at once. */
+/** Bytes searched at once. */
 const SEARCH_BYTES = 4_194_304;
 
-/** What a request asks for: the endpoint that serves it, and the message it gets. */
+/** The endpoint that serves a request, and the message for it. */
 type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
 
 type RequestLimits = {
   readonly maxBytes: number;
   readonly budget: BodyBudget;
-  /** Who shares the budget; nobody may have all of it. */
+  /** The account whose share of the budget the body uses; no account can use all of it. */
   readonly sender: string | undefined;
 };
 
-/** Body, then query, then path: what the address says wins. */
+/** Reads the body, then the query, then the path: values in the address win. */
 export async function readRequest(
   route: RestRoute,
   segments: readonly string[],
@@ -49,7 +49,7 @@ export async function readRequest(
   }
 }
 
-/** Small bodies at once; large ones one after the other, in parts between which others run. */
+/** Parses small bodies at once; large ones one at a time, in parts, so that other calls run in between. */
 export async function parse<Result>(
   bytes: Buffer,
   budget: BodyBudget,
@@ -58,7 +58,7 @@ export async function parse<Result>(
   return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
 }
 
-/** The whole body as one message. */
+/** Reads the whole body as one message. */
 export function* readMessage(read: Reader, bytes: Buffer): Steps<Message> {
   const scanner = new JsonScanner(bytes);
   const message = yield* read(scanner, "");
@@ -87,7 +87,7 @@ function* readBody(route: RestRoute, first: Endpoint, bytes: Buffer): Steps<Rest
   return { endpoint, message: whole };
 }
 
-/** Whether the body has true in the field; looks at the names of the outermost object only. */
+/** Whether the field is true in the body; checks only the names of the outermost object. */
 function* isTrue(bytes: Buffer, field: DescField): Steps<boolean> {
   if (!(yield* says(bytes, "true"))) return false;
   const scanner = new JsonScanner(bytes);
@@ -100,7 +100,7 @@ function* isTrue(bytes: Buffer, field: DescField): Steps<boolean> {
   return found;
 }
 
-/** Whether the word, of ASCII, stands anywhere. */
+/** Whether the body contains the word, which is ASCII. */
 function* says(bytes: Buffer, word: string): Steps<boolean> {
   for (let start = 0; start < bytes.length; start += SEARCH_BYTES) {
     if (start > 0) yield;

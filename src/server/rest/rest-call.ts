@@ -10,12 +10,12 @@ import type { Call } from "../gate/call.ts";
 import { contentLengthOf, type HttpRequest, type HttpResponse, headerValues } from "../http.ts";
 import { isGone } from "./gone.ts";
 
-/** A call over REST. Nothing is made that nobody asks for: no Headers, no URL, no AbortController. */
+/** A call over REST. For speed it creates no Headers and no URL, and an AbortController only on demand. */
 export class RestCall implements Call {
   readonly protocol = "rest";
   readonly requestId: string;
   readonly policy: Policy;
-  /** Read at once: a connection that is gone has none. */
+  /** Read in the constructor: a closed connection has no address. */
   readonly remoteAddress: string;
   readonly maxBodyBytes: number;
   rpc: string;
@@ -28,7 +28,7 @@ export class RestCall implements Call {
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
   readonly #responseHeaders: string[];
   #aborted: AbortController | undefined;
-  /** Why the call was ended before its time. */
+  /** Why the server aborted the call. */
   #cut: DomainError | undefined;
 
   constructor(
@@ -63,7 +63,7 @@ export class RestCall implements Call {
       this.#aborted = aborted;
       if (this.#cut !== undefined) aborted.abort(this.#cut);
       const leave = () => {
-        // Over HTTP/2 "writableFinished" is true of an answer that was cut off, too.
+        // Over HTTP/2 "writableFinished" is also true for a response that was cut off.
         if (!this.#response.writableEnded)
           aborted.abort(new ConnectError("the caller went away", Code.Canceled));
       };
@@ -78,7 +78,7 @@ export class RestCall implements Call {
     return undefined;
   }
 
-  /** Whoever asked for the signal ends the call in its own way; otherwise nobody could, and the caller is told here. */
+  /** If the signal was requested, its user ends the call; otherwise the error is sent here. */
   abort(reason: DomainError): void {
     this.#cut = reason;
     if (this.#aborted) {
@@ -98,11 +98,11 @@ export class RestCall implements Call {
   }
 
   writeHead(status: number): void {
-    // The two kinds of response declare it in ways that TypeScript cannot call through their union.
+    // TypeScript cannot call this method on the union: the two response types declare it differently.
     (this.#response as ServerResponse).writeHead(status, this.#responseHeaders);
   }
 
-  /** The whole answer; nothing if one was sent already, or nobody is left to read it. */
+  /** Sends the whole response, unless one was already sent or the caller has disconnected. */
   sendJson(status: number, body: string | Buffer): void {
     if (this.#response.headersSent || this.#response.destroyed) return;
     this.#responseHeaders.push(
@@ -122,7 +122,7 @@ export class RestCall implements Call {
     this.sendJson(errorStatus(error), errorBody(error, this.requestId));
   }
 
-  /** An answer without a body, which has no length either (RFC 9110). */
+  /** Sends a response without a body, which has no content-length either (RFC 9110). */
   sendNothing(): void {
     if (this.#response.headersSent || this.#response.destroyed) return;
     this.#responseHeaders.push("cache-control", "no-store");

@@ -28,7 +28,7 @@ import { type Endpoint, type RestRoute, type RestService, restRoutes } from "./r
 import { KEEP_ALIVE_MS, sendEvents } from "./sse.ts";
 import type { RouteTrie } from "./trie.ts";
 
-/** What runs a method: the same function for every protocol. */
+/** The function that runs a method, the same for every protocol. */
 export type Implementation = (request: Message, call: ApiCall) => unknown;
 
 type RestOptions = {
@@ -36,10 +36,10 @@ type RestOptions = {
   readonly policies: ReadonlyMap<DescMethod, Policy>;
   readonly implementations: ReadonlyMap<DescMethod, Implementation>;
   readonly gate: Gate;
-  /** The setting; a method whose rules allow less gets less. */
+  /** The configured limit; a method whose rules allow less has a lower one. */
   readonly maxBodyBytes: number;
   readonly budget: BodyBudget;
-  /** Ends the calls that outlast a drain. */
+  /** Aborts the calls that are still running at the end of a drain. */
   readonly shutdownSignal: AbortSignal;
   readonly observe: Observe;
   readonly keepAliveMs?: number;
@@ -52,10 +52,12 @@ export type ServeRest = (
   requestId: string,
 ) => Promise<void>;
 
-/** Addresses that are no route still want a key first: who has none learns nothing of what there is. */
+/** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
 const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
 
-/** REST straight on node:http and node:http2, through the same gate, rules and services as every other protocol. */
+/**
+ * REST directly on node:http and node:http2, with the same gate, rules and services as the other protocols.
+ */
 export function restServer(options: RestOptions): ServeRest {
   const trie = restRoutes(options.services);
   checkPolicies(trie, options.policies);
@@ -113,7 +115,7 @@ async function run(
   );
 }
 
-/** The gate decides before the body says which of two methods is meant, so both must ask for the same. */
+/** The gate runs before the body selects one of two methods, so both must have the same policy. */
 function checkPolicies(trie: RouteTrie<RestRoute>, policies: RestOptions["policies"]): void {
   for (const { usual, selected } of trie.routes()) {
     const [one, other] = [usual, selected?.endpoint].map(
@@ -149,7 +151,9 @@ function findRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): Matc
   return { route: undefined, allowed: [...verbs, "OPTIONS"], segments: [] };
 }
 
-/** OPTIONS asks what an address takes. It needs a key like every other verb, and never says a word of CORS. */
+/**
+ * OPTIONS lists the verbs of an address. It requires a key like every other verb, and sends no CORS headers.
+ */
 function answerWithoutRoute(
   allowed: readonly string[],
   call: RestCall,
@@ -204,7 +208,7 @@ function asMessage(desc: DescMessage, value: unknown): Message {
 }
 
 async function sendCompressed(call: RestCall, text: string, accepted: string | string[] | undefined) {
-  // Said of the answer that is not compressed too: to another caller it would be.
+  // Also set on uncompressed responses: another caller may get a compressed one.
   if (isWorthCompressing(text)) call.setResponseHeader("vary", "accept-encoding");
   const encoding = chooseEncoding(accepted, text);
   if (encoding === undefined) {
@@ -216,7 +220,7 @@ async function sendCompressed(call: RestCall, text: string, accepted: string | s
   call.sendJson(200, bytes);
 }
 
-/** Answers an error, once; returns the code for the log where the failure itself does not say it. */
+/** Sends an error, once; returns the code for the log if the failure itself does not have it. */
 function refuse(error: unknown, call: RestCall): Code | 0 {
   if (error instanceof CallerGone) return Code.Canceled;
   const known = toKnownError(error);
@@ -239,7 +243,7 @@ function queryOf(request: HttpRequest): string {
   return start < 0 ? "" : target.slice(start + 1);
 }
 
-/** The methods of a service with what runs them. */
+/** The methods of a service with their implementations. */
 export function implementationsOf(service: DescService, methods: object): [DescMethod, Implementation][] {
   return service.methods.flatMap((method) => {
     const implementation = (methods as Record<string, Implementation | undefined>)[method.localName];

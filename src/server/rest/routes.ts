@@ -4,7 +4,7 @@ import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts
 import { type HttpBinding, httpBindings } from "./http-rule.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
 
-/** A method at an address, with all that can be made ready before the first call. */
+/** A method at an address, with everything that can be prepared before the first call. */
 export type Endpoint = {
   readonly binding: HttpBinding;
   readonly method: DescMethod;
@@ -13,7 +13,7 @@ export type Endpoint = {
   readonly write: Writer;
 };
 
-/** An address: the method that serves it, and the one that serves it when its bool field is set in the body. */
+/** The method that serves an address, and the one that serves it if its bool field is set in the body. */
 export type RestRoute = {
   readonly usual: Endpoint | undefined;
   readonly selected: { readonly by: DescField; readonly endpoint: Endpoint } | undefined;
@@ -21,7 +21,7 @@ export type RestRoute = {
 
 export type RestService = { readonly service: DescService; readonly unknownFields: UnknownFields };
 
-/** The routes of all services; throws, with both names, when two methods claim one. */
+/** The routes of all services; throws, with both names, if two methods have the same route. */
 export function restRoutes(services: readonly RestService[]): RouteTrie<RestRoute> {
   const shared = new Map<string, { usual?: Endpoint; selected?: { by: DescField; endpoint: Endpoint } }>();
   const templates = new Map<string, HttpBinding>();

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { CallerGone } from "../../codec/body.ts";
 import { isGone } from "./gone.ts";
 
-/** An answer that can be written piece by piece, whichever HTTP it is. */
+/** A response that can be written in pieces, over HTTP/1.1 or HTTP/2. */
 type EventSink = {
   write(text: string): boolean;
   end(): unknown;
@@ -11,19 +11,19 @@ type EventSink = {
 
 type EventStreamOptions = {
   readonly write: (message: unknown) => string;
-  /** The JSON of an error that comes after the first event. */
+  /** The JSON of an error after the first event. */
   readonly errorJson: (error: unknown) => string;
   readonly keepAliveMs: number;
-  /** Ends the stream, whatever the service still does. */
+  /** Ends the stream, even if the service is still running. */
   readonly signal: AbortSignal;
 };
 
-/** Long enough not to cost anything, short enough for proxies that cut what is silent. */
+/** Long enough to cost little, short enough for proxies that close silent connections. */
 export const KEEP_ALIVE_MS = 15_000;
 
 /**
- * Sends messages as server-sent events, one `data:` each, then `data: [DONE]`. The first message is given, so that
- * whatever fails before it can still be an ordinary answer.
+ * Sends each message as a server-sent event with one `data:` line, then `data: [DONE]`. The first message is
+ * passed in, so that an earlier failure can still be an ordinary error response.
  */
 export async function sendEvents(
   sink: EventSink,
@@ -60,7 +60,7 @@ export async function sendEvents(
   }
 }
 
-/** Until there is room again, or nobody left to write to. */
+/** Waits until the sink can be written again or is closed. */
 async function drained(sink: EventSink): Promise<void> {
   if (isGone(sink)) return;
   const waiting = new AbortController();

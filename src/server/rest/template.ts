@@ -1,5 +1,5 @@
 /**
- * Path templates, as google/api/http.proto has them:
+ * Path templates, as google/api/http.proto defines them:
  *
  *     Template  = "/" Segments [ ":" LITERAL ] ;
  *     Segments  = Segment { "/" Segment } ;
@@ -7,13 +7,13 @@
  *     Variable  = "{" FieldPath [ "=" Segments ] "}" ;
  *     FieldPath = IDENT { "." IDENT } ;
  *
- * "**" may only stand last. A variable without "=" is "{field=*}".
+ * "**" must be the last segment. A variable without "=" is "{field=*}".
  */
 export type Template = {
-  /** Literals, "*" and "**", with variables taken apart. */
+  /** Literals, "*" and "**"; variables are replaced by their segments. */
   readonly segments: readonly Segment[];
   readonly variables: readonly Variable[];
-  /** What follows the last ":", if anything. */
+  /** The text after the last ":", if any. */
   readonly verb: string | undefined;
 };
 
@@ -24,9 +24,9 @@ export type Variable = {
   readonly fieldPath: string;
   readonly start: number;
   readonly end: number;
-  /** Ends in "**": takes all the segments there are. */
+  /** Ends in "**": matches all remaining segments. */
   readonly openEnded: boolean;
-  /** More than one segment: "%2F" stays as it is, so that the value can be taken apart again. */
+  /** More than one segment: "%2F" stays encoded, so that the value can be split again. */
   readonly multiple: boolean;
 };
 

@@ -1,12 +1,15 @@
 import type { Template } from "./template.ts";
 
-/** What was picked for a path, and the segments as they were matched. */
+/** The route picked for a path, and the path segments as matched. */
 type TrieMatch<Picked> = {
   readonly picked: Picked;
   readonly segments: readonly string[];
 };
 
-/** Takes a route of those at one place, by HTTP verb; undefined goes on to the next place that fits the path. */
+/**
+ * Picks one of the routes of a node, by HTTP verb; undefined continues with the next node that matches the
+ * path.
+ */
 type Pick<Route, Picked> = (routes: ReadonlyMap<string, Route>) => Picked | undefined;
 
 export class DuplicateRouteError extends Error {}
@@ -19,11 +22,11 @@ type Node<Route> = {
   readonly routes: Map<string, Map<string, Route>>;
 };
 
-/** Finds the routes of a path: a literal beats "*", and that beats "**". */
+/** Finds the routes of a path: a literal wins over "*", and "*" over "**". */
 export class RouteTrie<Route> {
   readonly #root: Node<Route> = createNode();
 
-  /** Adds a route; `describe` names both when the place is taken. */
+  /** Adds a route; `describe` names both routes of a conflict. */
   add(template: Template, httpVerb: string, route: Route, describe: (route: Route) => string): void {
     let node = this.#root;
     for (const segment of template.segments) {
@@ -39,7 +42,6 @@ export class RouteTrie<Route> {
     byVerb.set(httpVerb, route);
   }
 
-  /** Every route there is. */
   *routes(): Iterable<Route> {
     const nodes = [this.#root];
     for (let node = nodes.pop(); node; node = nodes.pop()) {
@@ -49,8 +51,8 @@ export class RouteTrie<Route> {
   }
 
   /**
-   * Offers the places that fit the path, the most specific first, until one is picked. The segments are
-   * percent-encoded, as they came; literals are compared decoded.
+   * Passes the nodes that match the path to `pick`, the most specific first, until it returns a result. The
+   * segments stay percent-encoded; literals are compared decoded.
    */
   find<Picked>(path: string, pick: Pick<Route, Picked>): TrieMatch<Picked> | undefined {
     const segments = path.slice(1).split("/");
@@ -67,7 +69,7 @@ export class RouteTrie<Route> {
           return pick(routes);
         },
       );
-      // A path that some template has with this verb is not read as one without.
+      // If a template with this verb matches the path, the path is not also matched without a verb.
       if (isVerb) return match;
     }
     return this.#match(segments, "", pick);
@@ -78,7 +80,7 @@ export class RouteTrie<Route> {
     verb: string,
     pick: Pick<Route, Picked>,
   ): TrieMatch<Picked> | undefined {
-    // "/" has no segment at all.
+    // "/" has no segments.
     const matched = segments.length === 1 && segments[0] === "" ? [] : segments;
     const picked = walk(this.#root, matched, 0, verb, pick);
     return picked === undefined ? undefined : { picked, segments: matched };
@@ -97,12 +99,12 @@ function walk<Route, Picked>(
     return routes && pick(routes);
   };
   const segment = segments[at];
-  // "**" takes no segment, too.
+  // "**" also matches zero segments.
   if (segment === undefined) return pickAt(node) ?? pickAt(node.rest);
   const literal = node.literals.get(decodeLiteral(segment));
   const found = literal && walk(literal, segments, at + 1, verb, pick);
   if (found !== undefined) return found;
-  // An empty segment is no value: "/v1/keys/" is not "/v1/keys/{key_id}".
+  // An empty segment is not a value: "/v1/keys/" is not "/v1/keys/{key_id}".
   if (segment === "") return undefined;
   return (node.single && walk(node.single, segments, at + 1, verb, pick)) ?? pickAt(node.rest);
 }

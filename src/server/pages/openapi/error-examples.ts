@@ -3,7 +3,7 @@ import type { Model } from "../../../domain/model.ts";
 import { errorBody } from "../../errors/rest-error-body.ts";
 import { REQUEST_ID } from "./examples.ts";
 
-/** What errors say in addition to the text of their reason. */
+/** The details that errors add to the text of their reason. */
 function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
   const unknown = `there is no model "${model.id}-tiny"`;
   const tooLong = `have at least ${model.contextWindow + 812} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;

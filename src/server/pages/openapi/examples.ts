@@ -2,7 +2,7 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 
-/** A request as the document shows it, and its response. The tests send each one to a server. */
+/** A request in the document, and its response. The tests send each one to a server. */
 export type OperationExample = {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number>>;
@@ -34,7 +34,7 @@ const GENERATION_ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
 const TOKENS = { inputTokens: 21, outputTokens: 7 };
 const CREDIT_MICROS = 10_000_000n;
 
-/** The id of the call that the examples show. */
+/** The request id in the examples. */
 export const REQUEST_ID = "req_01kam4xy3wf30bffxj6g9kwb3h";
 
 const CREDIT = {
@@ -64,7 +64,7 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
     response: {
       api_key: { ...API_KEY, last_used_at: null },
-      // Not a key that could exist: its last characters do not match the others.
+      // Not a valid key: its checksum does not match.
       secret: "vx_live_8Kq2ExampleExampleExampleExample000w7Zd",
     },
   },
@@ -74,12 +74,12 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };
 
-/** By operation id. They use the model, and show what it costs. */
+/** By operation id. They use the model and its prices. */
 export function operationExamples(model: Model): Readonly<Record<string, OperationExample>> {
   return { ...accountExamples(model), ...generationExamples(model), ...KEY_EXAMPLES };
 }
 
-/** What one generation costs, and what it leaves of the first credit. */
+/** The charge of one generation, and the balance that is left of the first credit. */
 function chargeOf(model: Model) {
   const costMicros = costOf(model, TOKENS);
   const balanceMicros = CREDIT_MICROS - costMicros;

@@ -18,7 +18,7 @@ type OpenApi = Schema & {
   readonly components: Schema & { readonly examples: Readonly<Record<Reason, Schema>> };
 };
 
-/** The document with examples that use the model. Examples that it has already are replaced. */
+/** The document with examples that use the model. Existing examples are replaced. */
 export function insertExamples(document: Schema, model: Model): Schema {
   const { paths, components, ...others } = document as OpenApi;
   const examples = operationExamples(model);

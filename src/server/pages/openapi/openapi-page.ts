@@ -13,7 +13,7 @@ export async function openApiPage(models: readonly Model[]): Promise<Render> {
   const model = exampleModel(models);
   const { servers, ...others } = model ? insertExamples(committed, model) : committed;
   const [server] = servers as readonly Schema[];
-  // Written once: only the servers differ between clients.
+  // Serialized once: only the servers differ between clients.
   const open = JSON.stringify(others, null, 2).slice(0, -"\n}".length);
   return (url) => `${open},\n  "servers": ${JSON.stringify([{ ...server, url }])}\n}\n`;
 }
