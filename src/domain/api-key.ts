@@ -8,12 +8,12 @@ export const KEY_PREFIX = "vx_live_";
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
-/** Characters 5 and 6, behind those that may be shown, are the lane as a number in base 62. */
+/** Characters 5 and 6, after the visible start, are the lane in base 62. */
 const LANE_AT = 4;
 const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 
 export type NewKey = {
-  /** The full key: handed to its owner once, stored nowhere. */
+  /** The full key: returned to its owner once and never stored. */
   readonly secret: string;
   /** SHA-256 of the full key, in hex. */
   readonly fingerprint: string;
@@ -21,7 +21,7 @@ export type NewKey = {
   readonly visibleEnd: string;
 };
 
-/** Draws a key of the lane: 30 random characters, about 178 bits. */
+/** Generates a key for the lane: 30 random characters, about 178 bits. */
 export function drawKey(lane: Lane, randomBytes: (size: number) => Uint8Array): NewKey {
   const random = drawBase62(RANDOM_LENGTH - 2, randomBytes);
   const laneCharacters = ALPHABET.charAt(Math.floor(lane / 62)) + ALPHABET.charAt(lane % 62);
@@ -41,7 +41,10 @@ export function laneOfKey(secret: string): Lane {
   return ALPHABET.indexOf(secret.charAt(at)) * 62 + ALPHABET.indexOf(secret.charAt(at + 1));
 }
 
-/** Whether the text can be a key. A mistyped or invented key fails here and costs no look-up. */
+/**
+ * Whether the text has the form and the checksum of a key. A mistyped or invented key is rejected without a
+ * lookup.
+ */
 export function isWellFormedKey(text: string): boolean {
   if (!SHAPE.test(text)) return false;
   const body = text.slice(KEY_PREFIX.length);
@@ -53,17 +56,19 @@ export function fingerprintOf(secret: string): string {
 }
 
 const FULL_KEYS = new RegExp(`${KEY_PREFIX}(?=([0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}))`, "g");
-/** More of a key than may be shown: a masked one has four characters and an ellipsis after its prefix. */
+/** More of a key than may be shown: a masked key has four characters and an ellipsis after the prefix. */
 const PARTS_OF_KEYS = new RegExp(`${KEY_PREFIX}[0-9A-Za-z]{5,}`, "g");
 
-/** Whether a full key stands in the text. One that only looks like it, as examples do, is none. */
+/**
+ * Whether the text contains a full key. A look-alike with a wrong checksum, as in examples, does not count.
+ */
 export function containsKey(text: string): boolean {
   if (!text.includes(KEY_PREFIX)) return false;
   for (const [prefix, body] of text.matchAll(FULL_KEYS)) if (isWellFormedKey(`${prefix}${body}`)) return true;
   return false;
 }
 
-/** Cuts out whatever looks like a key. */
+/** Replaces any text that looks like a key. */
 export function redactKeys(text: string): string {
   return text.includes(KEY_PREFIX) ? text.replace(PARTS_OF_KEYS, `${KEY_PREFIX}[redacted]`) : text;
 }
@@ -87,7 +92,7 @@ function drawBase62(length: number, randomBytes: (size: number) => Uint8Array): 
   let text = "";
   while (text.length < length) {
     for (const byte of randomBytes(length)) {
-      // 248 is the largest multiple of 62 in a byte: the rest would make some characters likelier.
+      // 248 is the largest multiple of 62 that fits in a byte; larger bytes would bias the result.
       if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % 62);
     }
   }

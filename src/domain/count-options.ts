@@ -1,8 +1,8 @@
-/** How tokens are counted. */
+/** Options for counting tokens. */
 export type CountOptions = {
   readonly signal?: AbortSignal;
-  /** What has more tokens need not be counted to its end. */
+  /** Counting may stop once there are more tokens than this. */
   readonly most?: number;
-  /** Who asks: many large texts of one account keep no other waiting for long. */
+  /** The account that asks, so that many large texts of one account do not delay the others for long. */
   readonly payer?: string;
 };

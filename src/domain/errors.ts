@@ -1,6 +1,6 @@
 import { redactKeys } from "./api-key.ts";
 
-/** The one table of errors: each reason with its gRPC code, its REST status, its class and its text. */
+/** The table of errors: each reason with its gRPC code, REST status, type and text. */
 
 export type GrpcCode =
   | "INVALID_ARGUMENT"
@@ -23,7 +23,7 @@ type ErrorType =
   | "rate_limit_error"
   | "api_error";
 
-/** SDKs repeat a call after these unless `x-should-retry` tells them not to, so each such row says it. */
+/** SDKs retry these statuses unless `x-should-retry` forbids it, so each of these rows sets it. */
 type RetriedStatus = 409 | 429;
 type OtherStatus = 400 | 401 | 402 | 403 | 404 | 405 | 413 | 415 | 422 | 500 | 501 | 502 | 503 | 504;
 
@@ -32,7 +32,7 @@ type Row = {
   readonly status: RetriedStatus | OtherStatus;
   readonly type: ErrorType;
   readonly message: string;
-  /** The header `x-should-retry` over REST: whether the same call can succeed later. Not sent if undefined. */
+  /** The REST header `x-should-retry`: whether the same call can succeed later. Not sent if undefined. */
   readonly shouldRetry?: boolean | undefined;
 };
 
@@ -180,7 +180,7 @@ export const ERRORS = {
     "The service cannot take calls at the moment. Try again shortly.",
   ),
   overloaded: row("UNAVAILABLE", 503, "api_error", "The service is overloaded. Try again shortly."),
-  // A call that reached an upstream is charged, so a repetition costs again.
+  // A call that reached an upstream is charged, so a retry costs again.
   deadline_exceeded: row(
     "DEADLINE_EXCEEDED",
     504,
@@ -195,19 +195,19 @@ export type Reason = keyof typeof ERRORS;
 type FieldViolation = { readonly field: string; readonly description: string };
 
 export type DomainErrorOptions = {
-  /** For the caller; the table's text if left out. */
+  /** For the caller; the default is the table's text. */
   readonly message?: string | undefined;
   /** For the log only. */
   readonly cause?: unknown;
   readonly fields?: readonly FieldViolation[];
-  /** Facts a program can act on, such as a balance. */
+  /** Data for programs, such as a balance. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly retryAfterSeconds?: number;
 };
 
 /**
- * The only error that services and the store throw on purpose. What it tells may repeat what a caller sent, so
- * whatever looks like a key is cut out of it here, before any protocol sees it.
+ * The only error that services and the store throw on purpose. Its texts may repeat the caller's input, so
+ * keys are redacted here, before any protocol reads them.
  */
 export class DomainError extends Error {
   readonly reason: Reason;

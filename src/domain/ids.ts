@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { typeidUnboxed } from "typeid-js";
 import { type Lane, withLane } from "./lane.ts";
 
-/** Ids of listed things sort by their creation time, which page tokens rely on. */
+/** Ids of listed objects sort by creation time; page tokens depend on that. */
 export type Ids = {
   account(): string;
-  /** What belongs to an account has the account's lane in its id, so the id alone tells where its row is. */
+  /** Ids of an account's objects contain the account's lane, so the id is enough to locate the row. */
   key(lane: Lane): string;
   entry(lane: Lane): string;
   generation(lane: Lane): string;
@@ -17,25 +17,27 @@ export const typeIds: Ids = {
   key: (lane) => withLane(typeidUnboxed("key"), lane),
   entry: (lane) => withLane(typeidUnboxed("led"), lane),
   generation: (lane) => withLane(typeidUnboxed("gen"), lane),
-  // One for every call: taken from the pool of random bytes that Node keeps for UUIDs.
+  // One per call, so it uses randomUUID: Node caches random bytes for it.
   request: () => `req_${randomUUID().replaceAll("-", "")}`,
 };
 
 const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 
-/** When an id was made, in seconds since 1970: the first characters after its prefix are the milliseconds. */
+/**
+ * Creation time of an id in seconds since 1970: the first characters after the prefix encode milliseconds.
+ */
 export function secondsOfId(id: string): number {
   return Math.floor(millisecondsOfId(id) / 1000);
 }
 
-/** The month in which an id was made, in months since January 1970. */
+/** The month of an id's creation, in months since January 1970. */
 export function monthOfId(id: string): number {
   const time = new Date(millisecondsOfId(id));
   return (time.getUTCFullYear() - 1970) * 12 + time.getUTCMonth();
 }
 
-/** The ledger row of a generation. */
+/** The id of a generation's ledger row. */
 export function entryIdOf(generationId: string): string {
   return generationId.replace(/^gen_/, "led_");
 }

@@ -1,9 +1,9 @@
 import type { PromptMessage } from "./prompt.ts";
 
-/** What a message costs beyond its content: its role and its borders. */
+/** Tokens of a message in addition to its content: its role and delimiters. */
 export const MESSAGE_TOKENS = 4;
 
-/** The most tokens the messages can have: no tokenizer over bytes makes more tokens of a text than it has bytes. */
+/** Maximum tokens of the messages: a byte-level tokenizer makes at most one token per byte. */
 export function inputTokenBound(messages: readonly PromptMessage[]): number {
   let bound = 0;
   for (const { content } of messages) bound += Buffer.byteLength(content, "utf8") + MESSAGE_TOKENS;

@@ -5,14 +5,14 @@ export const LANE_COUNT = 1_024;
 
 const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** The lane of an account, or of anything of an account, by its id. Text that is no id gives some lane. */
+/** The lane of an account or of an object of an account, by its id. An invalid id gives an arbitrary lane. */
 export function laneOfId(id: string): Lane {
   const high = BASE32.indexOf(id.charAt(id.length - 2));
   const low = BASE32.indexOf(id.charAt(id.length - 1));
   return ((high << 5) | low) & (LANE_COUNT - 1);
 }
 
-/** The same id in another lane: the last ten bits, two characters of base 32, say the lane. */
+/** The id with its lane replaced: the last two base-32 characters, ten bits, encode the lane. */
 export function withLane(id: string, lane: Lane): string {
   return id.slice(0, -2) + BASE32.charAt(lane >> 5) + BASE32.charAt(lane & 31);
 }

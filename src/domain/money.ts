@@ -13,7 +13,7 @@ export function formatMicros(micros: Micros): string {
   return `${micros < 0n ? "-" : ""}$${positive / MICROS_PER_UNIT}.${decimals}`;
 }
 
-/** Reads "25", "25.00" or "-0.000001"; undefined if the text is no exact amount. */
+/** Parses "25", "25.00" or "-0.000001"; undefined if the text is not an exact amount. */
 export function parseAmount(text: string): Micros | undefined {
   const match = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/.exec(text);
   if (!match) return undefined;

@@ -1,7 +1,7 @@
 /**
- * What counts as one remote address: an IPv4 address, or the first 64 bits of an IPv6 address. A host on IPv6 usually
- * owns all addresses of its /64, so a limit on single addresses would not bind it. Takes addresses as the operating
- * system writes them; an IPv4 address that arrived over an IPv6 socket counts as itself.
+ * The unit that counts as one remote address: an IPv4 address, or the first 64 bits of an IPv6 address. An
+ * IPv6 host usually owns its whole /64, so it could evade a limit on single addresses. Expects addresses in
+ * the form of the operating system; an IPv4 address on an IPv6 socket counts as IPv4.
  */
 export function networkOf(address: string): string {
   if (!address.includes(":")) return address;

@@ -2,20 +2,23 @@ import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
-/** What a position can look like; ids of models have more characters than ours. */
+/** Valid positions; model ids allow more characters than ids made here. */
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/ };
 
-/** Which list: a token of one is none of another. */
+/** The list a token belongs to: a token of one list is invalid for another. */
 type ListName = "accounts" | "keys" | "entries" | "models";
 
 export type Page = {
   readonly list: ListName;
   readonly size: number;
-  /** Where the page before ended; empty for the first page. */
+  /** The last position of the previous page; empty for the first page. */
   readonly after: string;
 };
 
-/** Larger sizes are coerced; a token nobody was given is an error. Negative sizes never get here. */
+/**
+ * A larger page size is reduced to the maximum; a token that was never issued is an error. Negative sizes are
+ * rejected earlier.
+ */
 export function readPage(list: ListName, request: { pageSize: number; pageToken: string }): Page {
   const size = request.pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(request.pageSize, MAX_PAGE_SIZE);
   if (request.pageToken === "") return { list, size, after: "" };
@@ -26,7 +29,7 @@ export function readPage(list: ListName, request: { pageSize: number; pageToken:
   return { list, size, after };
 }
 
-/** Splits what a query for one row more than the page returned. */
+/** Splits the result of a query for one row more than the page size. */
 export function cutPage<Row>(
   rows: Row[],
   page: Page,

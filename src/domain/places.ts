@@ -1,7 +1,7 @@
 /**
- * Things that come and go by the thousand. A Set would hold them, but whenever one has tidied itself up, its table of
- * before still points to that of after: as soon as one of them is old, V8 takes all that was ever in the set for alive,
- * and carries it over to where garbage is looked for last.
+ * A collection for many short-lived items. A Set would retain memory: after a rehash, its old table still
+ * points to the new one, and once one of them is in V8's old generation, everything that was ever in the set
+ * counts as alive and is promoted to the old generation, which is collected last.
  */
 export class Places<Item> {
   readonly #items: (Item | undefined)[] = [];
@@ -11,14 +11,14 @@ export class Places<Item> {
     return this.#items.length - this.#free.length;
   }
 
-  /** The place it has from now on. */
+  /** Adds the item and returns its place. */
   add(item: Item): number {
     const place = this.#free.pop() ?? this.#items.length;
     this.#items[place] = item;
     return place;
   }
 
-  /** Once for each place that was given. */
+  /** Call this once for each place that `add` returned. */
   remove(place: number): void {
     this.#items[place] = undefined;
     this.#free.push(place);

@@ -6,7 +6,7 @@ const TOKENS_PER_PRICE = 1_000_000n;
 
 type Prices = Pick<Model, "inputMicrosPerMillionTokens" | "outputMicrosPerMillionTokens">;
 
-/** What tokens cost: rounded up once, after both are added. */
+/** The cost of tokens, rounded up once after both parts are added. */
 export function costOf(prices: Prices, { inputTokens, outputTokens }: TokenUsage): Micros {
   const exact =
     BigInt(inputTokens) * prices.inputMicrosPerMillionTokens +
@@ -15,8 +15,8 @@ export function costOf(prices: Prices, { inputTokens, outputTokens }: TokenUsage
 }
 
 /**
- * How many of the wanted output tokens cost, with the input, at most so many micros; -1 where the input alone costs
- * more.
+ * How many of the wanted output tokens, together with the input, cost at most `micros`; -1 if the input alone
+ * costs more.
  */
 export function affordableOutput(
   prices: Prices,
@@ -30,7 +30,7 @@ export function affordableOutput(
   return BigInt(wanted) * price <= rest ? wanted : Number(rest / price);
 }
 
-/** At most the hold, whatever the upstream reports. */
+/** Limits the reported usage to the usage that the hold covers. */
 export function clampUsage(usage: TokenUsage, most: TokenUsage): TokenUsage {
   return {
     inputTokens: Math.min(usage.inputTokens, most.inputTokens),

@@ -1,4 +1,4 @@
-/** A conversation and how to go on with it, whatever API the caller used. */
+/** A conversation and its parameters, independent of the caller's API. */
 export type Prompt = {
   readonly messages: readonly PromptMessage[];
   readonly maxTokens: number;

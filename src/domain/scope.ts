@@ -1,4 +1,4 @@
-/** What a key may do, as it is stored: one bit each. */
+/** The permissions of a key, stored as one bit each. */
 const SCOPE_BITS = { generate: 1, read: 2, keys: 4 } as const;
 
 export type Scope = keyof typeof SCOPE_BITS;

@@ -1,7 +1,10 @@
-/** Nobody gets the last eighth of what the others have left: there is always room for one more. */
+/** Eighths of the room left by the others that one sharer may take; the rest stays free for new sharers. */
 const EIGHTHS = 7;
 
-/** Room that several share. Who is alone may have nearly all of it, and the more others have, the less. */
+/**
+ * A shared limit. A single sharer may take up to seven eighths; the more others take, the less is left for
+ * each.
+ */
 export class Shares {
   readonly #bySharer = new Map<string, number>();
   #taken = 0;
@@ -10,7 +13,7 @@ export class Shares {
     return this.#taken;
   }
 
-  /** Takes an amount of `max`, if there is room for it; someone without a name is bounded by that alone. */
+  /** Takes an amount if there is room within `max`. Without a name, only the total is limited. */
   take(sharer: string | undefined, amount: number, max: number): boolean {
     if (this.#taken + amount > max) return false;
     if (sharer !== undefined) {

@@ -7,7 +7,7 @@ import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
-/** Binaries that the server user can really run: those of the package, or else a copy. */
+/** Binaries that the server user can run: those of the package if possible, otherwise a copy. */
 export async function prepareBinaries(place: Placement, say: (line: string) => void): Promise<Binaries> {
   const found = await findBinaryPackage();
   const linked = await unless(
@@ -17,10 +17,10 @@ export async function prepareBinaries(place: Placement, say: (line: string) => v
   if (linked === true) {
     const version = await tryVersion(found.root, place);
     if (version.ok) return binariesIn(found.root, version);
-    // Not a matter of who runs it, so a copy would not run either.
+    // The failure does not depend on the user, so a copy would not run either.
     if (!place.user.switched) throw doesNotRun(version);
   }
-  // Here either the folder is closed to the server user, or links cannot be made in it.
+  // Either the server user cannot reach the folder, or links cannot be created in it.
   const folder = linked === true ? place.systemHome : place.home;
   const why = reason(linked === true, found.root, place);
   const root = await copyBinaries(found, folder, (copy) => {

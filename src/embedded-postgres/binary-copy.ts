@@ -10,7 +10,7 @@ import {
   removeAbandonedSiblings,
 } from "./temporary-folder.ts";
 
-/** A copy of the package below `folder`, made if it is missing, or not whole. Returns its root. */
+/** Ensures a complete copy of the package below `folder` and returns its root. */
 export async function copyBinaries(
   from: BinaryPackage,
   folder: string,
@@ -36,7 +36,7 @@ export async function copyBinaries(
   return root;
 }
 
-/** Static libraries are for linking other programs. */
+/** Static libraries are skipped: they are only for linking other programs. */
 async function listFiles(root: string): Promise<string[]> {
   const entries = await readdir(join(root, "native"), { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".a"));
@@ -53,7 +53,9 @@ async function isWhole(from: string, to: string, files: readonly string[]): Prom
   return same.every(Boolean);
 }
 
-/** Readable for everyone, whatever the umask of the installation was: that is what the copy is for. */
+/**
+ * Makes the copy readable for all users, which is its purpose, even if the installation used a strict umask.
+ */
 async function copyReadable(from: string, to: string): Promise<void> {
   const folders: string[] = [];
   for (let folder = dirname(to); await isMissing(folder); folder = dirname(folder)) folders.unshift(folder);
@@ -71,7 +73,7 @@ async function isMissing(path: string): Promise<boolean> {
 
 type Check = (place: string) => Promise<boolean>;
 
-/** False if another start was first with a whole one; then ours is dropped. */
+/** False if a concurrent start has put a complete copy there; then this one is removed. */
 async function putInPlace(temporary: string, root: string, isWholeIn: Check): Promise<boolean> {
   while (!(await moveUnlessTaken(temporary, root))) {
     if (await isWholeIn(root)) {
@@ -83,7 +85,7 @@ async function putInPlace(temporary: string, root: string, isWholeIn: Check): Pr
   return true;
 }
 
-/** Since it was looked at, another start may have put a whole one there: that goes back. */
+/** Since the check, a concurrent start may have put a complete copy there; that one is moved back. */
 async function moveBrokenAside(root: string, isWholeIn: Check): Promise<void> {
   const aside = await makeTemporarySibling(root, 0o700);
   const moved = join(aside, "broken");

@@ -6,7 +6,7 @@ export type BinaryPackage = { readonly root: string; readonly version: string };
 
 const remedy = "set DATABASE_URL to a PostgreSQL of your own";
 
-/** The folder of the package with the binaries for this machine. */
+/** Locates the package with the binaries for this machine. */
 export async function findBinaryPackage(
   platform: string = process.platform,
   arch: string = process.arch,
@@ -30,8 +30,8 @@ export async function findBinaryPackage(
 }
 
 /**
- * npm packages cannot hold links, so the package lists them and makes them when it is installed. npm may not
- * run that step. Throws EACCES, EPERM or EROFS where the package may not be written to.
+ * npm packages cannot contain links, so the package lists them and creates them in an install script, which
+ * npm may skip. Throws EACCES, EPERM or EROFS if the package is not writable.
  */
 export async function makeLibraryLinks(root: string): Promise<void> {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8");

@@ -15,7 +15,7 @@ import {
   removeAbandonedSiblings,
 } from "./temporary-folder.ts";
 
-/** After this the cluster exists, is whole, is ours, fits the binaries and has the passwords that are returned. */
+/** Ensures a complete cluster that this user owns, fits the binaries and has the returned passwords. */
 export async function ensureCluster(
   place: Placement,
   binaries: Binaries,
@@ -23,7 +23,7 @@ export async function ensureCluster(
 ): Promise<Passwords> {
   await removeAbandonedSiblings(place.clusterDir);
   const exists = await clusterExists(place);
-  // In this order: a start at the same time stores the password before it creates the cluster.
+  // The password is read after this check because a concurrent start stores it before it creates the cluster.
   const stored = await Passwords.read(place.dataDir);
   if (exists) {
     await checkCluster(place, binaries);
@@ -36,7 +36,7 @@ export async function ensureCluster(
   return passwords;
 }
 
-/** For a cluster whose password file was lost, or that was made before there were passwords. */
+/** For a cluster whose password file was lost, or that is older than passwords. */
 async function renewPassword(
   place: Placement,
   binaries: Binaries,
@@ -57,7 +57,10 @@ async function renewPassword(
   return await passwords.replace(place.dataDir);
 }
 
-/** Without a running server: what root hands over here, no other process of the server user can take. */
+/**
+ * Uses a single-user server, without a running postmaster: no other process of the server user can intercept
+ * what root sends.
+ */
 async function setPassword(
   { user }: Placement,
   binaries: Binaries,
@@ -76,12 +79,12 @@ async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
   const entry = await unless(["ENOENT"], lstat(clusterDir));
   if (entry === undefined) return false;
   if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${clusterDir} is not a folder: move it away`);
-  // Not readable: checkOwner has reported another owner before.
+  // Not readable: checkOwner has already reported a different owner.
   const names = await unless(["EACCES"], readdir(clusterDir));
   return names?.length !== 0;
 }
 
-/** Checked first: it needs no program of PostgreSQL, and its error says what to do. */
+/** Runs before the other checks: it needs no PostgreSQL program, and its error says what to do. */
 export async function checkOwner({ home, clusterDir, user }: Placement): Promise<void> {
   const entry = await unless(["ENOENT"], lstat(clusterDir));
   if (entry === undefined || entry.uid === user.uid) return;
@@ -107,7 +110,7 @@ async function checkCluster({ clusterDir }: Placement, binaries: Binaries): Prom
         `upgrade it with pg_upgrade, or move it away to start with an empty one`,
     );
   }
-  // A copy or a checkout may have widened it, and then PostgreSQL refuses to start.
+  // A copy or a checkout may have widened the permissions, and then PostgreSQL refuses to start.
   if (((await lstat(clusterDir)).mode & 0o777) !== 0o700) await chmod(clusterDir, 0o700);
 }
 
@@ -122,8 +125,8 @@ async function createCluster(place: Placement, binaries: Binaries, passwords: Pa
     ]);
     await setPassword(place, binaries, folder, passwords, ["-c", "fsync=off"]);
     await includeSettings(join(folder, "postgresql.conf"));
-    // One fsync per file, 0.1 s. syncfs takes 0.02 s on an idle disk, but right after `npm ci` it also waits
-    // for everything that npm has written: 0.5 s for 1 GB.
+    // One fsync per file takes 0.1 s. syncfs takes 0.02 s on an idle disk, but right after `npm ci` it also
+    // flushes everything that npm wrote: 0.5 s for 1 GB.
     await initdb(place, binaries, ["-D", folder, "--sync-only"]);
     await moveIntoPlace(folder, clusterDir);
   } catch (error) {

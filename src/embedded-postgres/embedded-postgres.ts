@@ -11,33 +11,36 @@ import { trimLogs } from "./start-log.ts";
 export { EmbeddedPostgresError } from "./error.ts";
 
 export type EmbeddedPostgres = {
-  /** Folder of the unix socket; the port number in its name is 5432. */
+  /** Folder of the unix socket; the port number in the socket's name is 5432. */
   readonly socketDir: string;
   /** The PostgreSQL data folder. */
   readonly clusterDir: string;
   readonly logDir: string;
-  /** True if the postmaster was already running (left by a server that was killed) and was taken over. */
+  /** True if the postmaster of a killed server was still running and was reused. */
   readonly adopted: boolean;
-  /** What a role logs in with. The superuser's is stored in the data folder; those of other roles have to be set. */
+  /**
+   * The login password of a role. The superuser's is stored in the data folder; other roles need ALTER ROLE
+   * first.
+   */
   passwordOf(role: string): string;
-  /** What PostgreSQL stores of it: for ALTER ROLE. */
+  /** The verifier of the password, which PostgreSQL stores; used in ALTER ROLE. */
   verifierOf(role: string): string;
-  /** Starts the postmaster again if it has died. Concurrent calls are one. */
+  /** Restarts the postmaster if it has died. Concurrent calls share one start. */
   ensureRunning(): Promise<void>;
-  /** Stops it and starts it with the settings of this start: an adopted one still has those of its own. */
+  /** Stops it and starts it with the current settings: an adopted postmaster still has its old ones. */
   restart(): Promise<void>;
-  /** Keeps its logs within their bound. */
+  /** Keeps the logs below their maximum size. */
   trimLogs(): Promise<void>;
-  /** Fast shutdown; nothing of ours is left behind. */
+  /** Fast shutdown; also ends remaining child processes and removes a temporary socket folder. */
   stop(): Promise<void>;
 };
 
 type EmbeddedOptions = {
   readonly dataDir: string;
   readonly maxConnections?: number;
-  /** One line for the person at the terminal. */
+  /** Prints one line for the operator. */
   readonly say: (line: string) => void;
-  /** Called each time when the database was launched and has to be waited for. */
+  /** Called each time a postmaster was launched, before the wait for it. */
   readonly meanwhile?: () => void;
 };
 
@@ -76,7 +79,7 @@ function supervise(
   async function stop(): Promise<void> {
     await starting?.catch(() => undefined);
     await actionable(() => stopPostmaster(place));
-    // Not empty if a server that started in this moment uses it already.
+    // The folder is not empty if another server has just started to use it.
     if (place.hasTemporarySocketDir) await rmdir(place.socketDir).catch(() => undefined);
   }
 
@@ -106,7 +109,10 @@ function supervise(
   };
 }
 
-/** A full disk or a closed folder is for a person to act on; anything without an errno is a fault of ours. */
+/**
+ * An error with an errno, such as a full disk or missing permissions, needs action by the operator; any other
+ * is a bug here.
+ */
 async function actionable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

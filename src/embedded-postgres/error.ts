@@ -1,4 +1,4 @@
-/** Something a person can act on, in one line. */
+/** An error that the operator can act on, with a one-line message. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = "EmbeddedPostgresError";
 }
@@ -7,7 +7,7 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Lets the named errno pass as `undefined`; everything else is thrown on. */
+/** Returns `undefined` for the given error codes; rethrows all other errors. */
 export async function unless<T>(codes: readonly string[], work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;

@@ -11,8 +11,8 @@ const fileName = "postgres-password";
 const scramIterations = 4096;
 
 /**
- * Passwords of the roles of a cluster. One secret is stored; the superuser's password is the secret itself, those of
- * other roles are derived from it, so that a process that has one of them cannot become the superuser.
+ * Passwords of the roles of a cluster. One secret is stored. It is the superuser's password; those of other
+ * roles are derived from it, so a process with one of them cannot become the superuser.
  */
 export class Passwords {
   readonly #secret: string;
@@ -25,7 +25,7 @@ export class Passwords {
     return new Passwords(randomBytes(32).toString("base64url"));
   }
 
-  /** Undefined if none is stored in the data folder. */
+  /** Undefined if the data folder has no stored password. */
   static async read(dataDir: string): Promise<Passwords | undefined> {
     const path = passwordPath(dataDir);
     const secret = await unless(["ENOENT"], readFile(path, "utf8").catch(unreadable(path)));
@@ -41,7 +41,7 @@ export class Passwords {
     return createHmac("sha256", this.#secret).update(role).digest("base64url");
   }
 
-  /** What PostgreSQL stores. In a statement, and thus in a log, it does not disclose the password. */
+  /** The verifier that PostgreSQL stores. It does not disclose the password to statements or logs. */
   verifierOf(role: string): string {
     const salt = randomBytes(16);
     const salted = pbkdf2Sync(this.of(role), salt, scramIterations, 32, "sha256");
@@ -51,7 +51,10 @@ export class Passwords {
     return `SCRAM-SHA-256$${scramIterations}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
   }
 
-  /** Stores them for the user who runs the server. Of several starts at once the first one counts, for all of them. */
+  /**
+   * Stores the secret, readable only for this user. Of several concurrent starts, the first secret wins and
+   * all use it.
+   */
   async store(dataDir: string): Promise<Passwords> {
     await this.#write(dataDir, (temporary, path) => unless(["EEXIST"], link(temporary, path)));
     return (await Passwords.read(dataDir)) ?? this;
@@ -62,7 +65,7 @@ export class Passwords {
     return this;
   }
 
-  /** The file is never seen half written, nor by another user. */
+  /** Writes the file atomically and without access for other users. */
   async #write(dataDir: string, put: (temporary: string, path: string) => Promise<void>): Promise<void> {
     const path = passwordPath(dataDir);
     const temporary = `${path}.${randomBytes(6).toString("hex")}`;

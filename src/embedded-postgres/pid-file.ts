@@ -4,10 +4,10 @@ import { unless } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { isPidTaken, isPostmasterOf, readProcess } from "./processes.ts";
 
-/** What the postmaster of a cluster says about itself, once it is known to be alive. */
+/** The postmaster.pid fields of a postmaster that is known to be alive. */
 type RunningPostmaster = { readonly pid: number; readonly status: string; readonly socketDir: string };
 
-/** The postmaster of this cluster, if one is alive. A pid file alone proves nothing: pids are used again. */
+/** The live postmaster of this cluster, if any. A pid file alone is no proof, because pids are reused. */
 export async function findPostmaster(place: Placement): Promise<RunningPostmaster | undefined> {
   const lines = (await readText(join(place.clusterDir, "postmaster.pid")))?.split("\n") ?? [];
   const pid = Number.parseInt(lines[0] ?? "", 10);
@@ -18,8 +18,8 @@ export async function findPostmaster(place: Placement): Promise<RunningPostmaste
 }
 
 /**
- * PostgreSQL itself clears the files of a dead pid. It refuses to start when the pid lives on as another
- * program (usual in a container) or as a zombie, and when a power failure has left the file empty.
+ * PostgreSQL removes lock files of a dead pid itself. It refuses to start when the pid belongs to another
+ * program (usual in a container) or a zombie, and when a power failure left the file empty.
  */
 export async function removeForeignLocks(place: Placement): Promise<void> {
   const socketLock = join(place.socketDir, ".s.PGSQL.5432.lock");
@@ -31,7 +31,7 @@ export async function removeForeignLocks(place: Placement): Promise<void> {
 }
 
 async function isForeign(path: string, text: string, clusterDir: string): Promise<boolean> {
-  // The pid of a socket lock is negative when a single-user server has made it.
+  // A single-user server writes a negative pid to the socket lock.
   const pid = Math.abs(Number.parseInt(text, 10));
   if (Number.isNaN(pid)) return isOlderThan(path, 1_000);
   if (!isPidTaken(pid)) return false;
@@ -39,7 +39,10 @@ async function isForeign(path: string, text: string, clusterDir: string): Promis
   return process === undefined || !(await isPostmasterOf(clusterDir, process));
 }
 
-/** Another start may have put its own file there in between: taken aside, looked at, and put back if so. */
+/**
+ * A concurrent start may have just created its own file: so the file is moved aside, compared, and restored
+ * if it differs.
+ */
 async function removeIfStill(path: string, text: string): Promise<void> {
   const aside = `${path}.stale-${process.pid}`;
   if (

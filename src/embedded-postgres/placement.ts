@@ -8,12 +8,12 @@ import { makeOpenFolder } from "./server-folder.ts";
 import { isShared, ownUid, type ServerUser, serverUser, unprivilegedUser } from "./server-user.ts";
 import { dropTemporary, makeTemporarySibling, removeAbandonedSiblings } from "./temporary-folder.ts";
 
-/** Where everything lies and the user it runs as. */
+/** The paths of an embedded PostgreSQL and the user it runs as. */
 export type Placement = {
-  /** What belongs to the user who runs the server. */
+  /** The folder of the user who runs the server. */
   readonly dataDir: string;
   readonly home: string;
-  /** Where root puts what the server user cannot reach in the data folder. */
+  /** The folder root uses when the server user cannot reach the data folder. */
   readonly systemHome: string;
   readonly clusterDir: string;
   readonly logDir: string;
@@ -73,9 +73,9 @@ async function chooseHome(folder: string, systemHome: string, userFor: UserFor):
   const cluster = join(folder, "postgres");
   const existing = await unless(["ENOENT"], lstat(cluster));
   if (existing !== undefined) {
-    // A file, or a folder of root, is reported later.
+    // A file, or a folder owned by root, is reported later.
     if (!existing.isDirectory() || existing.uid === 0) return folder;
-    // Never start anew elsewhere: the balances are here.
+    // Never create a new cluster elsewhere: the balances are in this one.
     if (await canEnter(cluster, userFor(existing))) return folder;
     throw new EmbeddedPostgresError(
       `uid ${userFor(existing).uid} cannot reach the database in ${cluster}: let others pass through the folders above it (chmod o+x)`,
@@ -90,10 +90,11 @@ async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   return (await runProgram(user, "/bin/sh", ["-c", 'cd "$1" && test -w .', "sh", folder])).ok;
 }
 
-/** Found out by doing it: owners, modes, access lists and network file systems all have a say. */
+/** Tested by trying, because owners, modes, access lists and network file systems all affect it. */
 async function canHold(folder: string, user: ServerUser): Promise<boolean> {
   const path = join(folder, "probe");
-  // Never one that a server in another container may be trying just now: it would go elsewhere with the data.
+  // Keeps recent probes: a server in another container may be using one, and would then place its data
+  // elsewhere.
   await removeAbandonedSiblings(path, 60_000);
   const probe = await makeTemporarySibling(path, 0o700);
   try {

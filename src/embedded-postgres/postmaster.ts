@@ -17,20 +17,20 @@ const startMs = 60_000;
 const againMs = 50;
 
 /**
- * For glibc: a backend keeps the few MiB that a statement used. Else each statement gives them back to the system and
- * asks for them again, which takes up to half of its time.
+ * For glibc: a backend keeps a few MiB of freed memory. Otherwise each statement returns its memory to the
+ * system and allocates it again, which takes up to half of the statement's time.
  */
 const keepsMemory = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "1048576" };
 
 type LaunchOptions = {
   readonly maxConnections: number;
-  /** One line for the person at the terminal. */
+  /** Prints one line for the operator. */
   readonly say: (line: string) => void;
-  /** Called when a postmaster was launched and has to be waited for. */
+  /** Called after a postmaster was launched, before the wait for it. */
   readonly meanwhile: (() => void) | undefined;
 };
 
-/** Ends when a postmaster of this cluster takes connections: one that was there already, or a new one. */
+/** Resolves when a postmaster of this cluster accepts connections, either an existing or a new one. */
 export async function bringUp(
   place: Placement,
   binaries: Binaries,
@@ -50,7 +50,7 @@ export async function bringUp(
     } else if (running.status === "ready") {
       const answer = running.socketDir === place.socketDir ? await askSocket(place.socketDir) : "refuses";
       if (answer === "answers") return { adopted: true };
-      // It is dying, or its socket was deleted, or lies where the data folder was before.
+      // It is shutting down, its socket was deleted, or its socket is in the former place of the data folder.
       if (answer === "refuses") await stopPostmaster(place);
     }
     await wait.pause();
@@ -62,7 +62,7 @@ function tookTooLong({ clusterDir, logDir }: Placement): string {
   return `the database in ${clusterDir} was not ready after ${seconds} s; if it is recovering it goes on, so start again later (its log is in ${logDir})`;
 }
 
-/** "again": another start was first, or the shared memory of a killed postmaster is not free yet. */
+/** "again": a concurrent start was first, or the shared memory of a killed postmaster is still in use. */
 async function launchPostmaster(
   place: Placement,
   binaries: Binaries,
@@ -101,7 +101,8 @@ type Child = { readonly pid: number | undefined; ended: string | undefined };
 
 function spawnPostmaster(place: Placement, binaries: Binaries, output: number): Child {
   const child = spawn(binaries.postgres, ["-D", place.clusterDir], {
-    // Its own process group: Ctrl-C is for us, who stop it only when all charges are settled.
+    // A separate process group: Ctrl-C must reach only this server, which stops PostgreSQL after all charges
+    // are settled.
     detached: true,
     stdio: ["ignore", output, output],
     cwd: "/",

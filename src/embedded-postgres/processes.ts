@@ -9,7 +9,7 @@ export type Process = { readonly pid: number; readonly parent: number; readonly 
 const hasProc = process.platform === "linux";
 const gone = ["ENOENT", "ESRCH"];
 
-/** A live process. A zombie counts as gone: in a container nobody may ever collect it. */
+/** A live process. A zombie counts as gone: in a container it may never be reaped. */
 export async function readProcess(pid: number): Promise<Process | undefined> {
   if (!hasProc) return (await listWithPs(["-p", String(pid)]))[0];
   const stat = await unless(gone, readFile(`/proc/${pid}/stat`, "utf8"));
@@ -20,7 +20,7 @@ export async function readProcess(pid: number): Promise<Process | undefined> {
   return { pid, parent: Number(parent), command: commandLine.replace(/\0+$/, "").replaceAll("\0", " ") };
 }
 
-/** Also true for a zombie, and for a process that we may not touch. */
+/** Also true for a zombie, and for a process that this user may not signal. */
 export function isPidTaken(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -39,7 +39,7 @@ export async function listProcesses(): Promise<Process[]> {
 
 async function listWithPs(selection: readonly string[]): Promise<Process[]> {
   const columns = ["-ww", "-o", "pid=,ppid=,stat=,command="];
-  // ps exits with 1 when it finds nothing.
+  // ps exits with 1 when no process matches.
   const { stdout } = await promisify(execFile)("ps", [...columns, ...selection]).catch(() => ({
     stdout: "",
   }));
@@ -52,11 +52,15 @@ async function listWithPs(selection: readonly string[]): Promise<Process[]> {
   return processes;
 }
 
-/** Is this the postmaster of that cluster? The command line is the one `launchPostmaster` gives it. */
+/**
+ * Whether the process is the postmaster of that cluster. The command line is the one that `launchPostmaster`
+ * sets.
+ */
 export async function isPostmasterOf(clusterDir: string, process: Process): Promise<boolean> {
   if (process.command.endsWith(`/postgres -D ${clusterDir}`)) return true;
   if (!hasProc || !process.command.includes("/postgres -D ")) return false;
-  // The folder may have been moved since. Without CAP_SYS_PTRACE root may not look: then it is not ours.
+  // The folder may have been moved since. Without CAP_SYS_PTRACE root may not read the link; then the answer
+  // is no.
   const cwd = await unless([...gone, "EACCES", "EPERM"], readlink(`/proc/${process.pid}/cwd`));
   return cwd === clusterDir;
 }

@@ -3,7 +3,9 @@ import { identity, type ServerUser } from "./server-user.ts";
 
 export type Outcome = { readonly ok: boolean; readonly output: string };
 
-/** Nothing of our own environment: no PG* setting that would steer PostgreSQL, and no secret of the server. */
+/**
+ * Leaves out the server's environment: its PG* variables would configure PostgreSQL, and it may have secrets.
+ */
 export function programEnvironment(): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = {
     PATH: process.env.PATH ?? "/usr/bin:/bin",
@@ -17,7 +19,7 @@ export function programEnvironment(): NodeJS.ProcessEnv {
   return environment;
 }
 
-/** Runs a program to its end. Never rejects: a program that cannot be started is an outcome as well. */
+/** Runs a program until it exits. Never rejects: a program that cannot be started is a failed outcome. */
 export async function runProgram(
   user: ServerUser,
   file: string,
@@ -27,13 +29,13 @@ export async function runProgram(
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   let output = "";
   try {
-    // cwd: our own may be closed to the other user, and then the shell below initdb complains.
+    // The user may have no access to the current folder, and then the shell below initdb complains.
     const options = { cwd: "/", env: programEnvironment(), ...identity(user) };
     const child = spawn(file, args, { ...options, stdio: ["pipe", "pipe", "pipe"] });
     const collect = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-16_384);
     };
-    // A program that does not read to the end has its reason in its output.
+    // A program that exits before it reads all input reports the reason in its output.
     child.stdin.on("error", () => undefined).end(input);
     child.stdout.on("data", collect);
     child.stderr.on("data", collect);
@@ -47,7 +49,7 @@ export async function runProgram(
   return promise;
 }
 
-/** The end of a program's output, as one line. */
+/** The last lines of a program's output, joined to one line. */
 export function lastLines(output: string, count = 5): string {
   const lines = output.split("\n").map((line) => line.trim());
   return lines

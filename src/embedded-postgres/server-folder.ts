@@ -5,8 +5,8 @@ import { EmbeddedPostgresError, unless } from "./error.ts";
 import { ownUid, type ServerUser } from "./server-user.ts";
 
 /**
- * A folder, with those above it. An existing one stays as it is, but what root makes the server user can pass
- * through, even under umask 077.
+ * Creates a folder and its parents. An existing folder is not changed; folders that root creates are
+ * accessible to the server user, even under umask 077.
  */
 export async function makeOpenFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
@@ -16,8 +16,8 @@ export async function makeOpenFolder(path: string): Promise<void> {
 }
 
 /**
- * A 0700 folder that the server user owns. `shared` is for a parent that others write to as well:
- * there a folder of somebody else is refused, not taken over.
+ * A 0700 folder that the server user owns. `shared` is for a parent that other users can write to: there, a
+ * folder of another user is refused, not taken over.
  */
 export async function makeServerFolder(path: string, user: ServerUser, shared = false): Promise<void> {
   await unless(["EEXIST"], mkdir(path, { mode: 0o700 }));
@@ -34,7 +34,10 @@ export async function makeServerFolder(path: string, user: ServerUser, shared = 
   if ((entry.mode & 0o777) !== 0o700) await chmod(path, 0o700);
 }
 
-/** Replaces a file of the server user as a whole. Root never writes through a link that user may have put there. */
+/**
+ * Replaces a file of the server user atomically. Root never writes through a link that this user may have
+ * created.
+ */
 export async function replaceServerFile(path: string, text: string, user: ServerUser): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString("hex")}`;
   const file = await open(temporary, "wx", 0o600);

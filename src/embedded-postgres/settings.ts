@@ -1,6 +1,6 @@
 /**
- * Only connections over the socket exist, and only the server user and root can reach the socket. The password keeps
- * out other programs of the server user.
+ * PostgreSQL accepts connections only over the socket, which only the server user and root can reach. The
+ * password blocks other programs of the server user.
  */
 export const hostBasedAuthentication = "# Written by vx at every start.\nlocal all all scram-sha-256\n";
 
@@ -11,23 +11,26 @@ type SettingsInput = {
   maxConnections: number;
 };
 
-/** `vx.conf`: written again at every start, so that a newer version brings its own. ALTER SYSTEM goes over it. */
+/**
+ * `vx.conf` is rewritten at every start, so that a new version can change settings. ALTER SYSTEM overrides
+ * it.
+ */
 export function settingsText({ clusterName, socketDir, logDir, maxConnections }: SettingsInput): string {
   const settings: Record<string, string> = {
     cluster_name: clusterName,
     listen_addresses: "",
     port: "5432",
-    // A list: the inner quotes keep a comma or a space in the path.
+    // The value is a list: the inner quotes protect a comma or a space in the path.
     unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
     unix_socket_permissions: "0700",
     max_connections: String(maxConnections),
     shared_buffers: "128MB",
-    // One server and no replica: WAL is for crash recovery alone.
+    // There is one server and no replica, so WAL is only for crash recovery.
     wal_level: "minimal",
     max_wal_senders: "0",
     max_wal_size: "1GB",
     checkpoint_timeout: "15min",
-    // Seven files for ever; each weekday starts by emptying its own. Their size is bounded by trimLogs.
+    // Seven files, one per weekday; each is emptied when its day begins. trimLogs limits their size.
     logging_collector: "on",
     log_directory: logDir,
     log_filename: "postgresql-%a.log",
@@ -36,7 +39,7 @@ export function settingsText({ clusterName, socketDir, logDir, maxConnections }:
     log_truncate_on_rotation: "on",
     log_checkpoints: "off",
     log_line_prefix: "%m [%p] ",
-    // Values of a caller never reach a log.
+    // Keeps callers' data out of the log.
     log_parameter_max_length: "0",
     log_parameter_max_length_on_error: "0",
     timezone: "UTC",

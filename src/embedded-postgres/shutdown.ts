@@ -8,7 +8,7 @@ const fastMs = 10_000;
 const immediateMs = 5_000;
 const ownAccordMs = 1_000;
 
-/** Fast shutdown of whatever postmaster serves this cluster; returns when its children have gone as well. */
+/** Fast shutdown of the cluster's postmaster, if any. Resolves when its child processes have ended too. */
 export async function stopPostmaster(place: Placement): Promise<void> {
   const running = await findPostmaster(place);
   if (running !== undefined) {
@@ -23,8 +23,8 @@ export async function stopPostmaster(place: Placement): Promise<void> {
 }
 
 /**
- * Children whose postmaster has gone leave by themselves, except one in a long computation. They hold the
- * shared memory, without which no new postmaster starts; nothing they still do could be committed safely.
+ * Child processes of a dead postmaster exit by themselves, except one in a long computation. They hold the
+ * shared memory, which blocks a new postmaster; they can no longer commit anything safely.
  */
 export async function endOrphans(place: Placement): Promise<void> {
   const haveLeft = async () => (await orphans(place)).length === 0;
@@ -39,7 +39,7 @@ export async function endOrphans(place: Placement): Promise<void> {
 async function orphans(place: Placement): Promise<Process[]> {
   const found: Process[] = [];
   for (const child of await listProcesses()) {
-    // PostgreSQL puts `cluster_name` into the title of each of its processes.
+    // PostgreSQL puts `cluster_name` into the process title of each child.
     if (!child.command.startsWith(`postgres: ${place.clusterName}: `)) continue;
     if (!(await isPostmaster(place, child.parent))) found.push(child);
   }

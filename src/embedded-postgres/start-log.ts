@@ -9,7 +9,7 @@ const startLogMaxBytes = 64 * 1024;
 const weekdayLogMaxBytes = 16 * 1024 * 1024;
 const weekdayLogMaxAgeMs = 6 * 24 * 3600_000;
 
-/** What a postmaster writes before its log collector takes over, and where to read why it failed. */
+/** The log of a postmaster before its log collector starts; `excerpt` returns what was logged since. */
 type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
 
 export async function openStartLog(logDir: string, user: ServerUser): Promise<StartLog> {
@@ -35,7 +35,7 @@ export async function openStartLog(logDir: string, user: ServerUser): Promise<St
 
 const routine = /starting PostgreSQL|listening on|redirecting log output|Future log output|was shut down at/;
 
-/** The lines that say why, without the time and process number in front of each. */
+/** The lines that give the reason, without timestamp and process id. */
 export function reasonIn(excerpt: string): string {
   const lines = excerpt.split("\n").map((line) => line.replace(/^[\d-]+ [\d:.]+ \S+ \[\d+\] /, ""));
   const told = lines.filter((line) => !routine.test(line));
@@ -44,7 +44,7 @@ export function reasonIn(excerpt: string): string {
 
 const weekdayLog = /^postgresql-\w+\.log$/;
 
-/** The rotation empties a file only when a running server enters its weekday; this bounds all other cases. */
+/** Rotation empties a file only when a running server enters its weekday; this covers all other cases. */
 export async function pruneLogs(logDir: string): Promise<void> {
   for (const name of await readdir(logDir)) {
     if (!weekdayLog.test(name)) continue;
@@ -56,11 +56,15 @@ export async function pruneLogs(logDir: string): Promise<void> {
   }
 }
 
-/** While the server runs: it appends, so a file that was emptied goes on from its start. */
+/**
+ * Truncates large logs of a running server. The server appends, so it continues at the start of an emptied
+ * file.
+ */
 export async function trimLogs(logDir: string): Promise<void> {
   for (const name of await readdir(logDir)) {
     if (!weekdayLog.test(name)) continue;
-    // Neither through a link nor into a pipe that the server user may have put there for root.
+    // The flags prevent root from following a link or blocking on a pipe that the server user may have
+    // created.
     const flags = constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const file = await unless(["ENOENT", "ELOOP", "ENXIO"], open(join(logDir, name), flags));
     if (file === undefined) continue;

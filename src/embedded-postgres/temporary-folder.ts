@@ -7,7 +7,7 @@ import { isPidTaken } from "./processes.ts";
 const abandonedAfterMs = 10 * 60_000;
 const ours = new Set<string>();
 
-/** A folder beside `path` to build it in: whoever is killed midway leaves this one, never half of `path`. */
+/** A folder to build `path` in: a process killed midway leaves this folder, never an incomplete `path`. */
 export async function makeTemporarySibling(path: string, mode: number): Promise<string> {
   const folder = `${path}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
   ours.add(folder);
@@ -16,14 +16,17 @@ export async function makeTemporarySibling(path: string, mode: number): Promise<
   return folder;
 }
 
-/** Moves it into place. False if another start was first; then its result stands and ours is dropped. */
+/**
+ * Moves the folder into place. False if a concurrent start was first; then its result is kept and this folder
+ * is removed.
+ */
 export async function moveIntoPlace(folder: string, path: string): Promise<boolean> {
   const moved = await moveUnlessTaken(folder, path);
   if (!moved) await dropTemporary(folder);
   return moved;
 }
 
-/** False if something is there already; then nothing has changed. */
+/** False, without any change, if `path` exists already. */
 export async function moveUnlessTaken(folder: string, path: string): Promise<boolean> {
   const moved = await unless(
     ["ENOTEMPTY", "EEXIST", "ENOTDIR"],
@@ -40,7 +43,10 @@ export async function dropTemporary(folder: string): Promise<void> {
   ours.delete(folder);
 }
 
-/** Removes what killed starts have left. A file that a dying initdb is still writing waits for the next time. */
+/**
+ * Removes folders that killed starts left behind. If a dying initdb still writes to one, a later start
+ * removes it.
+ */
 export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promise<void> {
   const parent = dirname(path);
   const prefix = `${basename(path)}.new-`;
@@ -57,7 +63,8 @@ async function isAbandoned(folder: string, maker: number, minAgeMs: number): Pro
   if (ours.has(folder)) return false;
   const entry = await unless(["ENOENT"], lstat(folder));
   const ageMs = Date.now() - (entry?.ctimeMs ?? 0);
-  // In a container every start may have the same pid; a folder of "ours" that we did not make is an old one.
+  // In a container every start may have the same pid, so a folder with this pid that is not in `ours` is an
+  // old one.
   const isMakerGone = maker === process.pid || !isPidTaken(maker);
   return ageMs >= (isMakerGone ? minAgeMs : abandonedAfterMs);
 }

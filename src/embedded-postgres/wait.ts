@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const pollMs = 10;
 
-/** Polls until the condition holds; false if it did not within the bound. */
+/** Polls until the condition holds; false after the timeout. */
 export async function until(condition: () => Promise<boolean>, boundMs: number): Promise<boolean> {
   const deadline = performance.now() + boundMs;
   for (;;) {
@@ -12,7 +12,7 @@ export async function until(condition: () => Promise<boolean>, boundMs: number):
   }
 }
 
-/** A bounded wait that tells the person once that it takes long. */
+/** A wait with a timeout that reports once when it takes long. */
 export type Patience = { pause(ms?: number): Promise<void> };
 
 export function patience(boundMs: number, onLong: () => void, onBound: () => Error): Patience {

@@ -8,7 +8,7 @@ const SANDBOX = {
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;
 
-/** The models without a models.yaml: enough to integrate and to test. */
+/** The models used without a models.yaml, for integration and tests. */
 export const BUILT_IN_MODELS: readonly Model[] = [
   {
     ...SANDBOX,

@@ -1,6 +1,6 @@
 import type { Model } from "../domain/model.ts";
 
-/** The models that can be asked now. A call keeps the model that it began with. */
+/** The current models. A call keeps the model that it started with. */
 export class Catalog {
   #sorted: readonly Model[] = [];
   #byId: ReadonlyMap<string, Model> = new Map();
@@ -9,7 +9,7 @@ export class Catalog {
     this.replace(models);
   }
 
-  /** By id. */
+  /** Sorted by id. */
   list(): readonly Model[] {
     return this.#sorted;
   }
@@ -18,9 +18,9 @@ export class Catalog {
     return this.#byId.get(id);
   }
 
-  /** All at once: nobody sees one half of the old and one half of the new. */
+  /** Replaces all models at once, so readers never see a mix of old and new ones. */
   replace(models: readonly Model[]): void {
-    // By code units, as page tokens are compared.
+    // Sorted by code units, the order that page tokens use.
     this.#sorted = models.toSorted((one, other) => (one.id < other.id ? -1 : 1));
     this.#byId = new Map(models.map((model) => [model.id, model]));
   }

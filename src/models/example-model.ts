@@ -1,6 +1,6 @@
 import type { Model } from "../domain/model.ts";
 
-/** The model that examples use: the cheapest one, since people run them. */
+/** The model in examples: the cheapest one, because people run the examples. */
 export function exampleModel(models: readonly Model[]): Model | undefined {
   const price = (model: Model) => model.inputMicrosPerMillionTokens + model.outputMicrosPerMillionTokens;
   return models.toSorted((one, other) => Number(price(one) - price(other)))[0];

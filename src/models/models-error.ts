@@ -1,2 +1,2 @@
-/** What is wrong with the file of models: one line for each mistake, with its place. */
+/** Errors in the models file: one line per mistake, with its position. */
 export class ModelsError extends Error {}

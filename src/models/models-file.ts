@@ -14,8 +14,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 type Mistake = { readonly path: Path; readonly message: string };
 
 /**
- * All models of the text, or none. `file` is the name in error messages. The keys of upstreams must be set in the
- * environment; they are not stored in the models.
+ * Parses all models, or throws. `file` is the file name in error messages. Upstream keys must be set in the
+ * environment; the models do not contain them.
  */
 export function parseModels(text: string, file: string, env: Env): readonly Model[] {
   const lines = new LineCounter();
@@ -46,7 +46,7 @@ export function parseModels(text: string, file: string, env: Env): readonly Mode
   return models;
 }
 
-/** Each unknown field is a mistake of its own, in its own line. */
+/** Reports each unknown field as a mistake with its own line. */
 function mistakesOf(issue: z.core.$ZodIssue, content: unknown): Mistake[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is no known field" }));
@@ -76,7 +76,7 @@ function missingKeys(models: readonly Model[], content: unknown, env: Env): Mist
   );
 }
 
-/** Never says what the key is. */
+/** The message must not contain the key. */
 function keyProblem(name: string | undefined, env: Env): string | undefined {
   if (name === undefined) return undefined;
   const key = env[name]?.trim() ?? "";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD } from "../domain/model.ts";
 
 /**
- * With both and the overhead of 200 messages at their maximum, a call costs less than 1.01 × 10^14 micros: a whole
- * number in every JSON reader, far within the bigint of the ledger.
+ * With the context window, the price and the overhead of 200 messages at their maximum, a call costs less
+ * than 1.01 × 10^14 micros: every JSON reader represents it exactly, and it fits the ledger's bigint.
  */
 const MAX_CONTEXT_WINDOW = 100_000_000;
 const MAX_PRICE = 1_000_000_000_000;
@@ -12,7 +12,7 @@ const MAX_TIMEOUT_MS = 600_000;
 const MAX_MODELS = 1_000;
 const MAX_UPSTREAMS = 8;
 
-/** One segment of a path once it is percent-encoded, safe in a header and in a terminal. */
+/** One path segment after percent-encoding; safe in a header and in a terminal. */
 const id = z
   .string()
   .max(128)
@@ -114,7 +114,7 @@ const model = z
     upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
   }));
 
-/** The form of models.yaml, and its translation to models. */
+/** The schema of models.yaml; parsing returns models. */
 export const modelsSchema = z.strictObject({ models: z.array(model).min(1).max(MAX_MODELS) });
 
 function urlProblem(text: string): string | undefined {

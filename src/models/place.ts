@@ -2,7 +2,7 @@ import { isMap, isScalar, isSeq, type LineCounter, type ParsedNode } from "yaml"
 
 export type Path = readonly PropertyKey[];
 
-/** The line of a field, or of what it is missing from. */
+/** The line of a field; for a missing field, the line of the object it is missing from. */
 export function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path): number {
   let node: unknown = root;
   let offset = root?.range[0] ?? 0;
@@ -10,7 +10,7 @@ export function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path):
     if (isMap<ParsedNode, unknown>(node)) {
       const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
       if (!pair) break;
-      // A field is where its name is; an item of a list, where it begins.
+      // The position of a field is that of its name; the position of a list item is its start.
       offset = pair.key.range[0];
       node = pair.value;
     } else if (isSeq<ParsedNode>(node) && typeof key === "number" && node.items[key]) {
@@ -21,14 +21,14 @@ export function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path):
   return lines.linePos(offset).line;
 }
 
-/** As in "models[0].upstream.base_url". */
+/** A path in the form "models[0].upstream.base_url". */
 export function fieldOf(path: Path): string {
   return path
     .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key)}`))
     .join("");
 }
 
-/** What stands there; undefined if nothing does. */
+/** The value at the path; undefined if there is none. */
 export function valueAt(content: unknown, path: Path): unknown {
   return path.reduce<unknown>(
     (value, key) => (value as Record<PropertyKey, unknown> | null | undefined)?.[key],

@@ -5,8 +5,8 @@ import { readText } from "./read-text.ts";
 const MAX_FILE_BYTES = 131_072;
 
 /**
- * The models of the file, all of them or none; the built-in ones where there is no file. What reads YAML is loaded
- * only for a file: it takes 20 MiB.
+ * All models of the file, or the built-in models without a file. Throws if the file has any mistake. The YAML
+ * parser is loaded only for a file, because it takes 20 MiB.
  */
 export async function readModels(
   path: string | undefined,

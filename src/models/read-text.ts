@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { fileProblem } from "../domain/file-problem.ts";
 import { ModelsError } from "./models-error.ts";
 
-/** The text of a file, up to a size: whatever the path may lead to. */
+/** The text of a file, with a size limit that also holds for a path to a device or a pipe. */
 export function readText(path: string, maxBytes: number): string {
   const buffer = Buffer.alloc(maxBytes + 1);
   let length = 0;

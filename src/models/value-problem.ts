@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** Says which values are allowed where zod found an invalid one; undefined keeps zod's own text. */
+/** The allowed values, for an invalid value that zod found; undefined keeps zod's own message. */
 export function valueProblem(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":
@@ -16,7 +16,7 @@ export function valueProblem(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-/** Every number in models.yaml is whole. */
+/** All numbers in models.yaml are whole. */
 const KINDS: Readonly<Record<string, string>> = {
   int: "a whole number",
   number: "a whole number",

@@ -53,7 +53,7 @@ type FirstKey = {
   readonly drawn: Omit<NewKey, "secret">;
 };
 
-/** Creates an account with a credit and a key, if the database has no account. Returns whether it did. */
+/** Creates an account with a credit and a key if the database has no account. Returns whether it did. */
 export async function createFirstAccount(
   database: Database,
   account: { readonly id: string; readonly name: string; readonly plan: string },

@@ -3,19 +3,19 @@ import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { Batcher } from "./driver/batcher.ts";
 import type { Database } from "./driver/database.ts";
 
-/** One call that asks for admission. */
+/** The admission request of one call. */
 export type AdmissionRequest = {
   /** The lane of the key. */
   readonly lane: Lane;
   /** SHA-256 of the key, in hex. */
   readonly fingerprint: string;
-  /** The scope that the call needs; undefined when any valid key may make it. */
+  /** The required scope; undefined if any valid key may make the call. */
   readonly scope: Scope | undefined;
   /** Whether the call takes one slot of the key's minute. */
   readonly limited: boolean;
 };
 
-/** What admission read of the key, in the same statement that decided. */
+/** Data of the key, read by the statement that decided the admission. */
 export type AdmittedKey = {
   readonly keyId: string;
   readonly accountId: string;
@@ -41,7 +41,7 @@ type AdmitOptions = {
   readonly onBatch?: (size: number) => void;
 };
 
-/** A batch stays a statement of a few milliseconds. */
+/** Keeps a statement to a few milliseconds. */
 const MAX_BATCH = 1_024;
 
 export class Admitter {
@@ -64,7 +64,7 @@ export class Admitter {
   }
 }
 
-/** All calls of a batch that carry the same key. */
+/** All calls of a batch with the same key. */
 type Group = {
   readonly lane: Lane;
   readonly generate: number;

@@ -11,10 +11,10 @@ export type AuditReport = {
 };
 
 const MAX_FINDINGS = 1_000;
-/** A fraction of a second each, far below what a statement may take. */
+/** Each piece takes a fraction of a second, far below the statement timeout. */
 const PIECE_ROWS = 5_000;
 
-/** Where the next piece of a lane begins, and what is known of the account it begins in. */
+/** Start of the next piece of a lane, and the running totals of the account at that point. */
 type Position = {
   next_account_id: string;
   next_seq: bigint;
@@ -36,7 +36,7 @@ const START: Position = {
   next_hash: new Uint8Array(),
 };
 
-/** Recomputes lane by lane and piece by piece, so that no single statement runs for long. */
+/** Recomputes the balances lane by lane and piece by piece, so that every statement is short. */
 export async function audit(
   database: Database,
   signal: AbortSignal,
@@ -47,7 +47,6 @@ export async function audit(
   for (const { lanes_in_use: lane } of lanes) {
     let position: Position | undefined = START;
     while (position) {
-      // The caller may have left.
       signal.throwIfAborted();
       position = await auditPiece(database, lane, position, pieceRows, report);
     }
@@ -55,7 +54,7 @@ export async function audit(
   return report;
 }
 
-/** Adds what it finds to the report, and returns where to go on. */
+/** Adds the findings to the report and returns the position of the next piece. */
 async function auditPiece(
   database: Database,
   lane: number,

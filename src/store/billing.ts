@@ -40,13 +40,13 @@ export type Charge = {
   readonly outputTokens: number;
   readonly inputPrice: Micros;
   readonly outputPrice: Micros;
-  /** What the next call with the same idempotency key is answered. */
+  /** The response for a later call with the same idempotency key. */
   readonly answer: string | undefined;
 };
 
 export type EndOutcome =
   | { readonly outcome: "settled"; readonly balanceMicros: Micros; readonly chargedMicros: Micros }
-  /** Ended without a charge now, or before. */
+  /** "released": ended now, without a charge. "gone": ended earlier, without a charge. */
   | { readonly outcome: "released" | "gone" };
 
 type Item =
@@ -65,12 +65,14 @@ type BillingOptions = {
 
 /** Keeps a batch to some tens of milliseconds. */
 const MAX_BATCH = 512;
-/** Answers can be long. */
+/** Stored responses can be long. */
 const MAX_BATCH_CHARACTERS = 2_097_152;
-/** How long a statement may wait before it starts; after that the server may have given it up. */
+/** Latest start of a statement. After that the server may have timed out waiting for it. */
 const START_WITHIN_MS = 5_000;
 
-/** Holds and settlements, batched together: one round trip and one wait for the disk for all that arrived meanwhile. */
+/**
+ * Places and ends holds in batches: all items that arrive meanwhile share one round trip and one disk flush.
+ */
 export class Billing {
   readonly #database: Database;
   readonly #options: BillingOptions;
@@ -92,7 +94,7 @@ export class Billing {
     return this.#batcher.depth;
   }
 
-  /** Whether a hold of this server may still have to be ended. Any other hold in its name is a leftover. */
+  /** Whether this process may still have to end the hold. Any other hold of this server is abandoned. */
   isOpen(holdId: string): boolean {
     return this.#openHolds.has(holdId);
   }
@@ -106,7 +108,7 @@ export class Billing {
       if (result.outcome !== "held") this.#openHolds.delete(holdId);
       return result;
     } catch (error) {
-      // Anything else leaves open whether it was placed, until it is ended.
+      // After any other error the hold may exist, so it stays open until it is ended.
       if (error instanceof DomainError && error.reason === "overloaded") this.#openHolds.delete(holdId);
       throw error;
     }
@@ -140,8 +142,8 @@ export class Billing {
   }
 
   /**
-   * One invalid item must not fail the others: a batch with one is split until that item is alone. The parts are
-   * statements of their own, so an error of one part says nothing about the items of another.
+   * One invalid item must not fail the others: the batch is split until the invalid item is alone. Each part
+   * is a statement of its own, so its error applies only to its own items.
    */
   async #bill(items: readonly Item[]): Promise<readonly (Result | DomainError)[]> {
     try {
@@ -168,7 +170,8 @@ export class Billing {
       this.#database.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
     let rows = await call();
     if (rows[0]?.kind === "late") {
-      // Unless the statement was delayed, the database's clock has moved: then a second attempt succeeds.
+      // Either the statement was delayed or the database's clock has changed; with a changed clock, the retry
+      // succeeds.
       clock.set(rows[0].clock);
       rows = await call();
       if (rows[0]?.kind === "late") throw new DomainError("unavailable");
@@ -209,7 +212,10 @@ function placesOf(items: readonly Item[], kind: Item["kind"]): number[] {
   return places;
 }
 
-/** The members are the columns that vx.post_entries reads; amounts are text, because JSON numbers are not exact. */
+/**
+ * The fields are the columns that vx.post_entries reads; amounts are text, because JSON numbers are not
+ * exact.
+ */
 function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
   const hold = { lane, account_id: accountId, hold_id: holdId };
   if (!charge) return hold;
@@ -232,7 +238,7 @@ function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
   };
 }
 
-/** The members are the columns that vx.place_holds reads. */
+/** The fields are the columns that vx.place_holds reads. */
 function holdRow({ lane, hold }: HoldItem) {
   return {
     lane,

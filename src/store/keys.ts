@@ -31,12 +31,12 @@ export type KeyToCreate = {
 
 /** A key that an operator creates. */
 type OperatorKey = KeyToCreate & {
-  /** Empty: the account's. */
+  /** Empty for the plan of the account. */
   readonly plan: string;
   readonly scopes: ScopeBits;
 };
 
-/** A key that another key of the account creates. What is undefined is the parent's. */
+/** A key created by another key of the account. Undefined fields are inherited from the parent. */
 type ChildKey = KeyToCreate & {
   readonly parentId: string;
   readonly scopes: ScopeBits | undefined;
@@ -44,7 +44,7 @@ type ChildKey = KeyToCreate & {
 
 type Drawn = Omit<NewKey, "secret">;
 
-/** Stands for any account: what operators see. */
+/** Matches any account; used for operators. */
 export const ANY_ACCOUNT = "";
 
 export async function createKey(database: Database, key: OperatorKey, drawn: Drawn): Promise<KeyRow> {
@@ -107,7 +107,7 @@ export async function listKeys(database: Database, accountId: string, page: Page
   return cutPage(rows, page, (row) => row.id);
 }
 
-/** When this returns, no later admission on any server finds the key active. */
+/** Once this returns, every server rejects the key at admission. */
 export async function revokeKey(database: Database, accountId: string, id: string): Promise<KeyRow> {
   return only(await database.call<KeyRow>("revoke_key", laneOfId(id), accountId, id), id);
 }

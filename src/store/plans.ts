@@ -7,7 +7,7 @@ export type PlanRow = {
   max_keys_created_per_hour: number;
 };
 
-/** The limit on created keys has a default. */
+/** The limit on created keys is optional because it has a default. */
 type PlanToPut = Omit<PlanRow, "max_keys_created_per_hour"> & {
   max_keys_created_per_hour: number | undefined;
 };

@@ -4,9 +4,9 @@ import type { EndOutcome } from "./billing.ts";
 import type { Database } from "./driver/database.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 
-/** Lanes looked through in one round; with a round every two seconds, all of them within half a minute. */
+/** Lanes per round. With a round every two seconds, all lanes are checked within about half a minute. */
 const LANES_PER_ROUND = 64;
-/** One statement deletes a bounded number of old answers, so a busy lane needs several in a round. */
+/** One statement deletes a limited number of expired responses, so a busy lane needs several per round. */
 const MAX_SWEEPS_PER_ROUND = 16;
 
 export type OwnHold = { readonly holdId: string; readonly accountId: string };
@@ -16,7 +16,7 @@ type PresenceOptions = {
   readonly clock: DatabaseClock;
   /** The pause after a heartbeat, and after a round of releases. */
   readonly pauseMs: number;
-  /** A pool without slow statements: holds of a server whose heartbeats are late count as abandoned. */
+  /** A pool without slow statements, because a server with late heartbeats loses its holds. */
   readonly heartbeats: Database;
   /** Whether this process will end the hold. */
   readonly isOpen: (holdId: string) => boolean;
@@ -27,16 +27,16 @@ type PresenceOptions = {
 };
 
 /**
- * Sends heartbeats, and releases abandoned holds: those of servers without a heartbeat, expired ones, and those of this
- * server that it does not know, because a statement was executed after the server had given it up. Heartbeats do not
- * wait for releases, which may wait for locks.
+ * Sends heartbeats and releases abandoned holds: those of servers without a heartbeat, expired ones, and
+ * those of this server that it does not track because their statement ran after its timeout. Heartbeats do
+ * not wait for releases, which may wait for locks.
  */
 export class Presence {
   readonly #database: Database;
   readonly #options: PresenceOptions;
   readonly #stopped = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
-  /** Where the next round starts. */
+  /** The first lane of the next round. */
   #firstLane = 0;
 
   constructor(database: Database, options: PresenceOptions) {
@@ -60,7 +60,7 @@ export class Presence {
     const { serverId, heartbeats, onFailure } = this.#options;
     this.#stopped.abort();
     await this.#loops;
-    // Without a database, the other servers notice the missing heartbeat.
+    // If this fails, the other servers detect the missing heartbeat.
     await heartbeats.call("leave", serverId).catch((error) => onFailure("heartbeat", error));
   }
 
@@ -79,7 +79,7 @@ export class Presence {
     if (row) clock.set(row.clock);
   }
 
-  /** One round: a part of the lanes, and all abandoned holds of other servers. */
+  /** One round: all abandoned holds of other servers, and this server's in the next part of the lanes. */
   async releaseAbandoned(): Promise<void> {
     const first = this.#firstLane;
     const last = first + LANES_PER_ROUND - 1;
@@ -108,13 +108,13 @@ export class Presence {
     const ended = await Promise.all(
       unknown.map(({ id, account_id }) => release({ holdId: id, accountId: account_id })),
     );
-    // The others ended while their rows were on the way.
+    // The other holds were ended while their rows were in transit.
     const released = ended.filter(({ outcome }) => outcome === "released").length;
     if (released > 0) onReleased(released);
   }
 }
 
-/** For a server that has the database to itself: the holds of all earlier servers become abandoned. */
+/** For a server with exclusive use of the database: the holds of all earlier servers become abandoned. */
 export async function forgetServers(database: Database): Promise<void> {
   await database.call("forget_servers");
 }

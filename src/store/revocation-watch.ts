@@ -1,26 +1,26 @@
 import type { Database } from "./driver/database.ts";
 
-/** Ten looks a second: a stream of a revoked key is cut well within one, on a busy machine too. */
+/** Ten queries per second: a stream of a revoked key is cut within a second, even on a busy machine. */
 const LOOK_MS = 100;
-/** A revocation is seen when it commits, which is after the time it bears. */
+/** A revocation becomes visible at its commit, which is later than its timestamp. */
 const MARGIN_SECONDS = 30;
 
 type RevocationWatchOptions = {
-  /** In milliseconds, never going back. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** Whether there is anything to cut; nobody asks the database otherwise. */
+  /** Whether any stream could be cut; otherwise the database is not queried. */
   readonly isNeeded: () => boolean;
   readonly onRevoked: (keyIds: ReadonlySet<string>) => void;
 };
 
 /**
- * Asks the database which keys were revoked a moment ago. New calls need no such watch: admission reads the key itself;
- * this is for streams that run already.
+ * Polls for recently revoked keys to cut their running streams. New calls do not need it: admission reads the
+ * key.
  */
 export class RevocationWatch {
   readonly #database: Database;
   readonly #options: RevocationWatchOptions;
-  /** When the last look began that succeeded. */
+  /** Start of the last successful query. */
   #lookedAt: number;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -34,7 +34,7 @@ export class RevocationWatch {
   start(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      // A look that failed is made up for by the next one, which goes back as far.
+      // After a failed query the next one covers its time range too.
       void this.#look()
         .catch(() => undefined)
         .then(() => this.start());

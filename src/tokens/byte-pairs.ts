@@ -1,21 +1,21 @@
-/** The most that one UTF-16 unit takes; the pairs of surrogates take four together. */
+/** Maximum UTF-8 bytes per UTF-16 unit; a surrogate pair takes four bytes. */
 const BYTES_PER_UNIT_MAX = 3;
 
-/** Higher than any. */
+/** Higher than any rank. */
 const NO_RANK = 0x7fffffff;
 
 /**
- * Byte pair encoding: a word is split into its bytes, and the two neighbours whose union has the lowest rank become
- * one until no union has a rank. Bytes are strings of units below 256, so that a map finds them.
+ * Byte pair encoding: a word is split into bytes, and the adjacent pair whose union has the lowest rank is
+ * merged until no union has a rank. Bytes are strings of code units below 256, so that they can be map keys.
  */
 export class BytePairs {
   readonly #ranks: ReadonlyMap<string, number>;
   readonly #words: RegExp;
-  /** Where each part of the word begins, and the rank of its union with the next one. */
+  /** Start of each part of the word, and the rank of its union with the next part. */
   readonly #starts: Uint16Array;
   readonly #unions: Int32Array;
 
-  /** No text counted is longer than `unitsMax`; what `words` matches is merged by itself. */
+  /** `unitsMax` is the maximum length of a text; each match of `words` is merged separately. */
   constructor(ranks: ReadonlyMap<string, number>, words: RegExp, unitsMax: number) {
     this.#ranks = ranks;
     this.#words = words;
@@ -32,7 +32,7 @@ export class BytePairs {
     return tokens;
   }
 
-  /** How many parts are left. */
+  /** The number of parts after all merges. */
   #merge(bytes: string): number {
     const starts = this.#starts;
     const unions = this.#unions;

@@ -3,29 +3,35 @@ import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import { Shares } from "../domain/shares.ts";
 
-/** What the small prompts may take, and the large ones beside them: those leave the small ones their room. */
+/**
+ * Limits of each queue. Small and large prompts have separate queues, so large ones cannot use up the room of
+ * small ones.
+ */
 export type ThreadLimits = {
-  /** Prompts that wait or are counted. */
+  /** Maximum number of prompts that wait or are counted. */
   readonly jobsMax: number;
-  /** Of them together; one of the largest prompts that the API takes must fit. */
+  /** Maximum total characters of these prompts; one prompt of the API's maximum size must fit. */
   readonly charactersMax: number;
 };
 
 export const THREAD_LIMITS: ThreadLimits = { jobsMax: 256, charactersMax: 160_000_000 };
 
-/** What is sent in one go, and the most a small prompt has. Texts are not split: the longest takes a second. */
+/**
+ * Characters per message to the thread, and the maximum of a small prompt. A text is not split: the longest
+ * takes one second.
+ */
 const LOAD_CHARACTERS = 65_536;
-/** The table of tokens takes 12 of them. */
+/** Heap limit of the thread; the token table takes 12 MiB of it. */
 const HEAP_MIB = 128;
 
-/** What the thread is sent at a time. */
+/** One message to the thread. */
 export type Load = {
   readonly texts: readonly string[];
-  /** Counted no further than beyond this many. */
+  /** Counting may stop once there are more tokens than this. */
   readonly most: number;
 };
 
-/** Who waits, and what room of the line is taken. */
+/** A queue of prompts and the room they take. */
 type Line = {
   readonly jobs: Shares;
   readonly characters: Shares;
@@ -38,17 +44,17 @@ type Job = {
   readonly payer: string | undefined;
   readonly texts: readonly string[];
   readonly characters: number;
-  /** Counted no further than beyond this many. */
+  /** Counting may stop once there are more tokens than this. */
   readonly most: number;
-  /** The first text that was not sent yet. */
+  /** Index of the first text that has not been sent. */
   next: number;
   tokens: number;
   readonly end: (outcome: number | Error) => void;
 };
 
 /**
- * Counts prompts by turns in a thread that is started when there is one. Small and large ones wait in lines of their
- * own and take turns, so that no number of large ones keeps a small one for longer than one of their turns.
+ * Counts prompts in a thread that starts on first use. Small and large prompts have separate queues that take
+ * turns, so a small prompt waits for at most one turn of a large one, however many there are.
  */
 export class CountingThread {
   readonly #limits: ThreadLimits;
@@ -63,12 +69,12 @@ export class CountingThread {
     this.#limits = limits;
   }
 
-  /** Jobs that wait or are counted. */
+  /** Number of prompts that wait or are counted. */
   get jobs(): number {
     return this.#small.jobs.taken + this.#large.jobs.taken;
   }
 
-  /** The id of the thread; undefined while there is none. */
+  /** The id of the thread; undefined if none runs. */
   get threadId(): number | undefined {
     return this.#worker?.threadId;
   }
@@ -115,7 +121,7 @@ export class CountingThread {
     await this.#worker?.terminate();
   }
 
-  /** The thread goes on with what it has got; nobody waits for that any more. */
+  /** Removes a cancelled job. The thread still finishes the current message, whose result is ignored. */
   #drop(job: Job): void {
     const { waiting } = job.line;
     const at = waiting.indexOf(job);
@@ -163,7 +169,7 @@ export class CountingThread {
     });
     worker.once("exit", () => {
       this.#worker = undefined;
-      // What it was counting may be what ended it; the others get a new thread.
+      // The current job may have caused the exit, so it fails; the other jobs get a new thread.
       const job = this.#current;
       this.#current = undefined;
       job?.end(new DomainError("unavailable", { cause: failure }));
@@ -177,7 +183,7 @@ function newLine(): Line {
   return { jobs: new Shares(), characters: new Shares(), waiting: [], lastPayer: undefined };
 }
 
-/** The first of another payer than the last one's, where there is one. */
+/** The first job of a payer other than the last one, or else the first job. */
 function nextOf(line: Line): Job | undefined {
   const at = line.waiting.findIndex(({ payer }) => payer !== line.lastPayer);
   const [job] = line.waiting.splice(Math.max(0, at), 1);

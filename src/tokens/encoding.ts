@@ -5,17 +5,17 @@ import { Cl100KBase } from "gpt-tokenizer/encodingParams/cl100k_base";
 import { BytePairs } from "./byte-pairs.ts";
 import { PIECE_CHARACTERS, pieceEnd } from "./piece.ts";
 
-/** Less than a millisecond of work. */
+/** Takes less than a millisecond. */
 const RANKS_PER_TURN = 1_000;
 
 export type Encoding = {
-  /** How many tokens a text has; one of more than `most` may not be counted to its end. */
+  /** The number of tokens. Counting may stop once there are more than `most`. */
   count(text: string, most?: number): number;
 };
 
 /**
- * Loads cl100k_base without holding anybody up. The package's own encoder would be parsed and filled in one go, 80 ms;
- * o200k_base takes twice the time and memory.
+ * Loads cl100k_base without blocking the event loop. The package's own encoder would be parsed and filled in
+ * one step of 80 ms; o200k_base takes twice the time and memory.
  */
 export async function loadEncoding(): Promise<Encoding> {
   const words = Cl100KBase([]).tokenSplitRegex;
@@ -25,7 +25,7 @@ export async function loadEncoding(): Promise<Encoding> {
       let tokens = 0;
       for (let start = 0; start < text.length && tokens <= most; ) {
         const end = pieceEnd(text, start);
-        // No special token is known, so what looks like one is plain text.
+        // No special tokens are defined, so text that looks like one is plain text.
         tokens += pairs.count(text.slice(start, end));
         start = end;
       }
@@ -34,7 +34,10 @@ export async function loadEncoding(): Promise<Encoding> {
   };
 }
 
-/** The rank of each token, the bytes of which are a string of units below 256. Each line is one in base64 and its rank. */
+/**
+ * The rank of each token, keyed by its bytes as a string of code units below 256. Each line of the file has a
+ * token in base64 and its rank.
+ */
 export async function readRanks(): Promise<Map<string, number>> {
   const path = createRequire(import.meta.url).resolve("gpt-tokenizer/data/cl100k_base.tiktoken");
   const file = await readFile(path, "latin1");

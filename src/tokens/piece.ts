@@ -1,11 +1,11 @@
-/** A tokenizer takes a time that grows with the square of an unbroken run; so no run is longer than this. */
+/** Tokenizing takes quadratic time in the length of an unbroken run, so this limits the run. */
 export const PIECE_CHARACTERS = 256;
 
 const SPACE = 0x20;
 
 /**
- * Where the piece that begins at `start` ends. Before a space where there is one: no token reaches across the border
- * of a word and the space after it, so the pieces have together as many tokens as the whole.
+ * End of the piece that starts at `start`. It is before a space if possible: no token spans the end of a word
+ * and the space after it, so the pieces have as many tokens in total as the whole text.
  */
 export function pieceEnd(text: string, start: number): number {
   const end = start + PIECE_CHARACTERS;

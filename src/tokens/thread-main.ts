@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import type { Load } from "./counting-thread.ts";
 import { loadEncoding } from "./encoding.ts";
 
-/** What the counting thread runs: texts come in, the number of their tokens goes out. */
+/** Entry point of the counting thread: receives texts and returns their number of tokens. */
 const encoding = await loadEncoding();
 parentPort?.on("message", ({ texts, most }: Load) => {
   let tokens = 0;

@@ -4,10 +4,10 @@ import type { PromptMessage } from "../domain/prompt.ts";
 import { CountingThread, THREAD_LIMITS, type ThreadLimits } from "./counting-thread.ts";
 import { type Encoding, loadEncoding } from "./encoding.ts";
 
-/** Up to here a count takes less than 3 ms, whatever the text; prose takes 20 µs. */
+/** Texts up to this size take less than 3 ms in the worst case; prose takes 20 µs. */
 const INLINE_CHARACTERS = 1_024;
 
-/** Counts the tokens of texts: short ones at once, long ones in a thread. Costs nothing until it is asked. */
+/** Counts tokens: short texts at once, long ones in a thread. Loads nothing before the first count. */
 export class TokenCounter {
   readonly #thread: CountingThread;
   #encoding: Encoding | undefined;
@@ -17,17 +17,17 @@ export class TokenCounter {
     this.#thread = new CountingThread(limits);
   }
 
-  /** Long prompts that wait or are counted. */
+  /** Number of long prompts that wait or are counted. */
   get waiting(): number {
     return this.#thread.jobs;
   }
 
-  /** The id of the thread; undefined while there is none. */
+  /** The id of the thread; undefined if none runs. */
   get threadId(): number | undefined {
     return this.#thread.threadId;
   }
 
-  /** Never more than inputTokenBound. A prompt of more than `most` tokens may not be counted to its end. */
+  /** At most inputTokenBound. Counting may stop once there are more than `most` tokens. */
   async countPrompt(messages: readonly PromptMessage[], options: CountOptions = {}): Promise<number> {
     const texts = messages.map(({ content }) => content);
     return (await this.#count(texts, options)) + messages.length * MESSAGE_TOKENS;
@@ -51,7 +51,7 @@ export class TokenCounter {
     return tokens;
   }
 
-  /** Once for all that ask meanwhile; again if it failed. */
+  /** Concurrent calls share one load; a failed load is retried by the next call. */
   async #load(): Promise<Encoding> {
     this.#loading ??= loadEncoding().finally(() => {
       this.#loading = undefined;

@@ -9,7 +9,7 @@ const VERSION = "2023-06-01";
 
 /** Anthropic's Messages API. */
 export const anthropicDialect: Dialect = {
-  // Its own clients take the base URL without the version, everybody else's with it.
+  // Anthropic's own clients use the base URL without the version; other clients include it.
   path: (basePath) => `${basePath.endsWith("/v1") ? basePath : `${basePath}/v1`}/messages`,
   headers: (apiKey) => ({
     "anthropic-version": VERSION,
@@ -20,7 +20,7 @@ export const anthropicDialect: Dialect = {
     messages: joinTurns(prompt),
     max_tokens: prompt.maxTokens,
     system: systemOf(prompt),
-    // Its range ends at 1, ours at 2: what is hotter is as hot as it gets.
+    // Anthropic's maximum is 1, ours is 2: higher values become 1.
     temperature: prompt.temperature === undefined ? undefined : Math.min(prompt.temperature, 1),
     stop_sequences: prompt.stop.length === 0 ? undefined : prompt.stop,
     stream: true,
@@ -30,13 +30,13 @@ export const anthropicDialect: Dialect = {
 
 type Content = string | { readonly type: "text"; readonly text: string }[];
 
-/** System messages have a place of their own there, wherever they stood. */
+/** The API has a separate field for system messages, wherever they are in the conversation. */
 function systemOf({ messages }: Prompt): Content | undefined {
   const [first, ...others] = messages.filter(({ role }) => role === "system").map(({ content }) => content);
   return first === undefined ? undefined : others.reduce(addText, first);
 }
 
-/** Turns alternate there, so messages of one role that follow each other become one of several blocks. */
+/** Roles must alternate, so consecutive messages of one role become one message with several blocks. */
 function joinTurns({ messages }: Prompt): { role: string; content: Content }[] {
   const turns: { role: string; content: Content }[] = [];
   for (const { role, content } of messages) {
@@ -82,7 +82,7 @@ class AnthropicReader implements AnswerReader {
       case "message_stop":
         this.#answer.complete();
         break;
-      // Pings, the borders of blocks, and what is added one day.
+      // Pings, block boundaries and event types added in the future.
       default:
     }
   }
@@ -100,7 +100,7 @@ class AnthropicReader implements AnswerReader {
     this.#answer.complete();
   }
 
-  /** What a model thinks is not its reply. */
+  /** Thinking is not part of the reply. */
   #readText(part: JsonObject | undefined, type: string): void {
     if (part?.type === type) this.#answer.add(asText(part.text) ?? "");
   }
@@ -115,7 +115,9 @@ class AnthropicReader implements AnswerReader {
   }
 }
 
-/** Tokens of a cached prompt are counted apart; the caller sent them all the same. */
+/**
+ * The API counts cached prompt tokens separately; they are part of the caller's prompt, so they are added.
+ */
 function inputTokensOf(usage: JsonObject | undefined): unknown {
   const cached = [usage?.cache_creation_input_tokens ?? 0, usage?.cache_read_input_tokens ?? 0].map(asCount);
   const counts = [asCount(usage?.input_tokens), ...cached];

@@ -1,20 +1,23 @@
 import type { Prompt } from "../domain/prompt.ts";
 import type { Answer } from "./http/response.ts";
 
-/** How servers of one kind are asked and how their answers read. */
+/** The request and response format of one kind of server. */
 export type Dialect = {
-  /** The address that is asked, below the path of the base URL. */
+  /** The request path, given the path of the base URL. */
   path(basePath: string): string;
   headers(apiKey: string | undefined): Readonly<Record<string, string>>;
-  /** What is sent, to be written as JSON. */
+  /** The request body, before JSON encoding. */
   body(prompt: Prompt, model: string): object;
-  /** One per call. Both readers throw an UpstreamFailure for an answer that is none, or that tells of an error. */
+  /**
+   * One reader per call. Both methods throw an UpstreamFailure if the response is invalid or reports an
+   * error.
+   */
   createReader(answer: Answer): AnswerReader;
 };
 
 export type AnswerReader = {
   /** The data of one server-sent event. */
   readEvent(data: string): void;
-  /** The whole reply, from a server that does not stream although it was asked to. */
+  /** The complete reply of a server that does not stream. */
   readWhole(body: string): void;
 };

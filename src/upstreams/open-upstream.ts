@@ -5,7 +5,7 @@ import { HttpUpstream } from "./http/http-upstream.ts";
 import { openaiDialect } from "./openai.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** Said to the operator: the key of an upstream is missing or cannot be one. */
+/** A message for the operator: the key of an upstream is missing or malformed. */
 class UpstreamKeyError extends Error {}
 
 type OpenOptions = {

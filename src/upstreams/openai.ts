@@ -5,10 +5,10 @@ import type { Answer } from "./http/response.ts";
 import { readObject } from "./http/upstream-error.ts";
 import { UpstreamFailure } from "./runner/failure.ts";
 
-/** Where max_tokens is refused by the newer models; everywhere else it is the name that all servers know. */
+/** Hosts whose newer models refuse max_tokens; all other servers know that name. */
 const WANTS_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
 
-/** Any server that speaks like OpenAI's: vLLM, Ollama, llama.cpp, hosted ones. */
+/** Servers with an OpenAI-compatible API: vLLM, Ollama, llama.cpp and hosted ones. */
 export function openaiDialect(baseUrl: string): Dialect {
   const maxTokensName = WANTS_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
     ? "max_completion_tokens"
@@ -22,7 +22,7 @@ export function openaiDialect(baseUrl: string): Dialect {
       [maxTokensName]: prompt.maxTokens,
       temperature: prompt.temperature,
       stop: prompt.stop.length === 0 ? undefined : prompt.stop,
-      // Always, so that what was produced is known when a caller leaves.
+      // Always stream, so that the output is known when a caller disconnects.
       stream: true,
       stream_options: { include_usage: true },
     }),
@@ -58,13 +58,13 @@ class OpenaiReader implements AnswerReader {
     this.#answer.add(asText(message?.content) ?? "");
     const reason = asText(firstObject(value.choices)?.finish_reason);
     if (reason !== undefined) this.#answer.finish(finishReasonOf(reason));
-    // Some servers count in every chunk: the last one that can be true stands.
+    // Some servers report usage in every chunk: the last valid report counts.
     const usage = asObject(value.usage);
     if (usage) this.#answer.report(usageOf(usage.prompt_tokens, usage.completion_tokens));
   }
 }
 
-/** Only a reply that ran out of tokens is cut; a filter, a tool or anything new is an end like any other. */
+/** Only "length" means a truncated reply; content filters, tool calls and unknown reasons count as "stop". */
 function finishReasonOf(reason: string): FinishReason {
   return reason === "length" ? "length" : "stop";
 }

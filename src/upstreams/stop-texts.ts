@@ -1,6 +1,6 @@
 /**
- * Ends a reply before the first of its stop texts, however the reply is cut into pieces. What could be the beginning
- * of a stop text is kept back until it is known not to be one.
+ * Ends a reply before its first stop text, even if the stop text spans pieces. Text that may be the start of
+ * a stop text is held back until the next pieces decide.
  */
 export class StopTexts {
   readonly #texts: readonly string[];
@@ -13,12 +13,12 @@ export class StopTexts {
     this.#longest = this.#texts.reduce((longest, { length }) => Math.max(longest, length), 0);
   }
 
-  /** Whether a stop text came; nothing may be added any more. */
+  /** True once a stop text was found; later pieces are ignored. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** Takes a piece and returns what may be passed on, which can be nothing. */
+  /** Takes a piece and returns the text to pass on, which may be empty. */
   add(piece: string): string {
     if (this.#stopped) return "";
     if (this.#longest === 0) return piece;
@@ -30,14 +30,16 @@ export class StopTexts {
     return text.slice(0, end);
   }
 
-  /** The reply is over: what was kept back was no stop text. */
+  /** Called at the end of the reply: returns the text that was held back. */
   end(): string {
     const kept = this.#kept;
     this.#kept = "";
     return kept;
   }
 
-  /** Where the stop text begins that was complete first. Going by that, the size of the pieces makes no difference. */
+  /**
+   * Start of the stop text that is complete first. This rule makes the result independent of the piece sizes.
+   */
   #firstStop(text: string): number | undefined {
     let first: { readonly start: number; readonly end: number } | undefined;
     for (const stop of this.#texts) {
@@ -49,7 +51,7 @@ export class StopTexts {
     return first?.start;
   }
 
-  /** Where the longest end of the text begins that a stop text could begin with. */
+  /** Start of the longest suffix that is a prefix of a stop text; the text's length if there is none. */
   #possibleStart(text: string): number {
     for (let start = Math.max(0, text.length - this.#longest + 1); start < text.length; start++) {
       const end = text.slice(start);

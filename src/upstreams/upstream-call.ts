@@ -6,7 +6,7 @@ import type { Progress } from "./runner/progress.ts";
 export type UpstreamCall = {
   readonly model: Model;
   readonly prompt: Prompt;
-  /** Whose share of the slots it uses, and whose failures it adds to. */
+  /** The account whose share of the slots is used and whose failures are counted. */
   readonly accountId: string;
   /** For the log. */
   readonly requestId: string;

@@ -1,14 +1,14 @@
 import { DomainError } from "../../domain/errors.ts";
 
 type BatcherOptions<Item, Result> = {
-  /** How many batches may be on their way at once; items of one lane always travel on the same pipeline. */
+  /** Maximum concurrent batches. Items of one lane always use the same pipeline. */
   readonly pipelines: number;
   readonly maxBatch: number;
-  /** How much may travel together, where items differ in that; one alone always may. */
+  /** Limits the total weight of a batch if items differ in size. A single item is always allowed. */
   readonly weight?: { readonly of: (item: Item) => number; readonly max: number };
-  /** How many items may wait; one more is refused as overloaded. */
+  /** Maximum number of waiting items; further items are refused as overloaded. */
   readonly maxWaiting: number;
-  /** Decides a batch: one result or error per item, in the same order. */
+  /** Executes a batch: one result or error per item, in the same order. */
   readonly run: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
   readonly onBatch?: (size: number) => void;
 };
@@ -20,9 +20,8 @@ type Waiting<Item, Result> = {
 };
 
 /**
- * While one batch is on its way, all items that arrive wait together and travel in the next one. There is no
- * timer: an item that finds its pipeline idle leaves at once, together with what arrives in the same turn of the
- * event loop.
+ * While a batch runs, arriving items wait and form the next batch. There is no timer: an item for an idle
+ * pipeline is sent at once, with the items that arrive in the same turn of the event loop.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
@@ -36,7 +35,7 @@ export class Batcher<Item, Result> {
     this.#busy = Array.from({ length: options.pipelines }, () => false);
   }
 
-  /** How many items wait. */
+  /** Number of waiting items. */
   get depth(): number {
     return this.#depth;
   }

@@ -4,10 +4,13 @@ import { type Session, SessionOpener, type SessionOptions, type Sql } from "./se
 export type { DatabaseAddress } from "./endpoints.ts";
 export type { Sql } from "./session.ts";
 
-/** How often two connections are compared: others may use the same pooler at the same time. */
+/**
+ * Number of comparisons of two connections. More than one is needed because the pooler may have other
+ * clients.
+ */
 const POOLER_ROUNDS = 5;
 
-/** A pooler gives one backend to several connections in turn, which loses what a session has set. */
+/** A pooler that assigns a backend per transaction loses session settings. */
 export class TransactionPoolingError extends Error {
   constructor() {
     super(
@@ -17,7 +20,7 @@ export class TransactionPoolingError extends Error {
   }
 }
 
-/** One connection for work at the start; it is not opened again when it is lost. */
+/** One connection for work at startup; a lost connection is not reopened. */
 export async function connect(address: DatabaseAddress, options: SessionOptions): Promise<Sql> {
   const opener = new SessionOpener(address, options);
   const session = await opener.open();
@@ -31,8 +34,8 @@ export async function connect(address: DatabaseAddress, options: SessionOptions)
 }
 
 /**
- * Two connections that are open at the same time have the same backend, or one of them has another than before: then
- * backends do not belong to connections.
+ * Throws if two open connections share a backend, or if the backend of one changes: then the pooler does not
+ * assign backends to connections for the whole session.
  */
 async function requireSessionPooling(session: Session, opener: SessionOpener): Promise<void> {
   const other = await opener.open();

@@ -5,7 +5,10 @@ import type { DatabaseAddress } from "./endpoints.ts";
 import { type Session, SessionOpener, type SessionOptions } from "./session.ts";
 import { keepsSession } from "./store-error.ts";
 
-/** PostgreSQL cancels a late statement itself; after this time more, the connection counts as lost. */
+/**
+ * PostgreSQL cancels a late statement itself; if it has not done so after this extra time, the connection
+ * counts as lost.
+ */
 const GRACE_MS = 1_000;
 const RECONNECT_MS = 200;
 
@@ -13,15 +16,15 @@ const RECONNECT_MS = 200;
 export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null | readonly JSONValue[];
 
 /**
- * One connection, opened when it is first needed. It is replaced when it is lost, when a statement is late, and after
- * an error that another connection might not have.
+ * One connection, opened on first use. It is replaced when it is lost, when a statement times out, and after
+ * an error that a new connection might avoid.
  */
 export class Connection {
   readonly #limitMs: number;
   readonly #opener: SessionOpener;
   #session: Session | undefined;
   #opening: Promise<Session> | undefined;
-  /** After an attempt to connect that failed, the next one waits for this. */
+  /** The pause between a failed attempt to connect and the next one. */
   #pause: Promise<void> = Promise.resolve();
   #closed = false;
 
@@ -34,7 +37,7 @@ export class Connection {
     return await this.#use(async ({ sql }) => await sql.unsafe(text, parameters, { prepare: true }));
   }
 
-  /** Throws unless a transaction that begins now may write. */
+  /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
     await this.#use((session) => session.requireWritable());
   }
@@ -46,7 +49,7 @@ export class Connection {
     await this.#session?.close();
   }
 
-  /** A connection whose other end vanished never answers, so the wait is bounded here as well. */
+  /** A connection whose peer disappeared never responds, so this also limits the wait. */
   async #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     let used: Session | undefined;
     let isLate = false;
@@ -60,7 +63,7 @@ export class Connection {
       }, this.#limitMs);
     });
     const done = this.#open().then((session) => {
-      // The caller was told that nothing was done.
+      // The timeout told the caller that nothing was executed, so the statement must not be sent.
       if (isLate) throw new DomainError("unavailable");
       used = session;
       return work(session);
@@ -90,7 +93,7 @@ export class Connection {
       this.#session = await this.#opener.open();
     } catch (error) {
       this.#pause = wait(RECONNECT_MS, undefined, { ref: false });
-      // No statement was sent, whatever the reason.
+      // No statement was sent, so the error is "unavailable" for any cause.
       throw new DomainError("unavailable", { cause: error });
     }
     return this.#session;

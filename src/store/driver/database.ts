@@ -6,9 +6,9 @@ import { isAbsence, toDomainError } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {
   readonly connections: number;
-  /** How many statements may run or wait at once; one more is refused as overloaded. */
+  /** Maximum number of running and waiting statements; further ones are refused as overloaded. */
   readonly maxStatements: number;
-  /** How long one may wait for a connection before it is refused as overloaded. */
+  /** Timeout for a statement that waits for a connection; then it is refused as overloaded. */
   readonly maxWaitMs: number;
 };
 
@@ -18,15 +18,15 @@ type Waiting = {
 };
 
 /**
- * A pool of connections that calls functions of schema vx, and nothing else. A connection carries one statement at
- * a time, so the time of a statement begins when PostgreSQL gets it, and a slow one holds up no other.
+ * A connection pool that only calls functions of schema vx. Each connection runs one statement at a time, so
+ * the statement timeout starts when PostgreSQL receives the statement, and a slow statement delays no other.
  */
 export class Database {
   readonly #options: DatabaseOptions;
   readonly #connections: readonly Connection[];
-  /** The one used last is taken first: those that are not needed are never opened. */
+  /** Last in, first out: connections that are not needed are never opened. */
   readonly #idle: Connection[];
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly #waiting = new Set<Waiting>();
   #closed = false;
 
@@ -36,7 +36,7 @@ export class Database {
     this.#idle = [...this.#connections];
   }
 
-  /** How many statements run or wait. */
+  /** Number of running and waiting statements. */
   get running(): number {
     return this.connections - this.#idle.length + this.#waiting.size;
   }
@@ -52,7 +52,7 @@ export class Database {
     return (await this.#use((connection) => connection.run(text, parameters))) as Row[];
   }
 
-  /** Throws unless a transaction that begins now may write. */
+  /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
     await this.#use((connection) => connection.requireWritable());
   }
@@ -63,7 +63,7 @@ export class Database {
       return await work(connection);
     } catch (error) {
       const known = toDomainError(error);
-      // Waiting calls would each get the same error after a wait of their own.
+      // The waiting calls would get the same error, each after its own timeout.
       if (isAbsence(error)) this.#refuseWaiting(known);
       throw known;
     } finally {

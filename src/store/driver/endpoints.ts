@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import type postgres from "postgres";
 
-/** Where PostgreSQL is: a URL, or the folder of a unix socket and the role to log in as. */
+/** Address of PostgreSQL: a URL, or the folder of a unix socket and the role to log in as. */
 export type DatabaseAddress =
   | { readonly kind: "url"; readonly url: string }
   | {
@@ -16,7 +16,7 @@ export type DatabaseAddress =
 /** One PostgreSQL server to connect to. */
 export type Endpoint = {
   readonly name: string;
-  /** Settings that the driver reads from a URL: TLS, and parameters of the session. */
+  /** Settings that the driver reads from a URL: TLS and session parameters. */
   readonly driverUrl: string;
   readonly login: Login;
   dial(): Socket;
@@ -27,10 +27,10 @@ type Login = Pick<postgres.Options<never>, "host" | "port" | "user" | "password"
 const USUAL_PORT = 5432;
 const URL_FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 const HOST_FORM = /^(?:\[([^\]]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/;
-/** Read here: the driver would send these to the server. */
+/** Parsed here, because the driver would send them to the server. */
 const OWN_PARAMETERS = ["host", "port", "user", "password", "dbname", "target_session_attrs"];
 
-/** Describes the error in a URL for the operator; undefined for a valid URL. */
+/** The mistake in a URL, in words for the operator; undefined for a valid URL. */
 export function databaseUrlProblem(url: string): string | undefined {
   try {
     parseUrl(url);
@@ -40,7 +40,7 @@ export function databaseUrlProblem(url: string): string | undefined {
   }
 }
 
-/** The servers of an address, in the order in which they are tried. */
+/** The servers of an address, in the order of connection attempts. */
 export function endpointsOf(address: DatabaseAddress): Endpoint[] {
   if (address.kind === "url") return parseUrl(address.url);
   const { folder, user, password, database } = address;
@@ -67,7 +67,7 @@ function parseUrl(url: string): Endpoint[] {
   );
 }
 
-/** The server writes with every call, so it only takes connections that can write. */
+/** The server writes in every call, so it accepts only connections that can write. */
 function refuseReadOnlyTarget(target: string | null): void {
   if (target === null || ["any", "read-write", "primary"].includes(target)) return;
   throw new Error(`has target_session_attrs=${target}, but the server needs a database it can write to`);
@@ -130,7 +130,7 @@ function tcpEndpoint(host: string, port: number, login: Login, driverUrl: string
     name: `${host}:${port}`,
     driverUrl,
     login: { ...login, host, port },
-    // The driver reads host and port from the socket: for the name in the certificate, and for its errors.
+    // The driver reads host and port from the socket, for the certificate check and for error messages.
     dial: () => Object.assign(connect({ host, port }), { host, port }),
   };
 }

@@ -5,7 +5,9 @@ const LOCK = 7_665_121;
 /** PostgreSQL releases the lock of a killed server within this time. */
 const WAIT_MS = 2_000;
 
-/** A lock of the one server that uses an embedded database; PostgreSQL releases it when that process ends. */
+/**
+ * A lock that lets only one server use an embedded database. PostgreSQL releases it when that process ends.
+ */
 export class DatabaseGuard {
   readonly #connection: Connection;
 
@@ -16,7 +18,7 @@ export class DatabaseGuard {
     });
   }
 
-  /** Undefined when the guard is ours, otherwise the name of the connection that has it. */
+  /** Undefined if the lock was acquired, otherwise the name of the connection that holds it. */
   async take(): Promise<string | undefined> {
     try {
       await this.#query("SELECT pg_advisory_lock($1::bigint)", LOCK);
@@ -32,9 +34,9 @@ export class DatabaseGuard {
     }
   }
 
-  /** Whether it is ours now; one that was lost with its connection is taken again, unless another one has it. */
+  /** Whether this server holds the lock. A lock lost with its connection is acquired again if it is free. */
   async hold(): Promise<boolean> {
-    // True at once in the session that has the lock.
+    // Succeeds at once in the session that holds the lock.
     const [row] = await this.#query<{ ours: boolean }>(
       "SELECT pg_try_advisory_lock($1::bigint) AS ours",
       LOCK,
@@ -42,12 +44,12 @@ export class DatabaseGuard {
     return row?.ours === true;
   }
 
-  /** PostgreSQL logs errors of the role without their details, such as the row that violates a constraint. */
+  /** Makes PostgreSQL log this role's errors without details, such as the row that violates a constraint. */
   async logTersely(role: string): Promise<void> {
     await this.#query(`ALTER ROLE ${role} SET log_error_verbosity = 'terse'`);
   }
 
-  /** Takes what PostgreSQL stores of a password, so that the password itself is in no statement. */
+  /** Takes the verifier that PostgreSQL stores, so that no statement contains the password. */
   async setPassword(role: string, verifier: string): Promise<void> {
     await this.#query(`ALTER ROLE ${role} PASSWORD '${verifier}'`);
   }

@@ -5,15 +5,18 @@ const INTERVAL_MS = 1_000;
 
 type MonitorOptions = {
   readonly onChange: (reachable: boolean, error?: unknown) => void;
-  /** Called on each look that cannot reach the database. */
+  /** Called on each check that fails. */
   readonly revive: () => Promise<void>;
-  /** Called on each look that can. */
+  /** Called on each check that succeeds. */
   readonly tend: () => Promise<void>;
-  /** Told when one of the two fails. */
+  /** Called when `revive` or `tend` fails. */
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Checks once a second whether the database can be reached and written to, so that no call has to find out. */
+/**
+ * Checks every second whether the database can be reached and written to, so that calls can be refused at
+ * once.
+ */
 export class DatabaseMonitor {
   readonly #database: Database;
   readonly #options: MonitorOptions;
@@ -40,13 +43,13 @@ export class DatabaseMonitor {
     clearTimeout(this.#timer);
   }
 
-  /** Tells of every change until the returned function is called. */
+  /** Calls the listener on every change until the returned function is called. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells the listeners to look again: something else they go by has changed. */
+  /** Calls the listeners when another condition that they depend on has changed. */
   announce(): void {
     for (const listener of this.#listeners) listener();
   }
@@ -64,7 +67,7 @@ export class DatabaseMonitor {
       await this.#database.requireWritable();
       this.#set(true);
     } catch (error) {
-      // Too many statements are a matter of this server; of the database they say nothing.
+      // "overloaded" is a limit of this server and gives no information about the database.
       if (error instanceof DomainError && error.reason === "overloaded") return this.#reachable;
       this.#set(false, error);
     }

@@ -7,16 +7,16 @@ export type Sql = postgres.Sql<{ bigint: bigint }>;
 export type SessionOptions = {
   /** PostgreSQL cancels a statement after this time. */
   readonly statementTimeoutMs: number;
-  /** Shows in pg_stat_activity. */
+  /** Shown in pg_stat_activity. */
   readonly name: string;
-  /** The role to act as, where it is not the login's own. */
+  /** The role to assume; undefined for the login's own role. */
   readonly role?: string;
 };
 
-/** Connection, authentication and setup together. */
+/** Timeout for connecting, authentication and setup together. */
 const OPEN_TIMEOUT_MS = 5_000;
 
-/** The server answers, but nothing can be written there: a standby, or default_transaction_read_only is on. */
+/** The server responds but cannot write: it is a standby, or default_transaction_read_only is on. */
 export class ReadOnlyError extends Error {
   readonly code = "25006";
   constructor(place: string) {
@@ -25,8 +25,8 @@ export class ReadOnlyError extends Error {
 }
 
 /**
- * One connection, set up and able to write. The driver would open a lost connection again by itself, without the setup
- * and on whatever server answers then; a session ends with its connection.
+ * One connection that is set up and can write. The session ends with its connection: the driver would
+ * reconnect by itself, without the setup, and possibly to another server.
  */
 export class Session {
   readonly sql: Sql;
@@ -68,18 +68,18 @@ export class Session {
     return this.#isOpen;
   }
 
-  /** Whether a pooler is between this connection and PostgreSQL: it announces a process id of its own. */
+  /** Whether a pooler is between this connection and PostgreSQL: a pooler reports a process id of its own. */
   get isPooled(): boolean {
     return this.#backend.isPooled;
   }
 
-  /** The process of PostgreSQL that serves this session now. */
+  /** The id of the PostgreSQL process that currently serves this session. */
   async backendPid(): Promise<number> {
     const [row] = await this.sql.unsafe<{ pid: number }[]>("SELECT pg_backend_pid() AS pid");
     return row?.pid ?? 0;
   }
 
-  /** Throws unless a transaction that begins now may write. */
+  /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
     const [row] = await this.sql.unsafe<{ state: string }[]>(
       "SELECT current_setting('transaction_read_only') AS state",
@@ -92,7 +92,7 @@ export class Session {
     await this.sql.end({ timeout: 5 });
   }
 
-  /** Ends it at once, whatever it is doing. */
+  /** Closes the connection at once, even during a statement. */
   destroy(): void {
     this.#isOpen = false;
     this.#socket?.destroy();
@@ -100,8 +100,8 @@ export class Session {
   }
 
   /**
-   * Settings are made by a statement: a pooler such as PgBouncer refuses most of them at the start of a connection, and
-   * in session mode it carries those that are made later.
+   * Settings are made by a statement: a pooler such as PgBouncer refuses most of them as startup parameters,
+   * and in session mode it keeps those that are made later.
    */
   async #setUp(options: SessionOptions): Promise<void> {
     const timer = setTimeout(() => {
@@ -121,7 +121,9 @@ export class Session {
     }
   }
 
-  /** Called again when the driver wants to open a connection that was lost before it was ready. */
+  /**
+   * The driver calls this again to reconnect after a connection is lost during setup; the second call throws.
+   */
   #dial(): Socket {
     if (this.#socket || !this.#isOpen) throw this.#failure;
     this.#socket = this.#endpoint.dial();
@@ -152,7 +154,7 @@ function setupText({ statementTimeoutMs, role }: SessionOptions): string {
   return `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only, ${calls.join(", ")}`;
 }
 
-/** Opens sessions on the first server of an address that can write, beginning with the one that was used last. */
+/** Opens sessions on the first server of an address that can write, starting with the last one used. */
 export class SessionOpener {
   readonly #endpoints: readonly Endpoint[];
   readonly #options: SessionOptions;
@@ -180,7 +182,10 @@ export class SessionOpener {
   }
 }
 
-/** One error for all servers of an address; read-only is the code if one of them is, because that one answered. */
+/**
+ * One error for all servers of an address. Its code is read-only if any server is read-only, because that
+ * server responded.
+ */
 function together(failures: readonly unknown[]): Error {
   const messages = failures.map((failure) => (failure as Error).message);
   const readOnly = failures.find((failure) => failure instanceof ReadOnlyError);

@@ -1,15 +1,21 @@
 import { DomainError, isReason } from "../../domain/errors.ts";
 
-/** The SQLSTATE of vx.refuse: message is the reason, detail the text for the caller, hint the facts as JSON. */
+/**
+ * The SQLSTATE of vx.refuse: the message is the reason, the detail is the text for the caller, the hint has
+ * metadata as JSON.
+ */
 const REFUSAL = "VX000";
 
-/** What PostgreSQL says when it is starting, stopping, full, gone or too slow, rather than wrong. */
+/**
+ * Temporary conditions of PostgreSQL: starting, stopping, out of resources, disconnected, too slow or
+ * read-only.
+ */
 const PASSING = /^(08|53|57P|57014|55P03|40001|40P01|25006|58)/;
 
-/** Codes of the driver and of the operating system for a connection that is not there. */
+/** Error codes of the driver and the operating system for a failed or lost connection. */
 const CONNECTION = /^(CONNECT|CONNECTION_|E[A-Z]+$)/;
 
-/** Errors that every other connection would get as well: nothing listens there, or nothing can be written. */
+/** Errors that every connection would get: no server listens, it is starting, or it is read-only. */
 const ABSENT = /^(ECONNREFUSED|ENOENT|57P03|25006)$/;
 
 export function isAbsence(error: unknown): boolean {
@@ -17,12 +23,13 @@ export function isAbsence(error: unknown): boolean {
 }
 
 /**
- * Errors of the statement or its data, of locks and of resources. After any other one the connection is replaced: it
- * may be on a server that became read-only, have lost its role or its prepared statements, or be in no known state.
+ * Errors of the statement, its data, locks or resources. After any other error the connection is replaced:
+ * its server may have become read-only, it may have lost its role or its prepared statements, or its state is
+ * unknown.
  */
 const STATEMENT = /^(VX000|22|23|40|53|54|P0|57014|55P03)/;
 
-/** Whether the connection is as good as a new one after this error. */
+/** Whether the connection can still be used after this error. */
 export function keepsSession(error: unknown): boolean {
   return STATEMENT.test(codeOf(error));
 }
@@ -31,7 +38,7 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-/** Turns whatever a statement failed with into a DomainError. */
+/** Converts any error of a statement to a DomainError. */
 export function toDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
   const { code, message, detail, hint } = error as {

@@ -3,17 +3,17 @@ import { readdirSync, readFileSync } from "node:fs";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
 import { compareReleases, RELEASE } from "./release.ts";
 
-/** One clear line for the person who starts the server. */
+/** An error with a one-line message for the operator. */
 export class MigrationError extends Error {}
 
-/** The schema of the database: the only place with its name besides the calls of its functions. */
+/** The schema's name; elsewhere it is only in the calls of its functions. */
 const SCHEMA = "vx";
-/** Servers of older releases cannot work with this schema. */
+/** The oldest release whose servers can work with this schema. */
 const OLDEST_RELEASE = "0.1.0";
 
 const TABLES = new URL("./tables/", import.meta.url);
 const FUNCTIONS = new URL("./functions/", import.meta.url);
-/** Any number, as long as every version of the server uses the same one. */
+/** An arbitrary number that is the same in every release. */
 const LOCK = 7_665_120;
 const OLDEST_POSTGRESQL = 150_000;
 const MIGRATION_TIMEOUT_MS = 10 * 60_000;
@@ -22,8 +22,8 @@ type SqlFile = { readonly name: string; readonly sql: string; readonly checksum:
 type State = { readonly version: number; readonly release: string; readonly oldest_release: string };
 
 /**
- * Brings the schema to the version of this code. Numbered files change tables, and each is applied once; files of
- * functions are applied again whenever their text changes. Safe when several servers start at once.
+ * Migrates the schema to the version of this code. Each numbered file changes tables and is applied once;
+ * function files are applied again when their text changes. Several servers can start at once.
  */
 export async function migrate(address: DatabaseAddress): Promise<void> {
   let sql: Sql | undefined;
@@ -32,7 +32,7 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
     await requirePostgres(sql);
     const [tables, functions] = [readFiles(TABLES), readFiles(FUNCTIONS)];
     const state = await readState(sql);
-    // A server of an older release works beside a newer schema, and leaves it as it is.
+    // An older server can run with a newer schema and does not change it.
     if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
     if (state && state.version > tables.length) {
       throw new MigrationError(
@@ -96,7 +96,7 @@ function requireCompatible(state: State): void {
   );
 }
 
-/** The owner may; a login that only acts as the server's role may not. */
+/** True for the owner; false for a login that only has the server's role. */
 async function mayReadMigrations(sql: Sql): Promise<boolean> {
   const [row] = await sql`SELECT has_table_privilege(${`${SCHEMA}.migrations`}, 'SELECT') AS allowed`;
   return row?.allowed === true;
@@ -168,13 +168,13 @@ async function applyTables(sql: Sql, { name, sql: text, checksum }: SqlFile): Pr
   });
 }
 
-/** All functions at once: a server never sees half of them. */
+/** Applies all functions in one transaction, so a server never sees a partial change. */
 async function applyFunctions(sql: Sql, files: readonly SqlFile[]): Promise<void> {
   await inSchema(sql, async (transaction) => {
-    // Another server may have been faster.
+    // Another server may have applied them while this one waited for the lock.
     const known = await readChecksums(transaction, "functions");
     if (areEqual(known, files)) return;
-    // Functions call each other, in no order that their names tell.
+    // Functions call each other, and the order of their names is not the order of their dependencies.
     await transaction`SET LOCAL check_function_bodies = off`;
     for (const { name, sql: text, checksum } of files) {
       if (known.get(name) === checksum) continue;
@@ -201,7 +201,7 @@ async function dropFunction(transaction: Sql, name: string): Promise<void> {
   await transaction`DELETE FROM functions WHERE name = ${name}`;
 }
 
-/** The server may call the functions that run with the owner's rights; the others are their helpers. */
+/** Grants the server the SECURITY DEFINER functions; the others are their helpers. */
 async function grantEntryPoints(transaction: Sql): Promise<void> {
   await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC, vx_app`;
   const rows = await transaction<{ signature: string }[]>`
@@ -211,7 +211,7 @@ async function grantEntryPoints(transaction: Sql): Promise<void> {
   await transaction.unsafe(`GRANT EXECUTE ON FUNCTION ${signatures.join(", ")} TO vx_app`);
 }
 
-/** In a transaction that finds, and creates, names without a schema in the schema; functions keep that path. */
+/** Runs in a transaction whose search_path is the schema. Functions created there keep that search_path. */
 async function inSchema(sql: Sql, run: (transaction: Sql) => Promise<void>): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction`SET LOCAL search_path = ${transaction(SCHEMA)}, pg_temp`;

@@ -5,7 +5,7 @@ export const RELEASE: string = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
 ).version;
 
-/** Compares release numbers such as "1.10.2" part by part: negative when the first is older. */
+/** Compares release numbers such as "1.10.2" part by part; negative if the first is older. */
 export function compareReleases(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let i = 0; i < Math.max(left.length, right.length); i++) {

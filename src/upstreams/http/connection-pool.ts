@@ -6,7 +6,7 @@ const require = createRequire(import.meta.url);
 
 type Shared = { readonly pool: Pool; users: number };
 
-/** One pool of connections per server, shared by all upstreams there and kept as long as one of them is open. */
+/** One connection pool per origin, shared by its upstreams and open as long as one of them is. */
 export class Connections {
   readonly #pools = new Map<string, Shared>();
 
@@ -21,7 +21,7 @@ export class Connections {
     return shared.pool;
   }
 
-  /** The last one who lets go closes the pool, which waits for the responses that are still coming. */
+  /** The last close of an origin closes its pool, which waits for the running responses. */
   async close(origin: string): Promise<void> {
     const shared = this.#pools.get(origin);
     if (!shared || --shared.users > 0) return;
@@ -31,8 +31,8 @@ export class Connections {
 }
 
 /**
- * How many connections there are is bounded by how many calls may run. One connection carries one call at a time. Undici
- * is loaded for the first of them: a server with none but the sandbox starts 0.06 s sooner.
+ * The slots limit the number of connections. One connection carries one call at a time. Undici is loaded with
+ * the first pool: a server with only the sandbox starts 0.06 s faster.
  */
 function createPool(origin: string): Pool {
   const undici = require("undici") as typeof import("undici");

@@ -1,7 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
 
-/** Lines that end in CR are looked for to the end of the text again and again, so the parser gets little at once. */
+/** The parser rescans its input for each line that ends in CR, so it gets small parts. */
 const FEED_CHARS = 8_192;
 const BYTE_ORDER_MARK = 0xfeff;
 
@@ -22,7 +22,7 @@ export class EventStream {
     });
   }
 
-  /** False once an event is larger than it may be. */
+  /** False once an event exceeds the maximum size. */
   push(chunk: Buffer): boolean {
     let text = this.#decoder.write(chunk);
     if (!this.#begun && text !== "") {

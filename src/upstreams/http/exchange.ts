@@ -12,12 +12,12 @@ type Body =
   | { readonly kind: "events"; readonly stream: EventStream }
   | { readonly kind: "whole" | "error"; readonly chunks: Buffer[] };
 
-/** Undici's codes for a server that stays silent. */
+/** Undici's error codes for a timeout. */
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 
 /**
- * One request and its response, from the callbacks of undici straight into the answer: streams and promises for each
- * chunk would cost more than all the rest.
+ * One request and its response, from undici's callbacks directly into the answer: a stream and a promise per
+ * chunk would cost more than the rest of the work.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #answer: Answer;
@@ -42,7 +42,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#wireBytesMax = wireBytesMax;
   }
 
-  /** Called right before the request is written to a connection, which may be after the reader has gone. */
+  /** Called right before the request is written to a connection. The reader may have stopped by then. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#given) this.#destroy();
@@ -53,11 +53,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     if (status !== 200) {
-      // A caller who leaves while the error body is read pays nothing.
+      // A caller that disconnects while the error body is read is not charged.
       this.#progress.isAsked = false;
       this.#retryAfter = headers["retry-after"];
       this.#body = { kind: "error", chunks: [] };
-      // The error body is only for the log, so the wait for it is short.
+      // The error body is only for the log, so its timeout is short.
       this.#timer = setTimeout(() => this.#giveUp(this.#statusFailure()), ANSWER_LIMITS.errorBodyMs);
       return;
     }
@@ -98,7 +98,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       if (this.#body?.kind === "whole" && !this.#answer.isOver) {
         this.#reader.readWhole(Buffer.concat(this.#body.chunks).toString("utf8"));
       }
-      // Made only where it is needed: an error costs more than everything else that happens here.
+      // Created only when needed: an error object costs more than the rest of this function.
       if (!this.#answer.isOver) this.#answer.end(dropped("the answer ended before the reply did"));
     } catch (error) {
       this.#answer.fail(error);
@@ -114,7 +114,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#answer.wake();
   }
 
-  /** The reader took what there was. */
+  /** Called when the reader has taken the buffered text. */
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
@@ -122,8 +122,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The reader has gone. After a whole reply the end of the response is on its way, and the connection is worth
-   * keeping for the next call; anything else ends at once.
+   * Called when the reader stops. After a complete reply the end of the response is about to arrive, so the
+   * connection is kept for the next call; otherwise the request is aborted.
    */
   release(): void {
     if (this.#ended || this.#given || this.#lingers) return;

@@ -16,11 +16,11 @@ export type RemoteSettings = Exclude<UpstreamSettings, { readonly kind: "sandbox
 const COMMON_HEADERS = {
   "content-type": "application/json",
   accept: "text/event-stream, application/json",
-  // A compressed stream comes late, and a small body may unpack to a huge one.
+  // Compression delays a stream, and a small body may decompress to a huge one.
   "accept-encoding": "identity",
 };
 
-/** A model on a server that is asked over HTTP. */
+/** A model on a server with an HTTP API. */
 export class HttpUpstream implements Upstream {
   readonly name: string;
   readonly #dialect: Dialect;
@@ -98,7 +98,7 @@ export class HttpUpstream implements Upstream {
         path: this.#path,
         method: "POST",
         headers: bytes === undefined ? this.#headers : { ...this.#headers, "content-length": String(bytes) },
-        // Undici takes any iterable of buffers, which its types do not say.
+        // Undici accepts any iterable of buffers, but its types do not include that.
         body: parts as string,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,

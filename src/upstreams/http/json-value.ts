@@ -1,6 +1,6 @@
 import type { TokenUsage } from "../../domain/prompt.ts";
 
-/** JSON from a server that may be anything: what is not as expected reads as undefined, and nothing throws. */
+/** Readers for untrusted JSON: an unexpected value is read as undefined, and nothing throws. */
 export type JsonObject = { readonly [name: string]: unknown };
 
 export function parseObject(text: string): JsonObject | undefined {
@@ -25,12 +25,12 @@ export function asText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A number of tokens: what is charged goes by it, so nothing is rounded, parsed or guessed. */
+/** A token count. The charge depends on it, so nothing is rounded, converted or guessed. */
 export function asCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Both numbers or none. */
+/** Undefined unless both counts are valid. */
 export function usageOf(inputTokens: unknown, outputTokens: unknown): TokenUsage | undefined {
   const input = asCount(inputTokens);
   const output = asCount(outputTokens);

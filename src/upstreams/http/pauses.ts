@@ -1,6 +1,6 @@
 /**
- * The pauses between the pieces of one reply, all of the same length. They share a timer and a listener: one of each for
- * every piece would take more memory than all the rest of a stream.
+ * Equal pauses between the pieces of one reply. All pauses share one timer and one listener: one of each per
+ * piece would use more memory than the rest of the stream.
  */
 export class Pauses {
   readonly #ms: number;
@@ -15,7 +15,7 @@ export class Pauses {
     signal.addEventListener("abort", this.#abort);
   }
 
-  /** Throws the reason of the signal as soon as that aborts. */
+  /** Throws the signal's reason when the signal aborts. */
   next(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#end = resolve;

@@ -1,13 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 
-/** Small enough to be written in one go: about a millisecond. */
+/** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
 
 export type RequestBody = { readonly parts: string | readonly Buffer[]; readonly bytes: number | undefined };
 
 /**
- * The value in JSON. A conversation may have 32 MiB: such a one is written part by part, and others have their turn
- * between them.
+ * The value as JSON. A conversation can have 32 MiB: a large one is encoded in parts and yields to the event
+ * loop between them.
  */
 export async function writeBody(value: object, chars: number): Promise<RequestBody> {
   if (chars <= AT_ONCE_CHARS) return { parts: JSON.stringify(value), bytes: undefined };
@@ -51,7 +51,7 @@ function* pieces(value: unknown): Generator<string, void, undefined> {
   yield isArray ? "]" : "}";
 }
 
-/** Never between the halves of a surrogate pair: each alone would be written as an escape. */
+/** Does not split a surrogate pair: each half would be written as an escape. */
 function endOfPart(text: string, start: number): number {
   const end = start + AT_ONCE_CHARS;
   return /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end;

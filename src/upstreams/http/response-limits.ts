@@ -1,33 +1,33 @@
-/** What one answer of an upstream may cost. Units last in the name. */
+/** Limits on one response of an upstream. */
 export const ANSWER_LIMITS = {
   connectMs: 5_000,
-  /** From the end of a reply to the end of the response that carried it; then the connection is given up. */
+  /** Timeout from the end of a reply to the end of its response; then the connection is closed. */
   lingerMs: 1_000,
-  /** How long, and how much, of the body of an error is read for the log. */
+  /** Time and size limits for reading an error body for the log. */
   errorBodyMs: 1_000,
   errorBodyBytes: 8_192,
-  /** A reply that comes whole is kept until it is parsed, so this also bounds how long the parser works. */
+  /** A reply that is not streamed is buffered until it is parsed, so this also limits the parsing time. */
   jsonBytes: 2_097_152,
   eventChars: 1_048_576,
-  /** Everything that comes over the wire for one reply: some servers wrap a token into almost a kilobyte. */
+  /** Total bytes of one response: some servers wrap a token in almost a kilobyte. */
   wireBytes: 1_048_576,
   wireBytesPerToken: 2_048,
-  /** A reader who is slower than the upstream holds it up from here on. */
+  /** With more unread text than this, reading from the upstream pauses. */
   unreadChars: 65_536,
 } as const;
 
-/** Text of a token, well above what any tokenizer makes of prose or code on average. */
+/** Characters per token, well above the average of any tokenizer for prose or code. */
 const CHARS_PER_TOKEN = 8;
 
 /**
- * Whether the upstream goes on beyond what it was allowed. A piece holds at least one token where tokens are streamed
- * as they come; servers that cut them smaller stay below the text of so many tokens.
+ * Whether the upstream exceeds max_tokens. A streamed piece has at least one token on most servers; on
+ * servers with smaller pieces, the limit on characters allows more pieces.
  */
 export function isBeyond(maxTokens: number, pieces: number, chars: number): boolean {
   return pieces > maxTokens && chars > maxTokens * CHARS_PER_TOKEN;
 }
 
-/** The last bound on text in few pieces: tokens of whitespace can be long. */
+/** Upper limit on the text when it comes in few pieces: tokens of whitespace can be long. */
 export function charsMax(maxTokens: number): number {
   return 1_024 + maxTokens * 128;
 }

@@ -4,8 +4,8 @@ import type { UpstreamEvent } from "../upstream.ts";
 import { charsMax, isBeyond } from "./response-limits.ts";
 
 /**
- * The part of a reply that was received and not read yet. Pieces are joined while they wait: a reader that is slower than
- * the upstream gets fewer and longer ones, so there is one text and never a queue.
+ * The received, unread part of a reply. Unread pieces are joined: a slow reader gets fewer, longer pieces, so
+ * there is one string and no queue.
  */
 export class Answer {
   readonly #maxTokens: number;
@@ -24,7 +24,7 @@ export class Answer {
     this.#maxTokens = maxTokens;
   }
 
-  /** Nothing that still comes counts. */
+  /** True after the end of the reply or a failure; later data is ignored. */
   get isOver(): boolean {
     return this.#complete || this.#failed;
   }
@@ -33,7 +33,7 @@ export class Answer {
     return this.#complete;
   }
 
-  /** Complete because the upstream went on where it should have stopped. */
+  /** Complete because the upstream exceeded a limit. */
   get wasCut(): boolean {
     return this.#cut;
   }
@@ -42,7 +42,7 @@ export class Answer {
     return this.#text.length;
   }
 
-  /** A reply that goes on beyond max_tokens ends here, as it would have where they are kept. */
+  /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
   add(piece: string): void {
     if (piece === "" || this.isOver) return;
     const room = charsMax(this.#maxTokens) - this.#chars;
@@ -64,14 +64,16 @@ export class Answer {
     if (!this.isOver && usage) this.#usage = usage;
   }
 
-  /** The upstream said that this was all. */
+  /** Called when the upstream signals the end of the reply. */
   complete(): void {
     if (this.isOver) return;
     this.#finishReason ??= "stop";
     this.#complete = true;
   }
 
-  /** The response ended, well or not. Once a finish reason has come the reply is whole, however it ends. */
+  /**
+   * Called at the end of the response or on its failure. After a finish reason the reply counts as complete.
+   */
   end(failure: UpstreamFailure): void {
     if (this.#finishReason === undefined) this.fail(failure);
     else this.complete();
@@ -83,7 +85,7 @@ export class Answer {
     this.#failure = failure;
   }
 
-  /** The reader has gone. Returns the text that it did not read. */
+  /** Called when the call is aborted. Returns the unread text. */
   abort(reason: unknown): string {
     const unread = this.#text;
     this.#text = "";
@@ -94,7 +96,7 @@ export class Answer {
     return unread;
   }
 
-  /** Tells the reader to look: once per chunk, not once per piece. */
+  /** Wakes the reader: once per chunk, not once per piece. */
   wake(): void {
     if (this.#text === "" && !this.isOver) return;
     const wake = this.#wake;
@@ -102,7 +104,10 @@ export class Answer {
     wake?.();
   }
 
-  /** The next event, or undefined while there is none; throws once the text is read and the reply has failed. */
+  /**
+   * The next event, or undefined if there is none yet. After the text is read, throws if the reply has
+   * failed.
+   */
   take(): UpstreamEvent | undefined {
     if (this.#text !== "") {
       const content = this.#text;
@@ -121,7 +126,7 @@ export class Answer {
   }
 }
 
-/** Never half of a surrogate pair. */
+/** Does not split a surrogate pair. */
 function cut(piece: string, length: number): string {
   const last = piece.charCodeAt(length - 1);
   return piece.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);

@@ -1,14 +1,14 @@
 import { UpstreamFailure } from "../runner/failure.ts";
 import { asObject, asText, type JsonObject, parseObject } from "./json-value.ts";
 
-/** So that the pattern below has little to do; the one who throws makes it shorter still. */
+/** Limits the input of the pattern below; UpstreamFailure.forLog truncates the text further. */
 const TEXT_LENGTH_MAX = 4_096;
-/** Retry-After in whole seconds; the form with a date is used by nobody who limits tokens. */
+/** Retry-After in whole seconds; servers that limit tokens do not use the form with a date. */
 const SECONDS = /^\d{1,6}$/;
-/** Keys as servers like to repeat them, and anything behind the name of a scheme. */
+/** API keys in their usual forms, and any text after an authentication scheme. */
 const SECRETS = /\b(?:sk|vx_live|gsk|xai|key)[-_][\w*.…-]{4,}|\b(?:Bearer|Basic)\s+\S+/gi;
 
-/** What Anthropic calls its errors, and others after it, where they come without a status. */
+/** Status for Anthropic's error types, which other servers use too, when an error comes without a status. */
 const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -22,7 +22,7 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 };
 
-/** What a status other than 200 means, with what the body says about it. */
+/** The failure for a status other than 200, with the error message of the body. */
 export function failureOfStatus(
   status: number,
   body: string,
@@ -34,7 +34,7 @@ export function failureOfStatus(
   return UpstreamFailure.ofStatus(status, `the upstream answered ${status}${said}`, retryAfterMs);
 }
 
-/** What came inside a 200, which may tell of an error all the same. */
+/** A JSON object from a 200 response. Throws if it contains an error. */
 export function readObject(text: string): JsonObject {
   const value = parseObject(text);
   if (!value) throw new UpstreamFailure("garbled", "the answer is no JSON object");

@@ -2,13 +2,13 @@ import type { UpstreamCall } from "../upstream-call.ts";
 import type { Breaker, Pass } from "./breaker.ts";
 import type { UpstreamFailure } from "./failure.ts";
 
-/** How an attempt ended; "busy" and "down" did not get as far as asking the upstream. */
+/** How an attempt ended. With "busy" and "down" no request was sent to the upstream. */
 export type Outcome = "ok" | "cancelled" | "busy" | "down" | UpstreamFailure["kind"];
 
 export type AttemptReport = {
   readonly call: UpstreamCall;
   readonly upstream: string;
-  /** From 1, counted for each upstream of a call. */
+  /** Counts from 1 for each upstream of a call. */
   readonly number: number;
   readonly outcome: Outcome;
   readonly failure: UpstreamFailure | undefined;
@@ -19,7 +19,7 @@ export type OnReport = (report: AttemptReport) => void;
 
 type OnEnd = (outcome: Outcome, failure?: UpstreamFailure) => void;
 
-/** One call that asks one upstream once. It ends once. */
+/** One request of one call to one upstream. Only the first of succeed, fail and close has an effect. */
 export class Attempt {
   readonly #pass: Pass;
   readonly #breaker: Breaker;
@@ -31,7 +31,7 @@ export class Attempt {
     this.#onEnd = onEnd;
   }
 
-  /** The reply has begun. */
+  /** Called when the reply has begun. */
   begin(): void {
     this.#breaker.begin(this.#pass);
   }
@@ -46,7 +46,7 @@ export class Attempt {
     else this.#breaker.succeed(this.#pass);
   }
 
-  /** The caller left; nothing if the attempt has ended. */
+  /** Called when the caller disconnects. Does nothing if the attempt has ended. */
   close(): void {
     if (this.#end("cancelled")) this.#breaker.leave(this.#pass);
   }

@@ -1,15 +1,15 @@
 import type { UpstreamFailure } from "./failure.ts";
 
 export type BackOffOptions = {
-  /** How often one upstream is asked for one call. */
+  /** Maximum attempts per upstream and call. */
   readonly triesMax: number;
   readonly firstMs: number;
   readonly longestMs: number;
-  /** An upstream that wants to be left alone for longer is not asked again for this call. */
+  /** A longer Retry-After ends the attempts at this upstream for this call. */
   readonly retryAfterMsMax: number;
 };
 
-/** How long to wait before the same upstream is asked again; undefined if it is not. */
+/** The wait before the next attempt at the same upstream; undefined if there is none. */
 export function backOffMs(
   options: BackOffOptions,
   failure: UpstreamFailure,

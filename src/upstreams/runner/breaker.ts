@@ -3,15 +3,15 @@ import type { UpstreamFailure } from "./failure.ts";
 
 export type BreakerOptions = CircuitOptions & {
   /**
-   * Consecutive failed calls of one account that open its own circuit; consecutive accounts with a failed call, or calls
-   * without a connection, that open the shared one.
+   * Consecutive failed calls of one account open the circuit of that account; consecutive accounts with a
+   * failed call, or calls without a connection, open the shared circuit.
    */
   readonly maxFailures: number;
-  /** A whole reply keeps the shared circuit closed for so long, however many accounts fail. */
+  /** After a complete reply, failures of accounts do not open the shared circuit for this long. */
   readonly proofMs: number;
 };
 
-/** Above it the oldest account with failures is forgotten. */
+/** Above this limit the oldest failing account is removed. */
 const MAX_ACCOUNTS = 4_096;
 
 /** An account whose last call failed. */
@@ -20,24 +20,24 @@ type FailingAccount = { failures: number; readonly circuit: Circuit };
 /** Failures since the last reply. */
 type Run = { readonly accounts: Set<string>; unconnected: number };
 
-/** The permission of one call to ask the upstream once. It ends with succeed, fail or leave. */
+/** Permission for one attempt of a call. It ends with succeed, fail or leave. */
 export type Pass = {
   readonly accountId: string;
-  /** The circuit that it probes: the result opens or closes it. */
+  /** The circuit that this attempt probes: its result opens or closes that circuit. */
   probe: "none" | "own" | "shared";
-  /** A later try of a call that failed before: failing again adds nothing. */
+  /** A retry within the same call: another failure is not counted again. */
   readonly isRetry: boolean;
-  /** What the beginning of the reply cleared; it counts again if the reply breaks off. */
+  /** The failures that the first piece of the reply cleared; they are restored if the reply breaks off. */
   cleared:
     | { readonly run: Run; readonly account: FailingAccount | undefined; readonly atMs: number }
     | undefined;
 };
 
 /**
- * Keeps calls away from an upstream that is down, in two circuits. A failure after the request was sent may be due to its
- * prompt, so it opens the circuit of its own account only; the shared circuit opens when several accounts in a row fail,
- * or when no connection can be made, which no prompt can cause. While the shared circuit is open, so are the circuits of
- * all accounts whose last call failed.
+ * Blocks calls to an upstream that is down. It has two kinds of circuit. A failure after the request was sent
+ * may be caused by the prompt, so it opens only the circuit of its own account. The shared circuit opens when
+ * several accounts in a row fail, or when no connection can be made, which no prompt can cause. While the
+ * shared circuit is open, the circuits of all accounts whose last call failed are open too.
  */
 export class Breaker {
   readonly #options: BreakerOptions;
@@ -53,19 +53,19 @@ export class Breaker {
     this.#shared = new Circuit(options, tools);
   }
 
-  /** Of the circuit that all accounts share. */
+  /** State of the shared circuit. */
   get state(): CircuitState {
     return this.#shared.state;
   }
 
-  /** Accounts that are kept away by their own failures. */
+  /** Number of accounts whose own circuit is open. */
   get openAccounts(): number {
     let count = 0;
     for (const { circuit } of this.#failing.values()) if (!circuit.isClosed) count++;
     return count;
   }
 
-  /** Undefined when the call must not ask the upstream now. */
+  /** Returns undefined when the call must not use the upstream now. */
   enter(accountId: string, isRetry: boolean): Pass | undefined {
     const pass = (probe: Pass["probe"]): Pass => ({ accountId, probe, isRetry, cleared: undefined });
     // An account whose last call failed probes its own circuit, never the shared one.
@@ -75,7 +75,7 @@ export class Breaker {
     return circuit.tryProbe() ? pass(own ? "own" : "shared") : undefined;
   }
 
-  /** The reply has begun: the upstream answers, so other calls may ask it. */
+  /** Called when the reply has begun: the upstream responds, so the circuits close. */
   begin(pass: Pass): void {
     this.#endOutdatedProbe(pass);
     const account = this.#failing.get(pass.accountId);
@@ -86,7 +86,7 @@ export class Breaker {
     this.#closeShared();
   }
 
-  /** The upstream gave a whole reply, or a refusal. */
+  /** Called after a complete reply or a refusal of the request. */
   succeed(pass: Pass): void {
     this.#lastReplyMs = this.#tools.now();
     this.#run = newRun();
@@ -103,14 +103,16 @@ export class Breaker {
     else this.#countAccount(pass);
   }
 
-  /** The caller left before the upstream showed how it is. */
+  /** Called when the caller disconnects. Before the reply began, a probe ends without a result. */
   leave(pass: Pass): void {
     if (pass.cleared) return;
     if (pass.probe === "shared") this.#shared.cancelProbe();
     if (pass.probe === "own") this.#failing.get(pass.accountId)?.circuit.cancelProbe();
   }
 
-  /** The upstream has answered another call since the probe started, so the probe is a call like any other. */
+  /**
+   * If the upstream has replied to another call since the probe started, the probe counts as a normal call.
+   */
   #endOutdatedProbe(pass: Pass): void {
     const { probe, cleared } = pass;
     if (probe !== "shared") return;
@@ -131,14 +133,17 @@ export class Breaker {
     const { circuit, failures } = account;
     const opens = failures >= maxFailures || !this.#shared.isClosed;
     if (probe === "own" || (circuit.isClosed && opens)) circuit.open();
-    // The probe of an account that keeps failing says nothing about the others.
+    // A failed probe of an account's own circuit gives no information about other accounts.
     if (probe !== "none" || isRetry || !this.#shared.isClosed) return;
     this.#run.accounts.add(accountId);
     const isProved = this.#tools.now() - this.#lastReplyMs < proofMs;
     if (this.#run.accounts.size >= maxFailures && !isProved) this.#openShared();
   }
 
-  /** The reply broke off: what its beginning cleared counts again; for all accounts unless there was a reply since. */
+  /**
+   * Restores the failures that the first piece of a broken reply cleared. The shared counts are restored only
+   * if no other call had a reply since.
+   */
   #restore({ accountId, cleared }: Pass): void {
     if (!cleared) return;
     if (cleared.account) {
@@ -155,7 +160,7 @@ export class Breaker {
     for (const { circuit } of this.#failing.values()) if (circuit.isClosed) circuit.open();
   }
 
-  /** Accounts that only failed while the upstream was down may ask again; those that opened their own circuit wait. */
+  /** Closes the circuits of accounts below the failure limit; accounts at the limit stay blocked. */
   #closeShared(): void {
     if (this.#shared.isClosed) return;
     this.#shared.close();

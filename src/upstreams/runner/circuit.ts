@@ -1,28 +1,28 @@
 export type CircuitState = "closed" | "half_open" | "open";
 
 export type CircuitOptions = {
-  /** How long it stays open at first. Each failed probe doubles that, up to the maximum. */
+  /** The first open period. Each failed probe doubles it, up to the maximum. */
   readonly openMs: number;
-  /** Also how long a probe without a result prevents another one. */
+  /** The longest open period, and the time after which a probe without a result expires. */
   readonly maxOpenMs: number;
 };
 
 export type CircuitTools = {
-  /** Milliseconds that never go back. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** From 0 to below 1. */
+  /** In the range [0, 1). */
   readonly random: () => number;
 };
 
-/** Whether calls may pass. Once open it lets single calls probe, after a wait that grows. */
+/** A circuit breaker. When open, it allows one probe at a time, after a wait that grows. */
 export class Circuit {
   readonly #options: CircuitOptions;
   readonly #tools: CircuitTools;
-  /** How often it has opened since the last reset. */
+  /** Openings since the last reset. */
   #openings = 0;
   /** Undefined while closed. */
   #openUntilMs: number | undefined;
-  /** Undefined without a probe. */
+  /** Undefined when no probe runs. */
   #probingUntilMs: number | undefined;
 
   constructor(options: CircuitOptions, tools: CircuitTools) {
@@ -39,7 +39,7 @@ export class Circuit {
     return this.#tools.now() >= this.#openUntilMs ? "half_open" : "open";
   }
 
-  /** True for the call that may probe now. A slow call must not keep all others away, so its turn to probe expires. */
+  /** True if the call may probe now. The right to probe expires, so a slow call does not block the others. */
   tryProbe(): boolean {
     const now = this.#tools.now();
     if (this.#openUntilMs === undefined || now < this.#openUntilMs) return false;
@@ -48,7 +48,7 @@ export class Circuit {
     return true;
   }
 
-  /** The probe ended without a result: another call may probe. */
+  /** Ends the probe without a result, so another call may probe. */
   cancelProbe(): void {
     this.#probingUntilMs = undefined;
   }
@@ -61,13 +61,16 @@ export class Circuit {
     this.#probingUntilMs = undefined;
   }
 
-  /** The reply of a probe has begun. Should it break off, the next wait is longer still. */
+  /**
+   * Closes the circuit when the reply to a probe begins. If that reply breaks off, the next open period is
+   * longer.
+   */
   close(): void {
     this.#openUntilMs = undefined;
     this.#probingUntilMs = undefined;
   }
 
-  /** A whole reply: the next wait is short again. */
+  /** Called after a complete reply: the next open period is short again. */
   reset(): void {
     this.close();
     this.#openings = 0;

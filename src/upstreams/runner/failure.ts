@@ -1,18 +1,18 @@
-/** How a try can fail, whether another try at the same upstream may help, and whether it means a sick upstream. */
+/** Kinds of failure: whether to retry at the same upstream, and whether the upstream counts as unhealthy. */
 const TREATMENTS = {
   /** No connection could be made, so nothing was sent. */
   unreachable: { retry: true, sick: true },
-  /** Silent for too long. Trying again would keep the caller waiting as long once more. */
+  /** No data within the timeout. A retry would make the caller wait that long again. */
   timeout: { retry: false, sick: true },
-  /** 429: it works, and is busy. */
+  /** 429: the upstream works but is at its limit. */
   rate_limited: { retry: true, sick: false },
-  /** It refuses the request, now and later: any other 4xx, and redirects, which are not followed. */
+  /** A permanent refusal of the request: any other 4xx, and redirects, which are not followed. */
   rejected: { retry: false, sick: false },
-  /** 5xx and 408, also inside a 200. */
+  /** 5xx and 408, and errors of that kind inside a 200. */
   failed: { retry: true, sick: true },
-  /** The connection ended before the answer did. */
+  /** The connection ended before the response did. */
   dropped: { retry: true, sick: true },
-  /** The answer cannot be used: another format, unreadable, or endless. */
+  /** The response cannot be used: wrong format, unreadable, or too large. */
   garbled: { retry: false, sick: true },
 } as const;
 
@@ -20,10 +20,10 @@ export type FailureKind = keyof typeof TREATMENTS;
 
 const LOG_LENGTH_MAX = 400;
 
-/** What an upstream throws when it did not come to the end of a reply. The text is for the log only. */
+/** Thrown by an upstream that did not complete a reply. The message is for the log only. */
 export class UpstreamFailure extends Error {
   readonly kind: FailureKind;
-  /** How long the upstream wants to be left alone, where it says so. */
+  /** The wait that the upstream asks for; undefined if it gives none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(kind: FailureKind, message: string, retryAfterMs?: number) {
@@ -37,7 +37,7 @@ export class UpstreamFailure extends Error {
     return new UpstreamFailure(kindOfStatus(status), message, retryAfterMs);
   }
 
-  /** The same without the key it was asked with, should the upstream have repeated that, and not too long. */
+  /** A copy for the log: without the upstream's API key, in case the response repeats it, and truncated. */
   forLog(apiKey: string | undefined): UpstreamFailure {
     const text = apiKey === undefined ? this.message : this.message.replaceAll(apiKey, "[redacted]");
     return new UpstreamFailure(this.kind, text.slice(0, LOG_LENGTH_MAX), this.retryAfterMs);
@@ -51,7 +51,7 @@ export class UpstreamFailure extends Error {
     return TREATMENTS[this.kind].sick;
   }
 
-  /** The only failure that no prompt can cause: every other one comes after the request was sent. */
+  /** The only failure that no prompt can cause: all others occur after the request was sent. */
   get isUnconnected(): boolean {
     return this.kind === "unreachable";
   }

@@ -12,9 +12,9 @@ export class GuardedUpstream {
   readonly breaker: Breaker;
   readonly slots: Slots;
   readonly #onReport: OnReport;
-  /** Whether it is part of the current catalog; a call may still use one that is not. */
+  /** Whether it is part of the current catalog. Running calls may still use one that is not. */
   kept = false;
-  /** Calls that may still ask it. */
+  /** Number of calls that may still use it. */
   users = 0;
 
   constructor(
@@ -28,7 +28,9 @@ export class GuardedUpstream {
     this.#onReport = tools.onReport;
   }
 
-  /** Takes a slot and passes the breaker, or says which of them refused. */
+  /**
+   * Takes a slot and a pass of the breaker. Returns "busy" without a slot and "down" if the breaker refuses.
+   */
   async start(call: UpstreamCall, number: number, signal: AbortSignal): Promise<Attempt | "busy" | "down"> {
     const report = (outcome: Outcome, failure?: UpstreamFailure) =>
       this.#onReport({ call, upstream: this.upstream.name, number, outcome, failure });

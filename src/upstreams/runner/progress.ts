@@ -1,12 +1,12 @@
 /**
- * How far a call has come with its upstreams. It is shared, not an event, because a caller can leave between two
- * events, and the charge depends on what had happened by then.
+ * What a call has done at its upstreams so far. It is shared state, not an event, because a caller can
+ * disconnect between two events, and the charge depends on the state at that moment.
  */
 export class Progress {
   /** A request was started at an upstream, and that upstream has not failed. */
   isAsked = false;
-  /** The last upstream that a request was meant for; undefined while there was none. */
+  /** The upstream of the last attempt; undefined before the first attempt. */
   upstream: string | undefined;
-  /** Text that the upstream produced and the reader had not taken when the call was cancelled. */
+  /** Text that was received from the upstream but not yet read when the call was cancelled. */
   unread = "";
 }

@@ -17,11 +17,11 @@ export type RunnerLimits = {
   readonly backOff: BackOffOptions;
 };
 
-/** Per upstream. */
+/** Limits per upstream. */
 export const RUNNER_LIMITS: RunnerLimits = {
-  // Each slot is a connection to a server that has its own queue.
+  // Each slot is one connection to a server that has its own queue.
   slots: { running: 1_024, waiting: 1_024, waitMs: 10_000 },
-  // No server is asked, so the limit is that of generations in a process.
+  // The sandbox has no server, so this is the limit of generations per process.
   sandboxSlots: { running: 8_192, waiting: 0, waitMs: 0 },
   breaker: { maxFailures: 5, proofMs: 1_000, openMs: 1_000, maxOpenMs: 10_000 },
   backOff: { triesMax: 3, firstMs: 100, longestMs: 2_000, retryAfterMsMax: 3_000 },
@@ -39,12 +39,12 @@ type UpstreamStatus = {
   readonly name: string;
   readonly running: number;
   readonly waiting: number;
-  /** Of the circuit that all accounts share. */
+  /** State of the shared circuit. */
   readonly breaker: CircuitState;
   readonly openAccounts: number;
 };
 
-/** Sends each prompt to the first upstream of its model that answers. */
+/** Sends each prompt to the upstreams of its model, in order, until one replies. */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #upstreams = new Map<string, GuardedUpstream>();
@@ -53,18 +53,19 @@ export class Runner {
     this.#options = options;
   }
 
-  /** Opens the upstreams of a catalog, and closes those that it no longer has once their calls have ended. */
+  /** Opens the upstreams of a catalog. Upstreams that are no longer in it close after their last call. */
   async use(models: readonly Model[]): Promise<void> {
     const settings = models.flatMap(({ upstreams }) => upstreams);
-    // One that cannot be opened throws before anything changes, so the former catalog stays in use.
+    // An upstream that cannot be opened throws before any change, so the current catalog stays in use.
     const wanted = new Set(settings.map((one) => this.#guarded(one)));
     for (const guarded of this.#upstreams.values()) guarded.kept = wanted.has(guarded);
     await this.#closeUnused([...this.#upstreams.values()]);
   }
 
   /**
-   * The reply of the model: pieces, then one end. Throws the signal's reason when that aborts, `overloaded` when no
-   * upstream had room, and `upstream_error` when every upstream failed. After the first piece no other upstream is tried.
+   * The model's reply: pieces, then one end. Throws the signal's reason after an abort, `overloaded` when no
+   * upstream had a free slot, and `upstream_error` when every upstream failed. There is no failover after the
+   * first piece.
    */
   run(call: UpstreamCall): AsyncIterableIterator<UpstreamEvent> {
     const stop = new AbortController();
@@ -75,7 +76,7 @@ export class Runner {
         return this;
       },
       next: () => events.next(),
-      // A generator alone would wait for the upstream before it stops.
+      // The return method of a generator would wait for the upstream's next event.
       return: () => {
         if (!run.isWhole) stop.abort(STOPPED);
         return events.return();
@@ -93,7 +94,7 @@ export class Runner {
     }));
   }
 
-  /** Closes each upstream; one with running calls is closed after the last of them. */
+  /** Closes each upstream. An upstream with running calls closes after the last of them. */
   async close(): Promise<void> {
     await this.use([]);
   }
@@ -118,7 +119,7 @@ export class Runner {
       }
     } catch (error) {
       if (stop.signal.reason === STOPPED) return;
-      // After an abort its reason counts, whatever error came of it.
+      // After an abort, the reason of the abort takes precedence over the resulting error.
       stop.signal.throwIfAborted();
       throw current ? upstreamError(judge(error, current.attempt, stop.signal)) : error;
     } finally {
@@ -130,7 +131,7 @@ export class Runner {
     }
   }
 
-  /** Asks one upstream after the other until a reply begins. */
+  /** Tries the upstreams in order until a reply begins. */
   async #begin(
     upstreams: readonly GuardedUpstream[],
     call: UpstreamCall,
@@ -187,7 +188,7 @@ export class Runner {
 
 type Run = {
   readonly call: UpstreamCall;
-  /** Aborted with the call's signal, and when the reader stops. */
+  /** Aborted by the call's signal, or when the reader stops. */
   readonly stop: AbortController;
   isWhole: boolean;
 };
@@ -198,7 +199,7 @@ type Begun = {
   readonly first: UpstreamEvent;
 };
 
-/** The reason of an abort by a reader that stopped. */
+/** The abort reason when the reader stops. */
 const STOPPED = Symbol("stopped");
 
 function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent {
@@ -206,7 +207,7 @@ function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent 
   return value;
 }
 
-/** Ends the attempt with its failure. Throws any error that is not a failure of the upstream. */
+/** Ends the attempt with its failure. Throws any error that is not an upstream failure. */
 function judge(error: unknown, attempt: Attempt, signal: AbortSignal): UpstreamFailure {
   if (!signal.aborted && error instanceof UpstreamFailure) {
     attempt.fail(error);
@@ -220,7 +221,7 @@ function upstreamError(cause: unknown): DomainError {
   return new DomainError("upstream_error", { cause });
 }
 
-/** Models with the same upstream share it. */
+/** The identity of an upstream: models with the same settings share one. */
 function identityOf(settings: UpstreamSettings): string {
   if (settings.kind === "sandbox") return `sandbox ${settings.delayMs}`;
   const { kind, baseUrl, apiKeyEnv = "", model, timeoutMs } = settings;

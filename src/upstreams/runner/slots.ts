@@ -2,7 +2,7 @@ import { Shares } from "../../domain/shares.ts";
 
 export type SlotOptions = {
   readonly running: number;
-  /** One more that wants to wait is refused. */
+  /** Maximum number of waiting calls; further calls are refused. */
   readonly waiting: number;
   readonly waitMs: number;
 };
@@ -10,14 +10,14 @@ export type SlotOptions = {
 type Waiter = { readonly accountId: string; readonly enter: (entered: boolean) => void };
 
 /**
- * How many calls may ask an upstream at once, and how many wait. An account has a share of both. Accounts that wait take
- * turns, and the calls of one account keep their order.
+ * Limits the running and the waiting calls of an upstream. Each account gets a share of both. Waiting
+ * accounts take turns, and calls of one account keep their order.
  */
 export class Slots {
   readonly #options: SlotOptions;
   readonly #running = new Shares();
   readonly #waiting = new Shares();
-  /** The accounts in the order of their turns. */
+  /** Queues of the accounts, in the order of their turns. */
   readonly #queues = new Map<string, Set<Waiter>>();
 
   constructor(options: SlotOptions) {
@@ -32,14 +32,17 @@ export class Slots {
     return this.#waiting.taken;
   }
 
-  /** True with a slot, to be released once; false where there is none. Throws when the signal aborts. */
+  /**
+   * True if a slot was taken, which must be released once; false if none is free in time. Throws when the
+   * signal aborts.
+   */
   acquire(accountId: string, signal: AbortSignal): boolean | Promise<boolean> {
     if (this.#running.take(accountId, 1, this.#options.running)) return true;
     if (!this.#waiting.take(accountId, 1, this.#options.waiting)) return false;
     return this.#wait(accountId, signal);
   }
 
-  /** A free slot goes to a call that waits, before any call that comes now. */
+  /** A free slot goes to a waiting call before any new call. */
   release(accountId: string): void {
     this.#running.give(accountId, 1);
     for (const [next, queue] of this.#queues) {

@@ -1,19 +1,19 @@
 import type { Prompt } from "../../domain/prompt.ts";
 
-/** How a caller wants the sandbox to behave. */
+/** Behaviour of the sandbox that a prompt can set. */
 type Directive = {
   readonly tokens?: number;
   readonly delayMs?: number;
-  /** Break off after so many tokens. */
+  /** Fail after this many tokens. */
   readonly failAfter?: number;
 };
 
-/** name → the largest value. */
+/** Name → maximum. */
 const LARGEST = { tokens: 32_000, delay_ms: 10_000, fail_after: 32_000 } as const;
 
 /**
- * What the last message says in double brackets at its beginning, such as "[[tokens=200 delay_ms=20]]". Anything that
- * does not read so is text like any other.
+ * The directive in double brackets at the start of the last message, such as "[[tokens=200 delay_ms=20]]".
+ * Text in any other form is part of the prompt.
  */
 export function directiveOf({ messages }: Prompt): Directive {
   const content = messages.at(-1)?.content ?? "";

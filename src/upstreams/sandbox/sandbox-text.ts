@@ -1,4 +1,7 @@
-/** What the sandbox says. Each word is one token, and so is each mark, which a test holds against the tokenizer. */
+/**
+ * The sandbox's text. Each word and each punctuation mark is one token; a test compares this with the
+ * tokenizer.
+ */
 const OPENING = "This is a reply of the sandbox.";
 const SENTENCES = [
   "Every charge is one row in the ledger.",
@@ -22,11 +25,11 @@ const SENTENCES = [
 const FIRST_TOKENS = tokensOf(OPENING);
 const TOKENS = SENTENCES.map((sentence) => tokensOf(` ${sentence}`));
 
-/** A number that is the same for the same texts, and hardly ever for others. */
+/** A hash of the texts. */
 export function seedOf(texts: readonly string[]): number {
   let hash = 0x811c9dc5;
   for (const text of texts) {
-    // The ends of a long text say enough.
+    // For a long text, both ends are enough.
     const sample = text.length <= 1_024 ? text : text.slice(0, 512) + text.slice(-512);
     for (let at = 0; at < sample.length; at++) hash = Math.imul(hash ^ sample.charCodeAt(at), 0x01000193);
     hash = Math.imul(hash ^ text.length, 0x01000193);
@@ -34,7 +37,7 @@ export function seedOf(texts: readonly string[]): number {
   return hash >>> 0;
 }
 
-/** How long the reply is that comes by itself: the opening and one to three sentences. */
+/** Default length of a reply in tokens: the opening and one to three sentences. */
 export function usualTokens(seed: number): number {
   let count = FIRST_TOKENS.length;
   let state = seed;
@@ -45,13 +48,13 @@ export function usualTokens(seed: number): number {
   return count;
 }
 
-/** The tokens of a reply, one by one, without end. */
+/** The tokens of an endless reply. */
 export function* replyTokens(seed: number): Generator<string, never> {
   yield* FIRST_TOKENS;
   for (let state = next(seed); ; state = next(state)) yield* pick(state);
 }
 
-/** How many tokens the first so many characters of the reply take, the last one perhaps in part. */
+/** Number of tokens in the first `characters` of the reply; a partial last token counts. */
 export function tokensWithin(seed: number, characters: number): number {
   let tokens = 0;
   let seen = 0;
@@ -71,7 +74,7 @@ function next(state: number): number {
   return (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
 }
 
-/** The high bits of such a generator are the good ones. */
+/** Uses the high bits: the low bits of a linear congruential generator are less random. */
 function pick(state: number): readonly string[] {
   return TOKENS[state >>> 28] as readonly string[];
 }

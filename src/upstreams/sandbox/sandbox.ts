@@ -15,10 +15,12 @@ type SandboxOptions = {
 };
 
 const PIECE_TOKENS = 4;
-/** Then others get their turn; a reply without delay would otherwise hold them all up. */
+/**
+ * Pieces between two yields to the event loop; without this, a reply with no delay would block other calls.
+ */
 const PIECES_PER_TURN = 64;
 
-/** A model that needs no network and costs nothing to run: the same prompt has the same reply, really metered. */
+/** A model without network or cost: equal prompts get equal replies, with exact token counts. */
 export class SandboxUpstream implements Upstream {
   readonly name = "sandbox";
   readonly #options: SandboxOptions;
@@ -77,7 +79,7 @@ export class SandboxUpstream implements Upstream {
   async close(): Promise<void> {}
 }
 
-/** Says nothing about the sandbox's health, and would fail again. */
+/** A failure that does not count against the sandbox's health and is not retried. */
 function asked(): UpstreamFailure {
   return new UpstreamFailure("rejected", "the prompt asked the sandbox to fail");
 }
