@@ -1,5 +1,5 @@
-// Compares the .proto files with those of the base commit: origin/main, or the parent commit if HEAD is origin/main
-// or there is no such branch. Third-party protos are not committed, so the current copies are used for both.
+// Compares the .proto files with those of the base commit: origin/main, or HEAD~1 if origin/main is HEAD or
+// missing. Third-party protos are not committed, so the current copies are used for both.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

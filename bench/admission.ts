@@ -1,4 +1,4 @@
-// Batched admission straight against the store, beside one statement per call over the same function.
+// Batched admission directly against the store, compared with one statement per call to the same function.
 import { Admitter } from "../src/store/admit.ts";
 import { Database } from "../src/store/driver/database.ts";
 import { type BenchDatabase, type BenchKey, createKeys, type Figure, hammer, median } from "./support.ts";

@@ -1,4 +1,5 @@
-// What metering adds to the call of a lone caller: the same server beside one whose holds and settlements cost nothing.
+// The cost of metering for a single caller: the server compared with one whose holds and settlements cost
+// nothing.
 import { START } from "../test/support/start-script.ts";
 import { generateBody, openHttpLoad, postRequest } from "./http-load.ts";
 import { createPayers } from "./payers.ts";

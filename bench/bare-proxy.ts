@@ -1,5 +1,5 @@
-// A proxy that does nothing but pass a chat completion on: no keys, no limits, no money, no rules. What a proxy on
-// node:http and undici can reach at best before the model server of the bench.
+// A proxy that only forwards chat completions: no keys, limits, billing or rules. It shows the best that a
+// proxy on node:http and undici can reach with the model server of the bench.
 import { Pool } from "undici";
 import { onBody, serveHttp } from "./serve.ts";
 
@@ -16,7 +16,7 @@ serveHttp((request, response) => {
       });
       response.end(body);
     };
-    // Its caller fails, and with it the bench.
+    // The request fails, and the bench with it.
     pass(asked).then(send, () => response.destroy());
   });
 });

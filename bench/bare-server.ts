@@ -1,4 +1,4 @@
-// A node:http server that does nothing but return the bytes of GET /v1/me.
+// A node:http server that only returns the bytes of GET /v1/me.
 import { serveHttp } from "./serve.ts";
 
 const body = JSON.stringify({

@@ -1,5 +1,5 @@
-// The same RPC with the same answer on a plain connect-node server: no key, no limit, no database, no log. Over HTTP/2,
-// or over HTTP/1.1 where the command line says "http1".
+// The same RPC with the same response on a plain connect-node server, without keys, limits, database or log.
+// Uses HTTP/2, or HTTP/1.1 with the argument "http1".
 import { createServer } from "node:http2";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";

@@ -1,5 +1,5 @@
-// The largest message a caller may send, in its longest form, through the whole server: how long it holds up everybody
-// else, and what many of them at once take.
+// The largest allowed message, in its longest encoding, through the whole server: how long it delays other
+// calls, and how much memory many of them take at once.
 import { createRemoteModel } from "./models.ts";
 import { createPayers } from "./payers.ts";
 import { startServer } from "./server.ts";

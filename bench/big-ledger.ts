@@ -1,4 +1,5 @@
-// Generation, account status and the ledger over ten million rows, beside the same over a ledger that has just begun.
+// Generation, account status and ledger pages over ten million rows, compared with a ledger that is nearly
+// empty.
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import type postgres from "postgres";
@@ -10,7 +11,7 @@ import { type BenchDatabase, type Figure, hammer, type Load, median, startDataba
 
 const BYTES_PER_ROW = 600;
 const ACCOUNTS = 1_000;
-/** Full pages everywhere, the deep ones too. */
+/** Enough rows that every page is full, the deep ones included. */
 const FIRST_ROWS = 200;
 const CALLERS = 16;
 const SECONDS = 2;
@@ -44,7 +45,7 @@ async function openSide(database: BenchDatabase, rows: number): Promise<Side> {
   return { server: await startServer(database), payers, rows };
 }
 
-/** One account has half of all rows: its list is the long one. */
+/** One account has half of all rows, so its list is the longest. */
 const REQUESTS: Record<string, (side: Side) => string[]> = {
   "POST /v1/generate": ({ payers }) =>
     payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret)),
@@ -57,8 +58,8 @@ const REQUESTS: Record<string, (side: Side) => string[]> = {
 };
 
 /**
- * Written straight into the table, whose indexes are made afterwards: minutes instead of hours. The hashes are no chain;
- * nothing here reads them.
+ * Writes directly into the table and creates the indexes afterwards: minutes instead of hours. The hashes
+ * form no chain, because the bench does not read them.
  */
 async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: number): Promise<void> {
   const lanes = payers.map(({ accountId }) => laneOfId(accountId));
@@ -68,7 +69,7 @@ async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: n
     const keys = await sql<{ name: string; definition: string }[]>`
       SELECT conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint
       WHERE conrelid = 'vx.ledger'::regclass AND contype IN ('p', 'u')`;
-    // Emptied in the same transaction: then nothing of it goes through the log of changes.
+    // TRUNCATE in the same transaction lets PostgreSQL skip the write-ahead log for the rows.
     await sql`TRUNCATE vx.ledger`;
     for (const { name } of keys) await sql`ALTER TABLE vx.ledger DROP CONSTRAINT ${sql(name)}`;
     await sql`

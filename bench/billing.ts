@@ -1,4 +1,4 @@
-// Durable hold and settle straight against the store, batched, over many accounts and over one.
+// Durable holds and settlements directly against the store, batched, over many accounts and over one.
 import { typeIds } from "../src/domain/ids.ts";
 import { laneOfId } from "../src/domain/lane.ts";
 import { Billing, type HoldOutcome } from "../src/store/billing.ts";

@@ -1,7 +1,7 @@
-// A node:http server that parses the body it gets and answers JSON of a given size; nothing else.
+// A node:http server that only parses the request body and returns JSON of a given size.
 import { onBody, serveHttp } from "./serve.ts";
 
-/** The answer without what fills it up to the size: its text repeats what was asked. */
+/** The response without its padding. The padding repeats the request. */
 const sample = JSON.parse(process.env.ANSWER ?? "{}") as object;
 serveHttp((request, response) => {
   onBody(request, (asked) => {

@@ -1,5 +1,5 @@
-// Loaded before the server: holds and settlements are answered at once, without the database. What is left is the same
-// server without metering.
+// Loaded before the server: holds and settlements return at once, without the database. The result is the
+// same server without metering.
 import { Billing } from "../src/store/billing.ts";
 
 Billing.prototype.hold = () => Promise.resolve({ outcome: "held" });

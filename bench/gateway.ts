@@ -1,6 +1,7 @@
-// Chat completions through the whole server, metered, beside @portkey-ai/gateway, which keeps no accounts. Both stand
-// before the same model server. Not streamed: there the peer answers 500 on this Node ("immutable" headers). Two more say
-// where the time goes: the same server whose holds and settlements cost nothing, and a proxy that does nothing at all.
+// Metered chat completions through the whole server, compared with @portkey-ai/gateway, which has no
+// accounts. Both use the same model server. Not streamed, because the peer returns 500 for streams on this
+// Node ("immutable" headers). Two more targets show where the time goes: the server with free holds and
+// settlements, and a bare proxy.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { START } from "../test/support/start-script.ts";
@@ -14,7 +15,7 @@ import { type BenchDatabase, type Figure, hammer, type Load, median, startProgra
 const PEER = "@portkey-ai/gateway@1.15.2";
 const ACCOUNTS = 1_000;
 const CONNECTIONS = 64;
-/** Until the code of each is compiled. */
+/** Long enough to compile the code of each target. */
 const WARM_UP_SECONDS = 8;
 const SECONDS = 3;
 const ROUNDS = 5;
@@ -86,7 +87,7 @@ async function compare(database: BenchDatabase, folder: string): Promise<Figure[
 
 type Target = { readonly url: string; readonly requests: readonly string[] };
 
-/** On connections of its own: the peer closes those that are idle while others are measured. */
+/** Opens new connections, because the peer closes those that are idle while other targets are measured. */
 async function measure({ url, requests }: Target, seconds: number): Promise<Load> {
   const load = await openHttpLoad(url, CONNECTIONS, requests);
   const measured = await hammer(CONNECTIONS, seconds, load.call);

@@ -1,4 +1,5 @@
-// POST /v1/generate on the sandbox, held and settled durably for every call, beside a bare node:http JSON echo.
+// POST /v1/generate on the sandbox, with a durable hold and settlement per call, compared with a node:http
+// JSON echo.
 import { generateBody, openHttpLoad, postRequest } from "./http-load.ts";
 import { createPayers } from "./payers.ts";
 import { startServer } from "./server.ts";

@@ -2,7 +2,7 @@ import { connect, constants } from "node:http2";
 
 export type GrpcLoad = { call(): Promise<void>; close(): void };
 
-/** Calls GetMe over gRPC with as little work of its own as possible, and fails on any answer but OK. */
+/** Calls GetMe over gRPC with minimal client overhead. Fails on any status but OK. */
 export function openGrpcLoad(url: string, connections: number, authorization: string | undefined): GrpcLoad {
   const sessions = Array.from({ length: connections }, () => connect(url));
   const emptyMessage = Buffer.alloc(5);

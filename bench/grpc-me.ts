@@ -1,4 +1,5 @@
-// GetMe over gRPC: key look-up and admission in PostgreSQL for every call, beside a server that does none of it.
+// GetMe over gRPC with a key look-up and admission in PostgreSQL per call, compared with a server that does
+// neither.
 import { START } from "../test/support/start-script.ts";
 import { openGrpcLoad } from "./grpc-load.ts";
 import { type BenchDatabase, type Figure, hammer, median, startProgram } from "./support.ts";

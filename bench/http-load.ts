@@ -3,7 +3,8 @@ import { connect, type Socket } from "node:net";
 export type HttpLoad = { call(caller: number): Promise<void>; close(): void };
 
 /**
- * One connection per caller, one request at a time on each: the given ones in turn. Fails on any answer but 200.
+ * One connection per caller, with one request at a time: each sends the given requests in turn. Fails on any
+ * status but 200.
  */
 export async function openHttpLoad(
   url: string,
@@ -70,7 +71,7 @@ export function postRequest(path: string, body: string, secret: string, headers 
   return `POST ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`;
 }
 
-/** A small prompt for the sandbox, which answers it without delay. */
+/** A small prompt for the sandbox, which replies without delay. */
 export function generateBody(): string {
   return JSON.stringify({
     model: "vx-sandbox-small",

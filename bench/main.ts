@@ -1,4 +1,5 @@
-// Prints the figures of the README: npm run bench [-- part …]. Exits with 1 when one misses its floor or ceiling.
+// Prints the figures of the README: npm run bench [-- part …]. Exits with 1 if a figure misses its floor or
+// ceiling.
 import { admission } from "./admission.ts";
 import { alone } from "./alone.ts";
 import { bigBody } from "./big-body.ts";
@@ -13,7 +14,7 @@ import { streams } from "./streams.ts";
 import { type BenchDatabase, type Figure, startDatabase } from "./support.ts";
 import { upstreams } from "./upstreams.ts";
 
-/** How many rows the big ledger has: --rows=1000000 for a shorter run. */
+/** Rows of the big ledger; --rows=1000000 gives a shorter run. */
 const rows = Number(/--rows=(\d+)/.exec(process.argv.join(" "))?.[1] ?? 10_000_000);
 
 const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {

@@ -1,4 +1,4 @@
-// Memory of a server that does nothing, and of the store after very many admissions.
+// Memory of an idle server, and of the store after many admissions.
 import { Admitter } from "../src/store/admit.ts";
 import { Database } from "../src/store/driver/database.ts";
 import { START } from "../test/support/start-script.ts";
@@ -24,7 +24,10 @@ export async function idleMemory(database: BenchDatabase): Promise<Figure[]> {
   return [{ name: "resident memory of an idle server", value, unit: "MiB", atMost: 150 }];
 }
 
-/** The memory after half of them, when the heap has the size the load asks for, is held against the memory after all. */
+/**
+ * Compares the memory after half of the admissions, when the heap has grown to its working size, with the
+ * memory at the end.
+ */
 export async function admissionMemory(database: BenchDatabase, count: number): Promise<Figure[]> {
   const [key] = await createKeys(database.owner, 1);
   const options = { statementTimeoutMs: 5_000, maxStatements: 64, maxWaitMs: 5_000, role: "vx_app" };

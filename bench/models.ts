@@ -1,6 +1,8 @@
 import { createModelsFile } from "../test/support/models.ts";
 
-/** A models.yaml with one model, "bench", on a server that speaks like OpenAI's; its window takes every body. */
+/**
+ * A models.yaml with one model, "bench", on an OpenAI-compatible server. Its context window fits every body.
+ */
 export function createRemoteModel(upstreamUrl: string) {
   return createModelsFile(`
 models:

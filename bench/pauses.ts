@@ -1,4 +1,5 @@
-// Loaded before the server: tells, at each SIGUSR2, the longest pause of its event loop since the last one.
+// Loaded before the server: on each SIGUSR2, prints the longest pause of the event loop since the last
+// signal.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 const RESOLUTION_MS = 1;

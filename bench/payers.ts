@@ -4,12 +4,12 @@ import { drawKey } from "../src/domain/api-key.ts";
 import { typeIds } from "../src/domain/ids.ts";
 import { laneOfId } from "../src/domain/lane.ts";
 
-/** An account with more money than a bench spends, and its key. */
+/** An account whose balance a bench cannot use up, and its key. */
 export type Payer = { readonly accountId: string; readonly keyId: string; readonly secret: string };
 
 const BALANCE_MICROS = 1_000_000_000_000n;
 
-/** On a plan whose limit nobody reaches. */
+/** The plan's limit is too high to be reached. */
 export async function createPayers(owner: postgres.Sql, count: number): Promise<Payer[]> {
   await owner`INSERT INTO vx.plans VALUES ('bench', 10000000, 1000000, 10000000) ON CONFLICT DO NOTHING`;
   const rows = Array.from({ length: count }, () => {

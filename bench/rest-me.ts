@@ -1,5 +1,5 @@
-// GET /v1/me with admission in PostgreSQL for every call, beside a bare node:http server and the same RPC over Connect,
-// ours and that of a plain connect-node server without keys.
+// GET /v1/me with admission in PostgreSQL per call, compared with a bare node:http server and with the same
+// RPC over Connect, on our server and on a plain connect-node server without keys.
 import { START } from "../test/support/start-script.ts";
 import { serverEnv } from "./grpc-me.ts";
 import { connectGetMeRequest, getMeRequest, openHttpLoad } from "./http-load.ts";

@@ -1,12 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 
-/** A program of the bench that serves HTTP/1.1. Between two rounds connections stay idle for longer than Node's five seconds. */
+/**
+ * Serves HTTP/1.1. Connections stay idle between two rounds for longer than Node's default of five seconds.
+ */
 export function serveHttp(listener: RequestListener): void {
   serve(createServer({ keepAliveTimeout: 60_000 }, listener));
 }
 
-/** Says where it listens, and ends when it is told to. */
+/** Prints the address. SIGTERM ends the process. */
 export function serve(server: Server): void {
   server.listen(0, "127.0.0.1", () => {
     console.log(`ready on http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -14,7 +16,7 @@ export function serve(server: Server): void {
   process.on("SIGTERM", () => process.exit(0));
 }
 
-/** Calls back with the whole body. */
+/** Calls `use` with the whole body. */
 export function onBody(request: IncomingMessage, use: (body: Buffer) => void): void {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -7,16 +7,16 @@ import { type BenchDatabase, type Program, startProgram } from "./support.ts";
 export type Server = {
   readonly url: string;
   readonly pid: number;
-  /** The next line of its output that matches. */
+  /** Resolves to the next line of the output that matches. */
   next(pattern: RegExp): Promise<string>;
-  /** The value of a metric. */
+  /** Reads a metric. */
   metric(name: string): Promise<number>;
   stop(): Promise<void>;
 };
 
 const TOKEN = "operator-token-of-the-bench";
 
-/** The server as it is installed, on the bench's database. */
+/** The server as it is installed, using the bench's database. */
 export async function startServer(
   database: Pick<BenchDatabase, "url">,
   env: Record<string, string> = {},

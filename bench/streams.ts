@@ -1,4 +1,4 @@
-// Very many streams at once: none is lost, and what each of them takes of the server's memory.
+// Many concurrent streams: checks that none is lost, and measures the memory of each.
 import { connect } from "node:net";
 import { postRequest } from "./http-load.ts";
 import { createPayers } from "./payers.ts";
@@ -7,7 +7,7 @@ import { type BenchDatabase, type Figure, residentMib } from "./support.ts";
 
 const STREAMS = 1_000;
 const PIECES = 200;
-/** The sandbox sends four tokens at once. */
+/** The sandbox sends four tokens per piece. */
 const TOKENS = 4 * PIECES;
 const DELAY_MS = 50;
 const WARM_UP_STREAMS = 64;
@@ -19,7 +19,7 @@ export async function streams(database: BenchDatabase): Promise<Figure[]> {
   const server = await startServer(database);
   const requests = payers.map(({ secret }) => postRequest("/v1/generate", body(DELAY_MS), secret));
   const quick = payers.map(({ secret }) => postRequest("/v1/generate", body(0), secret));
-  // A server that has worked has a young generation of its full size, which is no stream's.
+  // Warm up, so that the growth of the young generation is not counted as memory of the streams.
   for (let round = 0; round < WARM_UP_ROUNDS; round++) {
     await Promise.all(quick.slice(0, WARM_UP_STREAMS).map((request) => read(server.url, request)));
   }
@@ -53,7 +53,7 @@ function body(delayMs: number): string {
 
 type End = { readonly pieces: number; readonly isWhole: boolean };
 
-/** Reads a stream to its end: how many pieces it had, and whether it ended with its charge. */
+/** Reads a stream to its end. Returns the number of pieces and whether it ended with its charge. */
 function read(url: string, request: string): Promise<End> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -79,7 +79,7 @@ function read(url: string, request: string): Promise<End> {
   });
 }
 
-/** The most memory and the longest queue that were seen while it watched. */
+/** Records the maximum memory and queue depth while it watches. */
 function watch(server: Server) {
   let most = 0;
   let queueDepth = 0;

@@ -16,7 +16,7 @@ export type BenchDatabase = {
   stop(): Promise<void>;
 };
 
-/** A PostgreSQL of the bench's own, as the server would run it: fsync on. */
+/** A PostgreSQL for the bench, configured as the server configures it, with fsync on. */
 export async function startDatabase(): Promise<BenchDatabase> {
   const folder = createTemporaryFolder("bench");
   const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
@@ -42,7 +42,7 @@ export async function startDatabase(): Promise<BenchDatabase> {
   };
 }
 
-/** Keys on a plan whose limit nobody reaches: their fingerprints, in hex. */
+/** Creates keys on a plan whose limit is too high to be reached. Returns their fingerprints, in hex. */
 export async function createKeys(owner: postgres.Sql, count: number): Promise<BenchKey[]> {
   await owner`INSERT INTO vx.plans VALUES ('bench', 1000000, 1000000, 10000000) ON CONFLICT DO NOTHING`;
   await owner`
@@ -62,18 +62,18 @@ export type BenchKey = { readonly lane: number; readonly fingerprint: string };
 
 export type Program = {
   readonly pid: number;
-  /** The next line of its output that matches. */
+  /** Resolves to the next line of the output that matches. */
   next(pattern: RegExp): Promise<string>;
   stop(): Promise<void>;
 };
 
-/** A part of the bench that fails stops nothing by itself. */
+/** Programs to kill on exit, because a failed part of the bench does not stop its programs. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a program of ours. */
+/** Starts a program of the repository. */
 export function startProgram(script: readonly string[], env: Record<string, string>): Program {
   const child = spawn(process.execPath, script, {
     env: { ...process.env, ...env },
@@ -106,7 +106,7 @@ export function residentMib(pid: number): number {
   return Number(kib) / 1024;
 }
 
-/** Runs callers side by side for the given time; each calls again as soon as its call is answered. */
+/** Runs concurrent callers for the given time. Each sends its next call as soon as the last one has ended. */
 export async function hammer(
   callers: number,
   seconds: number,
@@ -142,7 +142,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
-/** One line of the result: what was measured, and the floor or ceiling it is held against, if any. */
+/** One line of the result: the measured value, and its floor or ceiling if it has one. */
 export type Figure = {
   readonly name: string;
   readonly value: number;

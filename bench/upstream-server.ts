@@ -1,4 +1,4 @@
-// A model server that does nothing but return the bytes of a short reply, streamed where that is asked for.
+// A model server that only returns the bytes of a short reply, streamed if requested.
 import { DEFAULT_REPLY } from "../test/support/fake-upstreams/fake-upstream.ts";
 import { openaiJsonWire, openaiWire } from "../test/support/fake-upstreams/wire.ts";
 import { onBody, serveHttp } from "./serve.ts";

@@ -1,4 +1,4 @@
-// Replies of a model server through the runner, beside the same requests over bare undici.
+// Replies of a model server through the runner, compared with the same requests over bare undici.
 import { Pool } from "undici";
 import { Connections } from "../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../src/upstreams/open-upstream.ts";
@@ -18,7 +18,7 @@ export async function upstreams(): Promise<Figure[]> {
   const runner = await startRunner(`${url}/v1`);
   const figures: Record<"bare" | "runner", number[]> = { bare: [], runner: [] };
   for (const arm of [bare, runner]) await hammer(CALLERS, WARM_UP_SECONDS, arm.call);
-  // Side by side, so that whatever else the machine does meets both.
+  // Alternate the rounds, so that other load on the machine affects both.
   for (let round = 0; round < ROUNDS; round++) {
     figures.bare.push((await hammer(CALLERS, SECONDS, bare.call)).perSecond);
     figures.runner.push((await hammer(CALLERS, SECONDS, runner.call)).perSecond);

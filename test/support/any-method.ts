@@ -15,7 +15,7 @@ import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { developerServices } from "../../src/api/services.ts";
 import type { Caller, ProtocolCase } from "./protocols.ts";
 
-/** Every method of the developer API, as the descriptors list them. */
+/** Every method of the developer API, from the descriptors. */
 export const developerMethods: readonly DescMethod[] = developerServices.flatMap(({ methods }) => methods);
 
 export function pathOf(method: DescMethod): string {
@@ -30,7 +30,7 @@ export type Ending = {
 };
 
 export type AnyCaller = {
-  /** Calls the method, with an empty request unless one is given, and tells how that ended. */
+  /** Calls the method, with an empty request by default, and returns how the call ended. */
   end(method: DescMethod, headers?: Record<string, string>, request?: Message): Promise<Ending>;
   close(): void;
 };
@@ -48,7 +48,7 @@ export function openAny(protocol: ProtocolCase, url: string): AnyCaller {
   };
 }
 
-/** Protocols whose streams differ from unary calls on the wire from the first byte on. */
+/** Protocols in which streams and unary calls differ from the first byte on. */
 const STREAMS: Record<string, (baseUrl: string) => Transport> = {
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
   "gRPC-Web over HTTP/1.1": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),

@@ -6,12 +6,12 @@ import { createTemporaryFolder } from "./temporary-folder.ts";
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
-/** A whole server on free ports, with a database of its own unless it shares one. */
+/** A whole server on free ports, with its own database unless it shares one. */
 export type TestApp = {
   readonly url: string;
   readonly adminUrl: string;
   readonly database: TestDatabase;
-  /** Everything the server logged so far. */
+  /** Everything the server has logged so far. */
   readonly logText: () => string;
   stop(): Promise<void>;
 };

@@ -3,7 +3,7 @@ import { type BrowserContext, chromium } from "playwright-core";
 
 const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
 
-/** The Chromium of this machine, if there is one. */
+/** The path of the installed Chromium, if there is one. */
 export const chromiumPath = PLACES.find((place) => place !== undefined && existsSync(place));
 
 const QUIET = [
@@ -15,7 +15,7 @@ const QUIET = [
   "--disable-sync",
 ];
 
-/** A browser with a profile of its own that asks nobody anything by itself. */
+/** A browser with its own profile and without background requests. */
 export async function openBrowser(userDataDir: string): Promise<BrowserContext> {
   return await chromium.launchPersistentContext(userDataDir, {
     executablePath: chromiumPath ?? "",

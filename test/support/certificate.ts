@@ -1,6 +1,6 @@
 import { createSign, generateKeyPairSync } from "node:crypto";
 
-/** A self-signed certificate for localhost, made on the spot: no key lies in the repository. */
+/** Creates a self-signed certificate for localhost, so that the repository contains no private key. */
 export function createCertificate(): { cert: string; key: string } {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const algorithm = sequence(objectId("2a8648ce3d040302"));

@@ -3,12 +3,12 @@ import postgres from "postgres";
 import { inject } from "vitest";
 import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
 
-/** A database of its own, cloned from the migrated template. */
+/** A separate database, cloned from the migrated template. */
 export type TestDatabase = {
-  /** As the server's role, which may execute functions and nothing else. */
+  /** Login with the server's role, which may only execute functions. */
   readonly address: DatabaseAddress;
   readonly url: string;
-  /** As the owner, to look behind the functions. */
+  /** Login as the owner, to read and change tables directly. */
   readonly owner: postgres.Sql;
   drop(): Promise<void>;
 };

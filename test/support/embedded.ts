@@ -4,13 +4,13 @@ import { Passwords, passwordPath } from "../../src/embedded-postgres/password.ts
 
 type Server = { readonly socketDir: string; passwordOf(role: string): string };
 
-/** Options of the driver that log in to an embedded database. */
+/** Driver options to log in to an embedded database. */
 export function loginTo(server: Server, username = "postgres") {
   const password = server.passwordOf(username);
   return { host: server.socketDir, port: 5432, username, password, database: "postgres" };
 }
 
-/** The same for the database of a server process, which belongs to a data folder. */
+/** Driver options for the database of a server process, found by its data folder. */
 export function loginIn(dataDir: string, username = "postgres") {
   const passwords = new Passwords(readFileSync(passwordPath(dataDir), "utf8").trim());
   return loginTo({ socketDir: join(dataDir, "run"), passwordOf: (role) => passwords.of(role) }, username);

@@ -27,7 +27,7 @@ export type TestKeyOptions = {
   readonly rateLimitRpm?: number;
 };
 
-/** An account on the plan "scale" and a key of it, with all scopes unless others are named. */
+/** Creates an account on the plan "scale" and a key, which has all scopes by default. */
 export async function createTestKey(operator: Operator, options: TestKeyOptions = {}): Promise<TestKey> {
   const accountId = options.accountId ?? (await createTestAccount(operator, options.plan));
   const { apiKey, secret } = await operator.createKey({

@@ -10,7 +10,7 @@ import {
 import { type GenerateAsk, type GenerateOptions, type Generator, Refused } from "./generators.ts";
 import { bearer } from "./protocols.ts";
 
-/** REST as a caller without any stub would speak it; a stream comes as server-sent events. */
+/** REST without a generated client. Streams are server-sent events. */
 export function openRest(url: string, version: "1.1" | "2"): Generator {
   const post = version === "2" ? postHttp2 : postHttp1;
   return {

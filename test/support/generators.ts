@@ -25,17 +25,17 @@ export type GenerateAsk = {
 export type GenerateOptions = {
   readonly secret: string;
   readonly headers?: Record<string, string>;
-  /** The caller leaves when it aborts. */
+  /** Aborting it disconnects the caller. */
   readonly signal?: AbortSignal;
-  /** Over REST there is none. */
+  /** Not supported over REST. */
   readonly deadlineMs?: number;
 };
 
-/** An error as the caller is told it, the same for every protocol. */
+/** An error as the caller receives it, in the same form for every protocol. */
 export class Refused extends Error {
-  /** That of the table of errors; empty when the caller's own side made the error. */
+  /** The reason from the table of errors; empty if the client itself raised the error. */
   readonly reason: string;
-  /** That of gRPC, in lower case. */
+  /** The gRPC code, in lower case. */
   readonly code: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ export class Refused extends Error {
 /** A client of the generation API in one protocol. */
 export type Generator = {
   generate(ask: GenerateAsk, options: GenerateOptions): Promise<GenerateResponse>;
-  /** Whoever stops reading hangs up. */
+  /** Ending the iteration early closes the stream. */
   stream(ask: GenerateAsk, options: GenerateOptions): AsyncGenerator<StreamGenerateResponse, void>;
   close(): void;
 };

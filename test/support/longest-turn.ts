@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 /**
- * The most CPU time, in milliseconds, that one turn of the event loop of this thread took until the work ended. Not
- * the time on the wall: other processes share this machine.
+ * The maximum CPU time, in milliseconds, of one turn of this thread's event loop until the work ends. CPU
+ * time, not wall time, because other processes share the machine.
  */
 export async function longestTurnMs(work: Promise<unknown>): Promise<number> {
   let isOver = false;

@@ -7,26 +7,26 @@ import { createModelsFile } from "./models.ts";
 import { moneyProblems } from "./payer.ts";
 import { bearer } from "./protocols.ts";
 
-/** One micro for each token that is read, two for each that is written. */
+/** Input tokens cost one micro each, output tokens two. */
 export const MODEL = "fake";
 
-/** A third of a micro for each token. */
+/** Every token costs a third of a micro. */
 export const CHEAP_MODEL = "cheap";
 
-/** Priced as "fake", with the default allowance for a chat template and a default limit of 100 tokens. */
+/** Priced like "fake", with the default allowance for a chat template and a default limit of 100 tokens. */
 export const TEMPLATE_MODEL = "template";
 
-/** Takes everything that the API takes. */
+/** A context window that fits the largest request of the API. */
 export const WIDE_MODEL = "wide";
 
-/** 22 bytes: the bound of its tokens is 26, so what is held is 26 + 2 × max_tokens. */
+/** 22 bytes: at most 26 tokens, so the hold is 26 + 2 × max_tokens. */
 export const ASK: GenerateAsk = {
   model: MODEL,
   messages: [{ role: "user", content: "Say hello to the world" }],
   maxTokens: 10,
 };
 export const HELD_MICROS = 46n;
-/** 11 tokens read and 4 written, as the upstream reports. */
+/** 11 input tokens and 4 output tokens, as the upstream reports. */
 export const COST_MICROS = 19n;
 
 export type LedgerRow = {
@@ -38,7 +38,10 @@ export type LedgerRow = {
   readonly request_id: string;
 };
 
-/** Holds what money of the account needs, as a database that is slow would, until it is let go. */
+/**
+ * Locks the rows that holds and settlements of the account need, to simulate a slow database, until it is
+ * released.
+ */
 export async function lockMoney({ app: { database } }: Metered, { accountId }: TestKey) {
   const locked = Promise.withResolvers<void>();
   const free = Promise.withResolvers<void>();
@@ -49,7 +52,7 @@ export async function lockMoney({ app: { database } }: Metered, { accountId }: T
   });
   await locked.promise;
   return {
-    /** Until a hold or a settlement waits for it; servers that sweep the lane may wait beside it. */
+    /** Resolves when a hold or a settlement waits for the lock. Servers that sweep the lane may also wait. */
     wanted: () =>
       vi.waitFor(
         async () => {
@@ -67,27 +70,29 @@ export async function lockMoney({ app: { database } }: Metered, { accountId }: T
   };
 }
 
-/** Servers on one database whose model "fake" is a fake upstream, with an operator and a look at the books. */
+/**
+ * Servers on one database whose model "fake" is a fake upstream, with an operator and access to the ledger.
+ */
 export type Metered = {
   readonly apps: readonly TestApp[];
   readonly app: TestApp;
   readonly upstream: FakeUpstream;
   readonly operator: Operator;
   readonly modelsFile: string;
-  /** A key whose account has so much; without limits to speak of. */
+  /** Creates an account with this balance and a key with practically no limits. */
   payer(balanceMicros: bigint): Promise<TestKey>;
   account(key: TestKey): Promise<{ balance: number; held: number }>;
   /** The ledger rows of generations, oldest first. */
   rows(key: TestKey): Promise<LedgerRow[]>;
-  /** A figure of all servers together, as their operator sees it. */
+  /** The sum of a metric over all servers. */
   metric(name: string): Promise<number>;
-  /** Until the servers have noticed that all callers have gone. */
+  /** Resolves when the servers have detected that all callers have disconnected. */
   gone(): Promise<void>;
-  /** As if half a minute had passed in which all servers were seen but the one that holds money of the account. */
+  /** Simulates half a minute with heartbeats of all servers except the one with holds of the account. */
   missServerOf(key: TestKey): Promise<void>;
-  /** Until nothing runs or settles. */
+  /** Resolves when no generation runs or settles. */
   settled(): Promise<void>;
-  /** Checks that the books are in order and nothing is held, and ends everything. */
+  /** Checks that the ledger is consistent and nothing is held, then stops everything. */
   stop(): Promise<void>;
 };
 
@@ -162,7 +167,7 @@ export function modelsJson(baseUrl: string): string {
     id,
     context_window: isWide ? 10_000_000 : 1_000,
     max_output_tokens: isWide ? 32_000 : 500,
-    // What is held and what is charged without a report are then easy to work out.
+    // Makes holds, and charges without reported usage, easy to compute.
     prompt_overhead_tokens: { base: 0, per_message: 0 },
     input_micros_per_million_tokens: inputPrice,
     output_micros_per_million_tokens: outputPrice,

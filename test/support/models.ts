@@ -11,7 +11,7 @@ export function modelsYaml(ids: readonly string[]): string {
   return `models:\n${models.join("")}`;
 }
 
-/** In a folder of its own. */
+/** Writes the file into a new temporary folder. */
 export function createModelsFile(text: string) {
   const folder = createTemporaryFolder("models");
   const path = join(folder.path, "models.yaml");

@@ -4,7 +4,7 @@ import { createTestKey, type Operator, type TestKey, type TestKeyOptions } from 
 
 export const SMALL = "vx-sandbox-small";
 
-/** OpenAI's own client with nothing changed but address and key; it tells what it got instead of trying again. */
+/** OpenAI's own client with only the address and the key changed, and without retries. */
 export function openAi(app: TestApp, { secret }: { secret: string }, options: ClientOptions = {}): OpenAI {
   return new OpenAI({ baseURL: `${app.url}/v1`, apiKey: secret, maxRetries: 0, ...options });
 }
@@ -21,7 +21,7 @@ export async function createPaidKey(operator: Operator, options: TestKeyOptions 
   return key;
 }
 
-/** What the account has paid for, newest first. */
+/** The generation entries of the account's ledger, newest first. */
 export async function chargesOf(operator: Operator, { accountId }: TestKey) {
   const { entries } = await operator.listLedgerEntries({ accountId });
   return entries.filter(({ kind }) => kind === "generation");
@@ -31,7 +31,7 @@ export function said(content: string): { role: "user"; content: string } {
   return { role: "user", content };
 }
 
-/** The error that a call ends with, as the client made it. */
+/** The error that the client throws for a call. */
 export async function failureOf(call: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
   const error = await Promise.resolve(call).then(
     () => undefined,

@@ -2,12 +2,12 @@ import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/p
 import { OPERATOR_TOKEN, type TestApp } from "./app.ts";
 import { bearer, type ProtocolCase, protocols } from "./protocols.ts";
 
-/** The operator API has no REST form. */
+/** All but REST, which the operator API does not support. */
 export const operatorProtocols: readonly ProtocolCase[] = protocols.filter(({ name }) =>
   /^(gRPC|Connect)/.test(name),
 );
 
-/** Makes one call on the operator listener, with the operator token, on a connection of its own. */
+/** Makes one call on the operator listener with the operator token, on its own connection. */
 export function operatorCall({ open }: ProtocolCase, app: () => TestApp) {
   return async <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,

@@ -10,7 +10,7 @@ import { moveBalance } from "../../src/store/ledger.ts";
 import type { TestDatabase } from "./database.ts";
 import { EXPECTED_HASH } from "./ledger-hash.ts";
 
-/** An account with money and a key, straight in the store. */
+/** An account with a balance and a key, created directly in the store. */
 export type Payer = { readonly accountId: string; readonly keyId: string };
 
 export async function createPayer(database: Database, balanceMicros: bigint): Promise<Payer> {
@@ -76,7 +76,7 @@ export function endOf(
   return { holdId, accountId: payer.accountId, charge };
 }
 
-/** What the invariants say of money, for every account, straight from the tables: empty when all hold. */
+/** Checks the money invariants of every account directly in the tables. Empty if all hold. */
 export async function moneyProblems({ owner }: TestDatabase): Promise<object[]> {
   return await owner`
     WITH chain AS (

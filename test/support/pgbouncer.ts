@@ -6,20 +6,20 @@ import { createTemporaryFolder } from "./temporary-folder.ts";
 
 const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin"];
 
-/** The program, if it is installed. */
+/** The path of the program, if it is installed. */
 export const pgbouncer = folders.map((folder) => join(folder, "pgbouncer")).find((path) => existsSync(path));
 
 type PgBouncerOptions = {
   readonly mode: "session" | "transaction" | "statement";
-  /** The socket of PostgreSQL. */
+  /** The folder of PostgreSQL's socket. */
   readonly socketDir: string;
-  /** Of the superuser; PgBouncer itself asks for none. */
+  /** The superuser's password. PgBouncer itself requires no password. */
   readonly password: string;
 };
 
 const READY_MS = 10_000;
 
-/** PgBouncer in front of a PostgreSQL, reachable through a unix socket. */
+/** PgBouncer in front of a PostgreSQL, listening on a unix socket. */
 export async function startPgBouncer({ mode, socketDir, password }: PgBouncerOptions) {
   const folder = createTemporaryFolder("pgbouncer");
   const settings = join(folder.path, "pgbouncer.ini");
@@ -37,7 +37,7 @@ auth_file = ${users}
 pool_mode = ${mode}
 `,
   );
-  // It does not run as root, and only the user of PostgreSQL may use its socket.
+  // PgBouncer refuses to run as root, and only the user of PostgreSQL may use its socket.
   const { uid, gid } = statSync(socketDir);
   const isRoot = process.getuid?.() === 0;
   if (isRoot) chownSync(folder.path, uid, gid);

@@ -5,22 +5,22 @@ import { vi } from "vitest";
 
 const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
-/** A server as people start it: a process of its own. */
+/** A server in a separate process, as in production. */
 export type ServerProcess = {
   readonly child: ChildProcess;
   stdout(): string;
   stderr(): string;
-  /** Waits for a line of its output and returns the first group of the match. */
+  /** Waits for a matching line of the output and returns the first group of the match. */
   line(pattern: RegExp): Promise<string>;
-  /** Sends the signal and waits for the end: exit code, or the signal's name. */
+  /** Sends the signal and waits for the exit. Returns the exit code or the name of the signal. */
   end(signal: NodeJS.Signals): Promise<number | string>;
   exited(): Promise<number | string>;
 };
 
 export type ProcessOptions = {
-  /** What is run instead of the program itself. */
+  /** The command to run instead of the program itself. */
   readonly command?: readonly [string, ...string[]];
-  /** A file descriptor for stderr instead of a pipe that is read. */
+  /** A file descriptor for stderr. By default stderr is a pipe that is read. */
   readonly stderr?: number;
 };
 

@@ -19,19 +19,19 @@ import * as grpc from "@grpc/grpc-js";
 import * as details from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 
-/** How a call ended, told the same way for every protocol. */
+/** The outcome of a call, in the same form for every protocol. */
 export type Outcome<Output> =
   | { readonly ok: true; readonly message: Output; readonly headers: Record<string, string> }
   | {
       readonly ok: false;
       readonly code: string;
-      /** The reason of the ErrorInfo detail, in lower case: the "code" of the table of errors. */
+      /** The reason of the ErrorInfo detail, in lower case: the "code" in the table of errors. */
       readonly reason: string;
       readonly text: string;
       readonly headers: Record<string, string>;
       /** Names of the google.rpc details. */
       readonly details: string[];
-      /** The fields a BadRequest names. */
+      /** The fields that a BadRequest detail names. */
       readonly fields: string[];
       readonly metadata: Record<string, string>;
     };
@@ -47,7 +47,7 @@ export type Caller = {
 
 export type ProtocolCase = { readonly name: string; open(url: string): Caller };
 
-/** Every protocol a stub can speak to the one port. */
+/** Every protocol that the public port supports. */
 export const protocols: readonly ProtocolCase[] = [
   { name: "gRPC (grpc-js)", open: openGrpcJs },
   { name: "gRPC", open: (url) => openConnect(createGrpcTransport({ baseUrl: url })) },

@@ -2,20 +2,22 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** The environment of the gRPC and OpenAI clients. Created once and kept; git ignores it. */
+/** The environment of the gRPC and OpenAI clients. Created once and kept; ignored by git. */
 const FOLDER = resolve(".venv");
 
-/** Where the stubs for gRPC are made. */
+/** The folder of the generated gRPC stubs. */
 export const STUBS = join(FOLDER, "stubs");
 
-/** Installs the clients for Python; returns the reason if that is not possible. */
+/** Installs the Python clients. Returns the reason if that fails. */
 export function preparePython(): string | undefined {
   const problem = createVenv(FOLDER, "test/python/requirements.txt");
   if (problem === undefined) mkdirSync(STUBS, { recursive: true });
   return problem;
 }
 
-/** Creates a virtual environment with the requirements, unless it exists; returns the reason of a failure. */
+/**
+ * Creates a virtual environment with the requirements, unless it exists. Returns the reason if that fails.
+ */
 export function createVenv(folder: string, requirements: string): string | undefined {
   const stamp = join(folder, "requirements.txt");
   const wanted = readFileSync(requirements, "utf8");
@@ -27,14 +29,14 @@ export function createVenv(folder: string, requirements: string): string | undef
   return problem;
 }
 
-/** Runs a command; returns why it failed, if it did. */
+/** Runs a command. Returns the reason if it fails. */
 export function problemOf(command: string, ...args: string[]): string | undefined {
   const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8", timeout: 240_000 });
   if (status === 0) return undefined;
   return `${command} ${args.join(" ")}: ${error?.message ?? stderr.trim().slice(-500)}`;
 }
 
-/** The environment in which "python" is the one with the clients. */
+/** The environment in which "python" has the clients installed. */
 export function pythonEnv(env: Record<string, string>): NodeJS.ProcessEnv {
   const path = `${join(FOLDER, "bin")}:${process.env.PATH ?? ""}`;
   return { ...process.env, PATH: path, PYTHONPATH: STUBS, PYTHONDONTWRITEBYTECODE: "1", ...env };

@@ -1,11 +1,13 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 
-/** For what no client library would send: repeated headers, keys in the address, bodies that never come. */
+/**
+ * For requests that no client library sends: repeated headers, keys in the address, bodies that never arrive.
+ */
 export type RawRequest = {
   readonly method?: string;
   readonly path: string;
-  /** A list is sent as that many headers. */
+  /** A list is sent as repeated headers. */
   readonly headers?: Record<string, string | string[]>;
   readonly body?: string | Uint8Array;
   /** The headers announce a body that is never sent. */
@@ -14,7 +16,7 @@ export type RawRequest = {
 
 export type RawAnswer = {
   readonly status: number;
-  /** Trailers are among them. */
+  /** Includes trailers. */
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 };
@@ -44,7 +46,7 @@ export function sendHttp1(url: string, raw: RawRequest): Promise<RawAnswer> {
 }
 
 export async function sendHttp2(url: string, raw: RawRequest): Promise<RawAnswer> {
-  // Without this option Node refuses to send a header twice that must be single.
+  // Without this option Node refuses to repeat a header that must be single.
   const options = { strictSingleValueFields: false } as object;
   const session: ClientHttp2Session = connect(url, options);
   try {
@@ -52,7 +54,7 @@ export async function sendHttp2(url: string, raw: RawRequest): Promise<RawAnswer
       session.on("error", reject);
       const stream = session.request(
         { ":method": raw.method ?? "POST", ":path": raw.path, ...raw.headers },
-        // Node itself would send no body with a GET.
+        // By default Node sends no body with a GET.
         raw.body === undefined ? {} : { endStream: false },
       );
       const chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The only example in that language that has these words in it. */
+/** Returns the only example in this language that contains these words. */
 export function readmeExample(language: string, words: string): string {
   const blocks = [...readFileSync("README.md", "utf8").matchAll(/```(\w+)\n([\s\S]*?)```/g)];
   const found = blocks.filter(([, name, code]) => name === language && code?.includes(words));
@@ -8,7 +8,7 @@ export function readmeExample(language: string, words: string): string {
   return found[0]?.[2] ?? "";
 }
 
-/** The command that begins so, as it stands there, on however many lines. */
+/** Returns the command that starts with this text, with its continuation lines. */
 export function readmeCommand(start: string): string {
   const lines = readFileSync("README.md", "utf8").split("\n");
   const first = lines.findIndex((line) => line.startsWith(`    ${start}`));

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "./raw.ts";
 
-/** How the bytes of one request travel in a protocol, for bodies that no client library would make. */
+/** How a protocol transports the bytes of one request, for bodies that no client library creates. */
 export type Wire = {
   readonly name: string;
   readonly isJson: boolean;
@@ -10,7 +10,7 @@ export type Wire = {
 
 export type SendOptions = {
   readonly headers?: Record<string, string>;
-  /** The message is compressed, and the request says how. */
+  /** Compresses the message and sets the header for the encoding. */
   readonly encoding?: "gzip" | "br";
 };
 
@@ -40,7 +40,7 @@ function wire(name: string, type: string, encodingHeader: string, isHttp2: boole
   };
 }
 
-/** The unary forms of every protocol. */
+/** The wire formats of unary calls, for every protocol. */
 export const wires: readonly Wire[] = [
   wire("gRPC", "application/grpc+proto", "grpc-encoding", true),
   wire("gRPC-Web", "application/grpc-web+proto", "grpc-encoding", false),
@@ -48,7 +48,7 @@ export const wires: readonly Wire[] = [
   wire("Connect JSON", "application/json", "content-encoding", true),
 ];
 
-/** The reason and the first field that an answer names, whichever protocol it is in. */
+/** The reason and the first field of an error response, in any protocol. */
 export function refusalOf(answer: RawAnswer): string {
   const details = Object.entries(answer.headers).map(([name, value]) =>
     name === "grpc-status-details-bin" ? Buffer.from(value, "base64").toString("latin1") : value,

@@ -7,7 +7,7 @@ import postgres from "postgres";
 import { loginTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
-/** What is needed to copy a PostgreSQL server. */
+/** The properties of a PostgreSQL server that are needed to copy it. */
 export type PrimaryServer = {
   readonly clusterDir: string;
   readonly socketDir: string;
@@ -19,7 +19,7 @@ export type Standby = { readonly socketPath: string; stop(): Promise<void> };
 
 const READY_MS = 20_000;
 
-/** Lets a primary stream; it has to be started again afterwards. */
+/** Enables streaming replication on a primary, which must be restarted afterwards. */
 export async function allowReplication(owner: postgres.Sql): Promise<void> {
   await owner`ALTER SYSTEM SET wal_level = 'replica'`;
   await owner`ALTER SYSTEM SET max_wal_senders = 4`;
@@ -50,7 +50,7 @@ export async function startStandby(primary: PrimaryServer, owner: postgres.Sql):
   return { socketPath: join(folder.path, ".s.PGSQL.5432"), stop };
 }
 
-/** An online backup: the write-ahead log comes from the primary afterwards. */
+/** Makes an online backup. The standby gets the write-ahead log from the primary afterwards. */
 async function copyCluster(from: string, to: string, owner: postgres.Sql): Promise<void> {
   const session = await owner.reserve();
   try {

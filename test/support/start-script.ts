@@ -2,5 +2,5 @@ import { readFileSync } from "node:fs";
 
 const { scripts } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
-/** What `npm start` says to Node: flags, the program, what it is to do. */
+/** The arguments that `npm start` passes to Node: flags, program and command. */
 export const START: readonly string[] = scripts.start.replace(/^exec node /, "").split(" ");

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 
 export type TcpTalk = { readonly text: string; readonly bytes: Buffer; readonly closedByServer: boolean };
 
-/** Sends bytes as they are and reads what comes until the server closes, or `until` is seen. */
+/** Sends raw bytes and reads until the server closes the connection or `until` appears. */
 export function talk(
   url: string,
   bytes: string | Uint8Array | (string | Uint8Array)[],

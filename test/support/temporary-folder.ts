@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A folder that every user may enter: as root, PostgreSQL runs as another one. */
+/** A folder that every user may enter, because tests that run as root start PostgreSQL as another user. */
 export function createTemporaryFolder(name: string): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), `vx-${name}-`));
   chmodSync(path, 0o755);

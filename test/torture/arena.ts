@@ -12,19 +12,22 @@ const DATABASE_MS = 30_000;
 
 export type ArenaOptions = {
   readonly servers: number;
-  /** Where the database lives, if not in a folder of the run. */
+  /** Folder of the database; by default inside the folder of the run. */
   readonly databaseFolder?: string;
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** Everything that runs: one database, some servers, one upstream, and a proxy on every line between them. */
+/**
+ * All processes of a run: one database, some servers, one upstream, and a proxy on every connection between
+ * them.
+ */
 export class Arena {
   readonly database: RunDatabase;
   readonly upstream: TortureUpstream;
   readonly servers: readonly RunServer[];
   readonly databaseLines: readonly Line[];
   readonly upstreamLines: readonly Line[];
-  /** When servers were ready: one that has just come cannot tell yet which others are gone. */
+  /** When each server became ready. A server that has just started cannot tell yet which others are dead. */
   readonly starts: number[] = [];
   readonly #remove: () => void;
   #starting: Promise<void> = Promise.resolve();
@@ -81,7 +84,10 @@ export class Arena {
     }
   }
 
-  /** Starts a server and learns its name in the database; one after the other, so that names are told apart. */
+  /**
+   * Starts a server and reads its id in the database. Starts run one after the other, so that ids can be told
+   * apart.
+   */
   async startServer(server: RunServer): Promise<void> {
     const started = this.#starting.then(async () => {
       if (server.isRunning) return;
@@ -94,14 +100,14 @@ export class Arena {
     await started;
   }
 
-  /** No bad weather any more, and every server takes calls. */
+  /** Removes all network faults and waits until every server accepts calls. */
   async heal(): Promise<void> {
     for (const proxy of [...this.databaseLines, ...this.upstreamLines]) proxy.set({});
     await this.database.revive();
     for (const server of this.servers) if (!server.isRunning) await this.startServer(server);
   }
 
-  /** Ends everything that was started, whatever of it fails to end. */
+  /** Stops everything that was started, even if some of it fails to stop. */
   async stop(): Promise<void> {
     const lines = [...this.databaseLines, ...this.upstreamLines];
     const endings = [
@@ -113,14 +119,14 @@ export class Arena {
     const failures: unknown[] = [];
     for (const end of endings) await end().catch((error: unknown) => failures.push(error));
     this.#remove();
-    // A folder that was given stays, empty.
+    // A folder given in the options is kept and emptied.
     for (const name of await readdir(this.database.folder).catch(() => [])) {
       await rm(join(this.database.folder, name), { recursive: true, force: true });
     }
     if (failures.length > 0) throw new AggregateError(failures, "not everything came to its end");
   }
 
-  /** Waits for the database where that is away as well. */
+  /** Waits while the database is unreachable. */
   async #serverIds(): Promise<string[]> {
     const until = performance.now() + DATABASE_MS;
     for (;;) {

@@ -7,7 +7,7 @@ import { OPERATOR_TOKEN } from "./settings.ts";
 
 const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
-/** `vx audit`, as an operator would run it. */
+/** Runs `vx audit` as an operator would. */
 export async function runAudit(arena: Arena): Promise<Violation[]> {
   const child = spawn(process.execPath, [VX, "audit"], {
     env: {

@@ -6,7 +6,7 @@ import { MODEL, OPERATOR_TOKEN } from "./settings.ts";
 import type { Tenants } from "./tenants.ts";
 import { promptOf } from "./upstream.ts";
 
-/** How long a caller waits for the end of an answer. */
+/** The caller's timeout for a whole response. */
 const PATIENCE_MS = 25_000;
 
 type Request = {
@@ -18,7 +18,7 @@ type Request = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Sends planned calls to the servers, each kept connection used again. */
+/** Sends planned calls to the servers over keep-alive connections. */
 export class Client {
   readonly #servers: readonly RunServer[];
   readonly #agents: readonly Agent[];
@@ -34,7 +34,7 @@ export class Client {
     for (const agent of [...this.#agents, ...this.#operatorAgents]) agent.destroy();
   }
 
-  /** Never throws: whatever happens is how the call ended. */
+  /** Never throws: the entry records any failure. */
   send(call: PlannedCall, tenants: Tenants, plannedAt: number): Promise<Entry> {
     const { method, path, secret, body, isOperators, headers } = requestOf(call, tenants);
     const server = this.#servers[call.server];
@@ -133,7 +133,7 @@ function requestOf(call: PlannedCall, tenants: Tenants): Request {
   }
 }
 
-/** Reads an answer as it comes: what a caller who loses the rest knows of it. */
+/** Reads a response as it arrives, so that a broken one is known as far as it came. */
 class Answer {
   status = 0;
   readonly #call: PlannedCall;
@@ -161,7 +161,7 @@ class Answer {
   read() {
     if (this.#call.kind !== "stream" || this.status !== 200) this.#readWhole();
     const usage = this.#done?.usage as { cost_micros?: number; costMicros?: string } | undefined;
-    // In the JSON of REST, or in that of Connect.
+    // In the JSON of REST or of Connect.
     const costMicros = usage?.cost_micros ?? usage?.costMicros;
     return {
       status: this.status,
@@ -208,7 +208,7 @@ class Answer {
       this.#done = body;
       this.#content = (body.message as { content: string } | undefined)?.content ?? "";
     } catch {
-      // It broke off in the middle; the entry says so.
+      // The response was cut; the entry records it.
     }
   }
 }

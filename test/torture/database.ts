@@ -9,14 +9,14 @@ import { migrate } from "../../src/store/schema/migrate.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
 
-/** The login of the servers, which may only act as vx_app; also its password. */
+/** The login of the servers, which can only use the role vx_app. Also its password. */
 export const SERVER_LOGIN = "torture";
 
-/** A PostgreSQL of the run's own, fsync on, and the way around everything into it. */
+/** The PostgreSQL of the run, with fsync on, and direct access to it. */
 export class RunDatabase {
   readonly folder: string;
   readonly #embedded: EmbeddedPostgres;
-  /** As the owner, over the socket: the proxies do not stand in its way. */
+  /** Connection as the owner over the socket, not through the proxies. */
   readonly owner: postgres.Sql;
   #standby: Promise<Standby> | undefined;
 
@@ -30,7 +30,7 @@ export class RunDatabase {
       backoff: () => 0.2,
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
-      // Also while the database is read-only for everything else.
+      // Lets the owner write while the database is read-only by default.
       connection: { default_transaction_read_only: false },
     });
   }
@@ -51,12 +51,12 @@ export class RunDatabase {
     return join(this.#embedded.socketDir, ".s.PGSQL.5432");
   }
 
-  /** Options of the driver that log in as the owner, over the socket. */
+  /** Driver options to log in as the owner over the socket. */
   get login() {
     return loginTo(this.#embedded);
   }
 
-  /** What PostgreSQL itself logged. */
+  /** The log of PostgreSQL. */
   logText(): string {
     const { logDir } = this.#embedded;
     return readdirSync(logDir)
@@ -64,14 +64,14 @@ export class RunDatabase {
       .join("\n");
   }
 
-  /** SIGKILL for the postmaster and all its children, as when the machine goes away. */
+  /** Sends SIGKILL to the postmaster and all its children, to simulate a crash of the machine. */
   kill(): void {
     const postmaster = this.#postmaster();
     process.kill(postmaster, "SIGSTOP");
     this.#signalAll(postmaster, "SIGKILL");
   }
 
-  /** Stops all processes; the returned function lets them go on. */
+  /** Stops all processes. The returned function resumes them. */
   pause(): () => void {
     const postmaster = this.#postmaster();
     process.kill(postmaster, "SIGSTOP");
@@ -92,7 +92,7 @@ export class RunDatabase {
       try {
         process.kill(Number(child), signal);
       } catch {
-        // It ended by itself.
+        // The process has already exited.
       }
     }
     process.kill(postmaster, signal);
@@ -102,7 +102,7 @@ export class RunDatabase {
     await this.#embedded.ensureRunning();
   }
 
-  /** The socket of a hot standby, which is started when it is first needed and stays until the end. */
+  /** The socket of a hot standby, which is started on first use and runs until the end. */
   async standbyPath(): Promise<string> {
     this.#standby ??= startStandby(this.#embedded, this.owner);
     return (await this.#standby).socketPath;

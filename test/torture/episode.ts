@@ -18,35 +18,35 @@ export type EpisodeOptions = {
   readonly number: number;
   readonly seconds: number;
   readonly perSecond: number;
-  /** Several strike one after the other, or at once. */
+  /** Several faults run one after the other or at once. */
   readonly faults: readonly Fault[];
 };
 
-/** What happened in an episode. The checker reads it when everything has come to rest. */
+/** The records of an episode. The checker reads them after all calls have ended. */
 export type Episode = {
   readonly name: string;
   readonly isCalm: boolean;
-  /** What a server had in memory may have been lost. */
+  /** Whether the state in a server's memory may have been lost. */
   readonly losesServers: boolean;
   readonly tenants: Tenants;
   readonly history: History;
   readonly faultWindows: readonly Window[];
   readonly databaseKills: readonly number[];
-  /** The database's clock was not that of this machine. */
+  /** Whether the database's clock differed from that of this machine. */
   readonly hasClockSteps: boolean;
-  /** Resolve when what killed servers held was given back. */
+  /** Resolve when the holds of killed servers are released. */
   readonly givenBack: readonly Promise<GivenBack>[];
-  /** Found while it ran. */
+  /** Violations found during the episode. */
   readonly violations: readonly Violation[];
   readonly moneyChecks: number;
-  /** Replies whose row was looked for at the moment they arrived. */
+  /** Number of replies whose ledger row was checked as soon as they arrived. */
   readonly rowChecks: number;
 };
 
 const FAULT_AFTER_MS = 1_500;
 const MONEY_CHECK_MS = 1_000;
 
-/** Load, and something that breaks meanwhile. */
+/** Runs load and injects faults meanwhile. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { arena, faults, number, seed, seconds, perSecond } = options;
   const random = new Random(seed * 1_000_003 + number);
@@ -109,8 +109,8 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
 }
 
 /**
- * From the end of the fault until all was well again: until the last call was sent that failed all the same, of the load
- * or of the probe that came after it.
+ * The time from the end of the fault to the sending of the last call that still failed, among the load and
+ * the probe after it.
  */
 export function recoveryMs({ history, faultWindows }: Episode, probeFailedAt: number): number {
   const healedAt = Math.max(...faultWindows.map(({ to }) => to), 0);
@@ -118,7 +118,7 @@ export function recoveryMs({ history, faultWindows }: Episode, probeFailedAt: nu
   return Math.max(...failed, probeFailedAt, healedAt) - healedAt;
 }
 
-/** A reply is settled before its last byte goes out: its row is there when it arrives. */
+/** A reply is settled before its last byte is sent, so its row must exist when the reply arrives. */
 class RowWatch {
   checks = 0;
   readonly #arena: Arena;
@@ -153,12 +153,12 @@ class RowWatch {
         text: `answered before it was settled: ${entry.requestId}`,
       });
     } catch {
-      // The database is away; the checker looks once more when all is over.
+      // The database is unreachable; the checker checks again at the end.
     }
   }
 }
 
-/** Holds money against the ledger again and again while everything runs. */
+/** Repeatedly checks balances against the ledger during the episode. */
 class MoneyWatch {
   checks = 0;
   readonly #arena: Arena;
@@ -183,7 +183,7 @@ class MoneyWatch {
         this.#violations.push(...(await checkMoney(this.#arena.database.owner)));
         this.checks++;
       } catch {
-        // The database is away.
+        // The database is unreachable.
       }
       await wait(MONEY_CHECK_MS);
     }

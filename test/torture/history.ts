@@ -1,44 +1,44 @@
 import type { PlannedCall } from "./plan.ts";
 
-/** What the caller knows of how a call ended. */
+/** How a call ended, as far as the caller knows. */
 export type Ending =
-  /** A whole answer came. */
+  /** A whole response arrived. */
   | "answered"
-  /** There was no connection to be had: nothing was sent. */
+  /** No connection could be opened, so nothing was sent. */
   | "unreached"
-  /** The connection ended before the answer did. */
+  /** The connection ended before the response did. */
   | "broken"
-  /** The caller left, as planned. */
+  /** The caller disconnected, as planned. */
   | "left"
-  /** No answer in the time the caller has. */
+  /** No response within the caller's timeout. */
   | "silent";
 
-/** One call and what became of it. Times are milliseconds of one clock that never goes back. */
+/** One call and its outcome. Times are milliseconds of a monotonic clock. */
 export type Entry = PlannedCall & {
   readonly plannedAt: number;
   readonly sentAt: number;
   readonly endedAt: number;
   readonly ending: Ending;
   readonly status: number;
-  /** The code of the error, also of one that ended a stream. */
+  /** The code of the error, including an error that ended a stream. */
   readonly code: string;
-  /** "gen_…" of a reply; the id of a key that was made. */
+  /** "gen_…" for a reply; the id of a created key. */
   readonly id: string;
   readonly content: string;
-  /** Of a stream: how many pieces came, and whether the summary did. */
+  /** For a stream: the number of pieces, and whether the summary arrived. */
   readonly pieces: number;
   readonly isDone: boolean;
   readonly costMicros: bigint | undefined;
-  /** The whole body where it is an error, to look for what must not stand there. */
+  /** The whole body of an error, which is searched for keys. */
   readonly errorText: string;
 };
 
-/** Everything that was sent in an episode. */
+/** All calls of an episode. */
 export class History {
   readonly entries: Entry[] = [];
-  /** Planned, but not sent: too many were on their way. */
+  /** Planned calls that were not sent, because too many were in flight. */
   dropped = 0;
-  /** Sent noticeably after their time. */
+  /** Calls sent noticeably after their planned time. */
   late = 0;
 
   add(entry: Entry): void {
@@ -46,7 +46,7 @@ export class History {
   }
 }
 
-/** A generation that was answered in full. */
+/** A generation with a complete reply. */
 export function isReply(entry: Entry): boolean {
   if (entry.kind === "generate") return entry.ending === "answered" && entry.status === 200;
   return entry.kind === "stream" && entry.isDone;
@@ -56,20 +56,20 @@ export function isGeneration(entry: Entry): boolean {
   return entry.kind === "generate" || entry.kind === "stream";
 }
 
-/** The caller was told that nothing happened. */
+/** The caller knows that the call had no effect. */
 export function isRefusal(entry: Entry): boolean {
   if (entry.ending === "unreached") return true;
   return entry.ending === "answered" && entry.status >= 400 && entry.status < 500;
 }
 
-/** The server, or the way to it, failed. */
+/** The server or the network failed. */
 export function isFailure(entry: Entry): boolean {
   if (entry.ending === "left") return false;
   if (entry.ending !== "answered") return true;
   return entry.status >= 500 || (entry.status === 200 && entry.kind === "stream" && !entry.isDone);
 }
 
-/** It failed, and the plan had not said that it would. */
+/** The call failed, and the plan contains no reason for it. */
 export function isUnplannedFailure(entry: Entry): boolean {
   if (!isFailure(entry)) return false;
   if (isCutByDeadline(entry)) return false;
@@ -77,12 +77,12 @@ export function isUnplannedFailure(entry: Entry): boolean {
   return entry.race !== "revocation" || entry.kind !== "stream";
 }
 
-/** The deadline that the caller set has passed. */
+/** The caller's deadline has passed. */
 export function isCutByDeadline(entry: Entry): boolean {
   return entry.deadlineMs !== undefined && entry.code === "deadline_exceeded";
 }
 
-/** The key of a stream was revoked while it ran, perhaps before its first piece: then the answer is a 401. */
+/** The key was revoked while the stream ran. Before the first piece, the response is a 401. */
 export function isCutByRevocation(entry: Entry): boolean {
   return entry.kind === "stream" && entry.code === "revoked_api_key";
 }

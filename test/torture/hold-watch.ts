@@ -3,7 +3,7 @@ import type { Arena } from "./arena.ts";
 
 const LOOK_MS = 500;
 const GIVE_UP_MS = 50_000;
-/** Faults that follow each other may interrupt heartbeats again and again. */
+/** Consecutive faults may interrupt heartbeats repeatedly. */
 const MAX_WATCH_MS = 100_000;
 
 export type GivenBack = {
@@ -12,11 +12,11 @@ export type GivenBack = {
   readonly killedAt: number;
   readonly givenBackAt: number | undefined;
   readonly wasDatabaseAway: boolean;
-  /** Since when a server that could release the holds was there, without a gap in its heartbeats. */
+  /** Start of the longest uninterrupted presence of a server that could release the holds. */
   readonly judgedSince: number;
 };
 
-/** After a server was killed: how many holds it left, and when the last of them was given back. */
+/** After a server was killed: how many holds it left, and when the last of them was released. */
 export async function watchHolds(arena: Arena, serverId: string): Promise<GivenBack> {
   const killedAt = performance.now();
   let holds = 0;
@@ -40,7 +40,7 @@ export async function watchHolds(arena: Arena, serverId: string): Promise<GivenB
   return { serverId, holds, killedAt, givenBackAt: undefined, wasDatabaseAway, judgedSince };
 }
 
-/** Of the servers that are alive, when the one began that was there for longest. Undefined if none is known. */
+/** When the server that has been alive for longest started. Undefined if none is known. */
 async function longestPresence(arena: Arena, deadServerId: string): Promise<number | undefined> {
   try {
     const [row] = await arena.database.owner<{ ms: number | null }[]>`
@@ -52,7 +52,7 @@ async function longestPresence(arena: Arena, deadServerId: string): Promise<numb
   }
 }
 
-/** Undefined while the database is away. */
+/** Returns undefined while the database is unreachable. */
 export async function countHolds(arena: Arena, serverId: string): Promise<number | undefined> {
   try {
     const [row] = await arena.database.owner<{ count: number }[]>`

@@ -9,7 +9,7 @@ let line: Line;
 let client: Socket;
 let heard: string;
 
-/** Answers every chunk with the same in capitals. */
+/** Returns every chunk in capitals. */
 beforeEach(async () => {
   server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -37,7 +37,7 @@ async function say(text: string, expected: string): Promise<void> {
   while (heard !== expected) await once(client, "data");
 }
 
-/** The code of the error that a connection ends with. */
+/** The code of the error that ends a connection. */
 function endOf(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code));

@@ -1,16 +1,16 @@
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
 
-/** What a network can do to bytes. */
+/** Network conditions of a line. */
 export type Weather = {
-  /** Every chunk arrives so much later. */
+  /** Delay of every chunk. */
   readonly latencyMs: number;
-  /** Every chunk is cut into pieces of this size, each written by itself; 0: as it came. */
+  /** Every chunk is split into pieces of this size, each written separately; 0 leaves chunks unchanged. */
   readonly sliceBytes: number;
-  /** Bytes to the target, or from it, wait until the weather changes. */
+  /** Bytes to the target, or from it, wait until the conditions change. */
   readonly holdsForward: boolean;
   readonly holdsBack: boolean;
-  /** Bytes vanish, and nobody is told: the other end is gone without a word. */
+  /** Bytes are dropped and connections stay open, as if the peer had vanished. */
   readonly swallows: boolean;
   /** New connections are reset at once. */
   readonly refuses: boolean;
@@ -25,7 +25,7 @@ export const FAIR: Weather = {
   refuses: false,
 };
 
-/** A TCP connection in the middle, whose weather the test makes. */
+/** A TCP proxy whose network conditions the test controls. */
 export class Line {
   #target: NetConnectOpts;
   readonly #server: Server;
@@ -50,14 +50,14 @@ export class Line {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Bytes that wait to go back to whoever called. */
+  /** Bytes from the target that wait to be sent to the client. */
   get heldBackBytes(): number {
     let bytes = 0;
     for (const pair of this.#pairs) bytes += pair.back.waitingBytes;
     return bytes;
   }
 
-  /** Whether a connection that is open lost bytes. */
+  /** Whether an open connection has dropped bytes. */
   get hasSwallowed(): boolean {
     return [...this.#pairs].some((pair) => pair.hasSwallowed);
   }
@@ -65,18 +65,21 @@ export class Line {
   set(weather: Partial<Weather>): void {
     this.#weather = { ...FAIR, ...weather };
     for (const pair of this.#pairs) {
-      // What lost bytes cannot be mended: a peer that comes back knows nothing of it.
+      // A connection that dropped bytes cannot continue: the returning peer does not know it.
       if (pair.hasSwallowed && !this.#weather.swallows) pair.reset();
       else pair.pump();
     }
   }
 
-  /** Where connections go from now on; those that exist stay where they are. */
+  /** Sets the target of new connections; existing ones keep theirs. */
   retarget(target: NetConnectOpts): void {
     this.#target = target;
   }
 
-  /** Bytes to the target wait on all present connections; new ones are not affected. The result ends the wait. */
+  /**
+   * Holds bytes to the target on all present connections, but not on new ones. The returned function releases
+   * them.
+   */
   stall(): () => void {
     const pairs = [...this.#pairs];
     for (const pair of pairs) pair.isStalled = true;
@@ -88,7 +91,7 @@ export class Line {
     };
   }
 
-  /** Resets every connection there is. */
+  /** Resets every open connection. */
   cut(): void {
     for (const pair of this.#pairs) pair.reset();
   }
@@ -154,7 +157,7 @@ class Pair {
   }
 }
 
-/** A unix socket knows no reset: there the end comes without a word. */
+/** A unix socket has no reset, so it is just closed. */
 function reset(socket: Socket): void {
   if (socket.remoteAddress === undefined) socket.destroy();
   else socket.resetAndDestroy();

@@ -3,7 +3,7 @@ import type { Entry, History } from "./history.ts";
 import type { PlannedCall } from "./plan.ts";
 import type { Tenants } from "./tenants.ts";
 
-/** More than this on their way at once, and a call is dropped and counted. */
+/** Maximum number of calls in flight. Further calls are dropped and counted. */
 const MAX_ON_THEIR_WAY = 4_000;
 const LATE_MS = 50;
 
@@ -11,13 +11,13 @@ export type LoadOptions = {
   readonly client: Client;
   readonly tenants: Tenants;
   readonly history: History;
-  /** Told of every call that has ended, at once. */
+  /** Called as soon as a call has ended. */
   readonly onEnded: (entry: Entry) => void;
 };
 
 /**
- * Sends every call at its planned time, whatever became of those before: a server that stalls does not slow the callers
- * down, and what they wait for it is in the figures. Resolves when the last call has ended.
+ * Sends every call at its planned time, independent of earlier calls: a server that stalls does not slow the
+ * callers down, and their waiting time is part of the figures. Resolves when the last call has ended.
  */
 export async function runLoad(calls: readonly PlannedCall[], options: LoadOptions): Promise<void> {
   const { client, tenants, history, onEnded } = options;

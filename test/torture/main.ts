@@ -1,4 +1,4 @@
-// What happens to money when things break: npm run torture [-- --short --seed N --rounds N --only "name"].
+// Checks the money invariants under faults: npm run torture [-- --short --seed N --rounds N --only "name"].
 import { parseArgs } from "node:util";
 import { runTorture } from "./torture.ts";
 
@@ -16,5 +16,5 @@ if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(rounds) || rounds < 1) 
   console.error("--seed and --rounds are whole numbers");
   process.exit(2);
 }
-// Connections that clients keep for later calls are nothing to wait for.
+// Exit explicitly: idle keep-alive connections of the clients would keep the process alive.
 process.exit(await runTorture({ seed, rounds, isShort: values.short, only: values.only }));

@@ -15,9 +15,9 @@ export type CallKind =
   | "unknown_model"
   | "no_key";
 
-/** One call that will be sent, whatever becomes of those before it. */
+/** One call to send, independent of the outcome of earlier calls. */
 export type PlannedCall = {
-  /** What the caller wants; several calls with the same idempotency key want the same. */
+  /** Number of the operation; several calls with the same idempotency key share it. */
   readonly op: number;
   readonly requestId: string;
   readonly atMs: number;
@@ -27,9 +27,9 @@ export type PlannedCall = {
   readonly reply?: ReplyPlan;
   readonly maxTokens?: number;
   readonly idempotencyKey?: string;
-  /** Whose key is revoked. */
+  /** The key to revoke. */
   readonly victim?: KeyName;
-  /** The caller leaves after this time. */
+  /** The caller disconnects after this time. */
   readonly leavesAfterMs?: number;
   /** The caller's deadline. REST has none, so such a call goes over Connect. */
   readonly deadlineMs?: number;
@@ -47,7 +47,7 @@ export type PlanOptions = {
 const OPS_PER_EPISODE = 100_000;
 export const FUNDED_MAX_TOKENS = 30;
 
-/** The same seed gives the same plan, to the millisecond. */
+/** The plan depends only on the seed, to the millisecond. */
 export function planCalls(options: PlanOptions): PlannedCall[] {
   const planner = new Planner(options);
   planner.addMix();
@@ -65,7 +65,7 @@ class Planner {
     this.#op = options.episode * OPS_PER_EPISODE;
   }
 
-  /** Calls of every kind, arriving as strangers do: independent of each other and of the answers. */
+  /** Adds calls of every kind. Their arrivals are independent of each other and of the responses. */
   addMix(): void {
     const { random, seconds, perSecond } = this.#options;
     const endMs = seconds * 1_000;
@@ -85,7 +85,7 @@ class Planner {
     }
   }
 
-  /** Many callers want what only some can have. */
+  /** Adds concurrent callers that compete for a limited resource. */
   addRaces(): void {
     const { random, seconds } = this.#options;
     const at = () => (0.1 + random.next() * 0.7) * seconds * 1_000;
@@ -111,7 +111,7 @@ class Planner {
         race: "funds",
       });
     }
-    // One after the other: what one has used up must not come back for the next.
+    // Consecutive bursts: a window that one has used up must stay used up for the next.
     for (const share of [0.1, 0.35, 0.5, 0.75]) {
       const rate = share * seconds * 1_000;
       for (let i = 0; i < TIGHT_LIMIT * 1.5; i++) {
@@ -190,7 +190,7 @@ class Planner {
     if (idempotencyKey === undefined) return;
     const repeats = random.below(3);
     for (let i = 0; i < repeats; i++) {
-      // At once, while it runs, and long after.
+      // Retries at once, while the first call runs, and long after.
       const laterMs = random.pick([0, 5, 60, 400, 1_500]) * (0.5 + random.next());
       this.#add({ ...common, op, atMs: atMs + laterMs });
     }

@@ -4,7 +4,8 @@ import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { plantInDatabase, withBug } from "./planted/plant.ts";
 import { VARIANTS } from "./planted/variants.ts";
 
-// Each bug is found by `npm run torture:planted`, which takes minutes; that each can be put in is seen here.
+// `npm run torture:planted` checks that each bug is found, in minutes; this test checks that each can be
+// planted.
 
 let database: TestDatabase;
 

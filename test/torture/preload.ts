@@ -1,5 +1,5 @@
-// Runs in the server's process before the server does: its clock can be set by signal, its state is written down, and
-// a planted bug is put into the module it belongs to. The product knows nothing of it.
+// Loaded into the server's process before the server: lets a signal set the clock, records the process's
+// state, and plants a bug in its module. The product does not depend on it.
 import { appendFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
@@ -9,7 +9,7 @@ import { plantInCode } from "./planted/plant.ts";
 
 const PROBE_MS = 1_000;
 const LOOK_MS = 10;
-/** In every turn of the event loop that is not shorter than this. */
+/** Sampling interval. A longer turn of the event loop is one sample. */
 const WORK_LOOK_MS = 1;
 const COLLECTS = process.env.TORTURE_COLLECTS === "1";
 const COLLECT_EVERY = 10;
@@ -42,8 +42,8 @@ function followClock(): void {
 }
 
 /**
- * What a pause was made of: where the processors are taken by others, most of one is waiting for them. Until Node 23
- * nobody tells the time of one thread; it is that of the process there.
+ * Measures CPU time, because on a busy machine most of a pause is waiting for a processor. Before Node 23 the
+ * CPU time of one thread is not available, so that of the process is used.
  */
 function watchWork(): () => number {
   const usage = () => {
@@ -64,7 +64,10 @@ function watchWork(): () => number {
   };
 }
 
-/** One line per second: memory, the longest pause of the event loop, what is open; now and then after a collection. */
+/**
+ * Writes one line per second: memory, the longest event loop pause, open handles, and at times the heap after
+ * a collection.
+ */
 function probe(file: string): void {
   const delay = monitorEventLoopDelay({ resolution: LOOK_MS });
   delay.enable();
@@ -73,10 +76,10 @@ function probe(file: string): void {
   const collect = runInNewContext("gc") as () => void;
   let looks = 0;
   setInterval(() => {
-    // The histogram measures the distance of two looks: what goes beyond the 10 ms between them was a pause.
+    // The histogram measures the interval between samples: what exceeds the resolution of 10 ms is a pause.
     const pauseMs = Math.max(0, delay.max / 1e6 - LOOK_MS);
     const { rss, heapUsed, external } = process.memoryUsage();
-    // What is not garbage tells sooner than anything else whether something grows.
+    // The heap after a collection shows growth sooner than any other figure.
     const isCollected = COLLECTS && looks++ % COLLECT_EVERY === 0;
     if (isCollected) collect();
     const heapKept = isCollected ? process.memoryUsage().heapUsed : undefined;

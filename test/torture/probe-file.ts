@@ -1,15 +1,15 @@
-/** What the preload writes down once a second, in the server's process. */
+/** A line that the preload writes once a second in the server's process. */
 export type ProbeLine = {
-  /** Milliseconds since 1970, by a clock that never goes back. */
+  /** Milliseconds since 1970, from a monotonic clock. */
   readonly at: number;
   readonly rss: number;
   readonly heapUsed: number;
-  /** After a collection; not in every line. */
+  /** Heap after a collection; not in every line. */
   readonly heapKept?: number;
   readonly external: number;
   readonly handles: number;
   readonly pauseMs: number;
-  /** The most time of a processor that the main thread took from one look, 10 ms after the last, to the next. */
+  /** Maximum CPU time of the main thread between two samples, which are 10 ms apart. */
   readonly workMs: number;
 };
 

@@ -7,12 +7,12 @@ import { promptOf } from "./upstream.ts";
 const PAUSE_MS = 100;
 const OP = 99_000_000;
 
-/** An account beside all episodes that asks every server for a reply until it gets one. */
+/** A separate account that calls every server until it gets a reply. */
 export class Probe {
   readonly #arena: Arena;
   readonly #secret: string;
   #op = OP;
-  /** When a server was last seen not to generate. */
+  /** When a server last failed to generate. */
   lastFailureAt = 0;
 
   private constructor(arena: Arena, secret: string) {
@@ -35,7 +35,7 @@ export class Probe {
     return new Probe(arena, secret as string);
   }
 
-  /** Until every server has generated. False when one does not come back in this time. */
+  /** Waits until every server has generated. Returns false if one does not within this time. */
   async areServing(patienceMs: number): Promise<boolean> {
     const until = performance.now() + patienceMs;
     const served = this.#arena.servers.map(async ({ url }) => {

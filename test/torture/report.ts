@@ -10,7 +10,7 @@ export type TableRow = {
   readonly ok: number;
   readonly refused: number;
   readonly failed: number;
-  /** No connection was to be had: certainly nothing happened. */
+  /** Calls without a connection, which certainly had no effect. */
   readonly unreached: number;
   readonly unknown: number;
   readonly left: number;
@@ -18,7 +18,7 @@ export type TableRow = {
   readonly rows: number;
   readonly executions: number;
   readonly recoveryMs: number;
-  /** How long holds of killed servers stayed, and how many there were. */
+  /** How long the holds of killed servers remained, and how many there were. */
   readonly givenBackMs: number | undefined;
   readonly orphans: number;
   readonly afterRevoke: Revocations;
@@ -31,7 +31,7 @@ export type TableRow = {
   readonly rowChecks: number;
 };
 
-/** Rounds of the same fault are one line: counts added, times the worst. */
+/** Merges rounds of the same fault into one line: sums of counts, maximums of times. */
 export function printTable(rows: readonly TableRow[]): void {
   const lines = new Map<string, TableRow[]>();
   for (const row of rows) {

@@ -10,19 +10,19 @@ import type { Fault } from "./faults/fault.ts";
 import { Probe } from "./probe.ts";
 import type { TableRow } from "./report.ts";
 
-/** 20 s of silence, a look every 2 s, and what two shared cores add. */
+/** 20 s without a heartbeat, a sweep every 2 s, and extra time for two shared cores. */
 const GIVEN_BACK_MS = 30_000;
 
 export type RoundOptions = {
   readonly arena: Arena;
   readonly seed: number;
-  /** The number of its first episode. */
+  /** Number of the round's first episode. */
   readonly first: number;
   readonly seconds: number;
   readonly perSecond: number;
   readonly scenes: readonly (readonly Fault[])[];
   readonly say: (line: string) => void;
-  /** How long servers may take to come back, and holds to be given back, before that is a violation. */
+  /** Time limit for servers to recover and for holds to be released. */
   readonly patienceMs: number;
 };
 
@@ -31,13 +31,13 @@ export type RoundResult = {
   readonly violations: readonly Violation[];
 };
 
-/** One episode per scene, and the checker when all has come to rest. */
+/** Runs one episode per scene, then the checker after all calls have ended. */
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const { arena, seed, first, seconds, perSecond, scenes, say, patienceMs } = options;
   const probe = await Probe.create(arena);
   await probe.areServing(patienceMs);
   const episodes: Episode[] = [];
-  /** When a server was last seen not to generate. */
+  /** When a server last failed to generate. */
   const failedAt = new Map<Episode, number>();
   const violations: Violation[] = [];
   for (const [i, faults] of scenes.entries()) {
@@ -79,8 +79,8 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
 }
 
 /**
- * What a dead server held comes back in time: by one that was itself there for long enough to judge, and while there is
- * a database.
+ * The holds of a dead server must be released in time. The time counts only while the database is reachable
+ * and a server that can release them has been alive for long enough.
  */
 async function checkGivenBack(episode: Episode, starts: readonly number[]): Promise<Violation[]> {
   const violations: Violation[] = [];
@@ -94,7 +94,7 @@ async function checkGivenBack(episode: Episode, starts: readonly number[]): Prom
   return violations;
 }
 
-/** Whether nobody holds anything any more: what killed servers left is given back, what ran is settled. */
+/** Whether no holds are left: those of killed servers are released, and all generations are settled. */
 async function isAtRest(arena: Arena, patienceMs: number): Promise<boolean> {
   const until = performance.now() + patienceMs;
   while (performance.now() < until) {

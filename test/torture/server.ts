@@ -10,19 +10,19 @@ const START_MS = 30_000;
 
 export type ServerSettings = {
   readonly env: Readonly<Record<string, string>>;
-  /** Everything it writes goes here. */
+  /** File for all output of the server. */
   readonly logFile: string;
   readonly probeFile: string;
 };
 
-/** One server as people start it, always on the same two ports, however often it is killed. */
+/** A server process as in production. It keeps its two ports across restarts. */
 export class RunServer {
   readonly #settings: ServerSettings;
   #child: ChildProcess | undefined;
   #exited: Promise<number | string> = Promise.resolve("never started");
   port = 0;
   adminPort = 0;
-  /** How it is known in the database; of the process that runs now. */
+  /** The id of the current process in the database. */
   id = "";
   starts = 0;
 
@@ -50,7 +50,7 @@ export class RunServer {
     return readFileSync(this.#settings.probeFile, "utf8");
   }
 
-  /** Starts until it takes calls; again and again where its database is not there yet. */
+  /** Starts the server until it accepts calls. Retries while the database is unreachable. */
   async start(): Promise<void> {
     const until = performance.now() + START_MS;
     while (!(await this.#tryToStart())) {
@@ -60,13 +60,13 @@ export class RunServer {
     }
   }
 
-  /** Ends it at once, without a chance to say good-bye. */
+  /** Sends SIGKILL. */
   async kill(): Promise<void> {
     if (this.isRunning) this.#child?.kill("SIGKILL");
     await this.#exited;
   }
 
-  /** Asks it to end and waits for that: its exit code. */
+  /** Sends SIGTERM and waits for the exit code. */
   async terminate(): Promise<number | string> {
     if (this.isRunning) this.#child?.kill("SIGTERM");
     return await this.#exited;

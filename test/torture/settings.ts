@@ -1,4 +1,4 @@
-/** The one model of the run. Prices at which every charge has to be rounded. */
+/** The only model of the run. Its prices make every charge need rounding. */
 export const MODEL = {
   id: "torture",
   contextWindow: 100_000,
@@ -8,7 +8,7 @@ export const MODEL = {
   overhead: { base: 40, perMessage: 10 },
 } as const;
 
-/** The most input tokens of a prompt of one message: its bytes, its borders, and what a chat template adds. */
+/** The maximum input tokens of a prompt with one message: its bytes, its delimiters and the chat template. */
 export function maxInputTokens(promptBytes: number): bigint {
   return BigInt(promptBytes + 4 + MODEL.overhead.base + MODEL.overhead.perMessage);
 }

@@ -4,14 +4,14 @@ import { MODEL, maxInputTokens, OPERATOR_TOKEN } from "./settings.ts";
 
 export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };
 
-/** Whose key a planned call carries; "wrong" is none that was ever made. */
+/** The name of a planned call's key; "wrong" is a key that was never created. */
 export type KeyName = string;
 
-/** The accounts and keys of one episode: nothing of another episode can be mistaken for its own. */
+/** The accounts and keys of one episode. No other episode uses them. */
 export type Tenants = {
   readonly keys: ReadonlyMap<KeyName, Key>;
   readonly accountIds: readonly string[];
-  /** What the account of the race for funds has. */
+  /** The initial balance of the account in the race for funds. */
   readonly fundedMicros: bigint;
 };
 
@@ -23,12 +23,12 @@ const RICH = 3;
 export const VICTIMS = 3;
 export const RICH_KEYS: readonly KeyName[] = Array.from({ length: RICH * 2 }, (_, i) => `rich${i}`);
 
-/** The most a call of the race for funds can cost, and does. */
+/** The maximum cost of a call in the race for funds, which is also its actual cost. */
 export function fundedCallMicros(promptBytes: number, maxTokens: number): bigint {
   return priceOf(maxInputTokens(promptBytes), BigInt(maxTokens));
 }
 
-/** By the contract: ceil((in × price + out × price) / 1,000,000). */
+/** The formula of the contract: ceil((in × price + out × price) / 1,000,000). */
 export function priceOf(inputTokens: bigint, outputTokens: bigint): bigint {
   const exact = inputTokens * MODEL.inputPrice + outputTokens * MODEL.outputPrice;
   return exact / 1_000_000n + (exact % 1_000_000n === 0n ? 0n : 1n);

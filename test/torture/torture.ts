@@ -13,7 +13,7 @@ export type TortureOptions = {
   readonly seed: number;
   readonly rounds: number;
   readonly isShort: boolean;
-  /** Only faults whose names contain one of these texts, set off by commas. */
+  /** A comma-separated list of texts; only faults whose names contain one of them run. */
   readonly only: string | undefined;
 };
 
@@ -21,7 +21,9 @@ const SERVERS = 2;
 const MAX_SHOWN = 20;
 const PATIENCE_MS = 100_000;
 
-/** Runs all faults, each alone and then mixed, and prints what became of the invariants. Returns the exit code. */
+/**
+ * Runs every fault alone, then several at once, and prints the results of the checks. Returns the exit code.
+ */
 export async function runTorture(options: TortureOptions): Promise<number> {
   const { seed, rounds, isShort } = options;
   const startedAt = performance.now();
@@ -71,7 +73,7 @@ export function printViolations(violations: readonly Violation[]): void {
   if (violations.length > MAX_SHOWN) console.log(`… and ${violations.length - MAX_SHOWN} more`);
 }
 
-/** Whatever happens, also a signal: what was started is ended. */
+/** Stops everything that was started, also after an error or a signal. */
 export async function withArena<Result>(
   options: ArenaOptions,
   use: (arena: Arena) => Promise<Result>,
@@ -89,7 +91,7 @@ export async function withArena<Result>(
   }
 }
 
-/** Every fault alone, then some at once. */
+/** Every fault alone, then several at once. */
 function scenesOf(options: TortureOptions, random: Random): (readonly Fault[])[] {
   const { isShort, only } = options;
   const alone: (readonly Fault[])[] = [...FAULTS, ...(isShort ? [] : [LONG_PAUSE])].map((fault) => [fault]);

@@ -3,25 +3,25 @@ import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { openaiWire } from "../support/fake-upstreams/wire.ts";
 
-/** What the upstream is to do with a prompt; it travels in the prompt itself. */
+/** The upstream's behaviour for a prompt, encoded in the prompt. */
 export type ReplyPlan = {
   readonly pieces: number;
   readonly firstMs: number;
   readonly gapMs: number;
   /**
-   * "refuse": 500 before any piece. "flaky": that at the first try only. "break": the connection ends in the middle.
-   * "mute": no usage is reported. "boast": more usage is reported than could be held.
+   * "refuse": 500 before any piece. "flaky": 500 on the first attempt only. "break": the connection ends in
+   * the middle. "mute": no usage is reported. "boast": the reported usage exceeds the maximum of the hold.
    */
   readonly mode: "fine" | "refuse" | "flaky" | "break" | "mute" | "boast";
   readonly inputTokens: number;
   readonly outputTokens: number;
 };
 
-/** One execution, as the upstream itself saw it. */
+/** One execution, as the upstream recorded it. */
 export type Execution = {
   readonly op: number;
   readonly at: number;
-  /** Pieces that were made; with one or more something was produced. */
+  /** Number of pieces made; at least one means that output was produced. */
   pieces: number;
   ended: "running" | "whole" | "left" | "refused" | "broke";
 };
@@ -36,10 +36,10 @@ export function pieceOf(op: number, i: number): string {
   return ` piece${i}of${op}`;
 }
 
-/** A model server that does what the prompts say and keeps a log of its own. */
+/** A model server that behaves as the prompts say and keeps its own log. */
 export class TortureUpstream {
   readonly executions: Execution[] = [];
-  /** Everything that came, to look for what should never come. */
+  /** Everything received, which is searched for values that must never arrive. */
   readonly #heard = new Set<string>();
   readonly #tries = new Map<number, number>();
   readonly #sockets = new Set<Socket>();
@@ -76,7 +76,7 @@ export class TortureUpstream {
     return [...this.#heard].join("\n");
   }
 
-  /** Resolves when so many more executions have come to their end. */
+  /** Resolves when this many more executions have completed. */
   async untilWhole(count: number): Promise<void> {
     for (let i = 0; i < count; i++) await new Promise<void>((resolve) => this.#onWhole.push(resolve));
   }

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import type { Behaviour } from "./fake-upstream.ts";
 import type { Reply } from "./wire.ts";
 
-/** Replies well, with what is not said otherwise as usual. */
+/** Replies successfully. Unspecified parts of the reply have default values. */
 export function reply(said: Partial<Reply> = {}): Behaviour {
   return (turn) => {
     turn.head();
@@ -11,7 +11,7 @@ export function reply(said: Partial<Reply> = {}): Behaviour {
   };
 }
 
-/** Begins a reply and waits for the gate to end it. */
+/** Starts a reply and completes it when the gate opens. */
 export function replyWhen(gate: Promise<unknown>, pieces = 1): Behaviour {
   return async (turn) => {
     turn.head();
@@ -26,10 +26,10 @@ export function replyWhen(gate: Promise<unknown>, pieces = 1): Behaviour {
   };
 }
 
-/** Never answers. */
+/** Never responds. */
 export const silent: Behaviour = () => undefined;
 
-/** Answers with the headers and so many pieces, and nothing more. */
+/** Sends the headers and this many pieces, then nothing more. */
 export function silentAfter(pieces: number): Behaviour {
   return async (turn) => {
     turn.head();
@@ -37,7 +37,7 @@ export function silentAfter(pieces: number): Behaviour {
   };
 }
 
-/** Ends the response as if it were whole, after so many pieces. */
+/** Ends the response normally after this many pieces, without the end of the reply. */
 export function endAfter(pieces: number): Behaviour {
   return (turn) => {
     turn.head();
@@ -45,7 +45,7 @@ export function endAfter(pieces: number): Behaviour {
   };
 }
 
-/** Hangs up in the middle of the response, after so many pieces. */
+/** Closes the connection in the middle of the response, after this many pieces. */
 export function hangUpAfter(pieces: number): Behaviour {
   return async (turn) => {
     turn.head();
@@ -54,7 +54,7 @@ export function hangUpAfter(pieces: number): Behaviour {
   };
 }
 
-/** Resets the connection instead of answering. */
+/** Resets the connection without responding. */
 export const resetAtOnce: Behaviour = ({ response }) => {
   response.socket?.resetAndDestroy();
 };
@@ -68,7 +68,7 @@ export function refuse(status: number, headers: Record<string, string> = {}, bod
   };
 }
 
-/** Begins to refuse, and does not come to an end. */
+/** Starts an error response and never ends it. */
 export function refuseWithoutEnd(status: number): Behaviour {
   return async (turn) => {
     turn.response.writeHead(status, { "content-type": "application/json" });
@@ -76,7 +76,7 @@ export function refuseWithoutEnd(status: number): Behaviour {
   };
 }
 
-/** A 200 with an error in it, after so many pieces. */
+/** Sends a 200 with an error inside, after this many pieces. */
 export function errorInside(pieces: number, type = "overloaded_error", message = "no room"): Behaviour {
   return (turn) => {
     turn.head();
@@ -85,7 +85,7 @@ export function errorInside(pieces: number, type = "overloaded_error", message =
   };
 }
 
-/** Any bytes in place of a reply, with any headers. */
+/** Sends any bytes and headers in place of a reply. */
 export function raw(body: string | Buffer, headers: Record<string, string> = {}): Behaviour {
   return (turn) => {
     turn.head(headers);
@@ -93,13 +93,13 @@ export function raw(body: string | Buffer, headers: Record<string, string> = {})
   };
 }
 
-/** A good reply that is compressed although nobody can read that. */
+/** Sends a valid reply compressed with gzip, although the client does not accept it. */
 export const gzipped: Behaviour = (turn) => {
   turn.head({ "content-encoding": "gzip" });
   turn.response.end(gzipSync(turn.whole()));
 };
 
-/** A good reply that comes a byte at a time, each in a packet of its own. */
+/** Sends a valid reply one byte at a time, each in its own packet. */
 export function byteByByte(said: Partial<Reply>): Behaviour {
   return async (turn) => {
     turn.response.socket?.setNoDelay(true);
@@ -112,7 +112,7 @@ export function byteByByte(said: Partial<Reply>): Behaviour {
   };
 }
 
-/** Sends the block again and again until so many bytes are out or the caller has gone. */
+/** Repeats the block until this many bytes are sent or the client has disconnected. */
 export function flood(
   block: (turn: Parameters<Behaviour>[0]) => string,
   bytes: number,
@@ -130,14 +130,14 @@ export function flood(
   };
 }
 
-/** Replies well, and closes the connection although it could be kept. */
+/** Replies successfully, then closes the connection although it could be reused. */
 export const replyAndClose: Behaviour = (turn) => {
   turn.head();
   const { socket } = turn.response;
   turn.response.end(turn.whole(), () => socket?.end());
 };
 
-/** Replies well, and ends the response when the gate opens. */
+/** Replies successfully, and ends the response when the gate opens. */
 export function replyAndEndWhen(gate: Promise<unknown>): Behaviour {
   return async (turn) => {
     turn.head();

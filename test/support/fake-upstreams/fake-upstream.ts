@@ -11,19 +11,19 @@ import { reply } from "./behaviours.ts";
 import { Turn } from "./turn.ts";
 import { openaiWire, type Reply, type Wire } from "./wire.ts";
 
-/** A call as the upstream saw it, whoever else believes what about it. */
+/** A call as the upstream recorded it, independent of the server's records. */
 export type FakeCall = {
   readonly model: unknown;
-  /** The body as it came. */
+  /** The body as received. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
-  /** How many pieces of a reply were made for it: with one or more it was executed. */
+  /** Number of pieces made for the call. A call with at least one piece counts as executed. */
   pieces: number;
-  /** "left": the caller went away before the end. */
+  /** "left": the client disconnected before the end. */
   ended: "running" | "finished" | "left";
 };
 
-/** What the upstream does with a call. */
+/** How the upstream handles a call. */
 export type Behaviour = (turn: Turn) => void | Promise<void>;
 
 export const DEFAULT_REPLY: Reply = {
@@ -32,7 +32,7 @@ export const DEFAULT_REPLY: Reply = {
   usage: { input: 11, output: 4 },
 };
 
-/** A model server on loopback that does what it is told, and writes down every call on its own. */
+/** A model server on loopback that follows a script and records every call. */
 export class FakeUpstream {
   readonly calls: FakeCall[] = [];
   readonly #server: Server;
@@ -47,7 +47,7 @@ export class FakeUpstream {
     this.#wire = wire;
     this.#usual = usual;
     this.#server = createServer((request, response) => void this.#serve(request, response));
-    // It is the caller who lets go of connections that nobody uses.
+    // Longer than the tests take: the client closes idle connections, not this server.
     this.#server.keepAliveTimeout = 60_000;
     this.#server.on("connection", (socket) => {
       this.#connections++;
@@ -85,7 +85,7 @@ export class FakeUpstream {
     return this.#sockets.size;
   }
 
-  /** How many connections were ever made. */
+  /** The total number of connections that were accepted. */
   get connections(): number {
     return this.#connections;
   }
@@ -101,27 +101,27 @@ export class FakeUpstream {
     };
   }
 
-  /** What to do with the next calls, one each, before the usual comes again. */
+  /** Behaviours for the next calls, one each. Later calls get the usual behaviour again. */
   next(...behaviours: readonly Behaviour[]): void {
     this.#script.push(...behaviours);
   }
 
-  /** Drops what is left of next. */
+  /** Discards the remaining behaviours of `next`. */
   forgetNext(): void {
     this.#script.length = 0;
   }
 
-  /** What to do with every call from now on. */
+  /** The behaviour of all further calls. */
   always(behaviour: Behaviour): void {
     this.#usual = behaviour;
   }
 
-  /** Waits until what the upstream sees is so; asked again at every change. */
+  /** Waits until the condition holds. It is checked at every change. */
   async until(condition: (fake: FakeUpstream) => boolean): Promise<void> {
     while (!condition(this)) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
 
-  /** Cuts all connections, as a crash would; the upstream goes on listening. */
+  /** Resets all connections, as a crash would. The upstream keeps listening. */
   cutConnections(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }

@@ -1,8 +1,8 @@
 import { Ajv, type ValidateFunction } from "ajv";
 
 /**
- * The published request formats of both kinds of upstream, without null members: some servers refuse null, and none
- * needs it. No object takes a member that the format does not name.
+ * The published request formats of both kinds of upstream, without null members: some servers refuse null,
+ * and no member needs it. No object accepts a member that the format does not name.
  */
 const ajv = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true });
 
@@ -138,7 +138,7 @@ const VALIDATORS: Readonly<Record<"openai" | "anthropic", ValidateFunction>> = {
   anthropic: ajv.compile(anthropicRequest),
 };
 
-/** What a strict server of this kind finds wrong with the body; empty for a valid one. */
+/** The errors that a strict server of this kind reports for the body; empty for a valid body. */
 export function requestProblems(kind: "openai" | "anthropic", body: unknown): string[] {
   const validate = VALIDATORS[kind];
   validate(body);

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { FakeCall } from "./fake-upstream.ts";
 import type { Reply, Wire } from "./wire.ts";
 
-/** One call, in the hands of a behaviour. */
+/** One call that a behaviour handles. */
 export class Turn {
   readonly wire: Wire;
   readonly reply: Reply;
@@ -18,27 +18,27 @@ export class Turn {
     this.#changed = changed;
   }
 
-  /** The head of a good answer. */
+  /** Sends the headers of a successful response. */
   head(headers: OutgoingHttpHeaders = {}): void {
     this.response.writeHead(200, { "content-type": this.wire.contentType, ...headers });
     this.response.flushHeaders();
   }
 
-  /** Notes that a piece was made, and gives what goes over the wire for it. */
+  /** Records a piece and returns its encoding. */
   make(piece: string): string {
     this.call.pieces++;
     this.#changed();
     return this.wire.piece(piece);
   }
 
-  /** Everything that goes over the wire for a reply. */
+  /** The encoding of a whole reply. */
   whole(reply: Reply = this.reply): string {
     return (
       this.wire.begin(reply) + reply.pieces.map((piece) => this.make(piece)).join("") + this.wire.end(reply)
     );
   }
 
-  /** The beginning of the reply with so many pieces. */
+  /** The encoding of a reply up to this many pieces. */
   beginning(pieces: number): string {
     return (
       this.wire.begin(this.reply) +
@@ -49,7 +49,7 @@ export class Turn {
     );
   }
 
-  /** Sends and waits until it has left. False when the caller has gone. */
+  /** Sends data and waits until it is written. Returns false if the client has disconnected. */
   async send(data: string | Buffer): Promise<boolean> {
     if (this.response.destroyed) return false;
     await new Promise<void>((resolve) => {

@@ -1,24 +1,26 @@
 import type { FinishReason } from "../../../src/domain/prompt.ts";
 
-/** What a fake upstream says, before it is put into the words of its kind. */
+/** The reply of a fake upstream, before it is encoded. */
 export type Reply = {
   readonly pieces: readonly string[];
   readonly finishReason: FinishReason;
-  /** As it goes over the wire: anything, so that it can be absurd. Undefined: none is told. */
+  /** Values as sent, of any type, so that a test can send invalid ones. Undefined: no usage is reported. */
   readonly usage: { readonly input: unknown; readonly output: unknown } | undefined;
 };
 
-/** How servers of one kind talk. */
+/** The encoding of one kind of server. */
 export type Wire = {
   readonly name: string;
   readonly kind: "openai" | "anthropic";
   readonly path: string;
   readonly contentType: string;
-  /** What comes before, for and after the pieces. A server that does not stream says everything at the end. */
+  /**
+   * The output before, for and after the pieces. A server that does not stream sends all of it at the end.
+   */
   begin(reply: Reply): string;
   piece(text: string): string;
   end(reply: Reply): string;
-  /** An error that is told inside a 200. */
+  /** An error inside a 200 response. */
   error(type: string, message: string): string;
 };
 

@@ -4,7 +4,7 @@ import type { Facts, Violation } from "./facts.ts";
 
 const RULE = "4 exactly min(limit, arrived)";
 const MINUTE_MS = 60_000;
-/** PostgreSQL writes what nobody waits for after at most three times its 200 ms. */
+/** PostgreSQL writes asynchronous commits to disk after at most three times its 200 ms delay. */
 const FORGOTTEN_MS = 700;
 
 export type Exactness = {
@@ -14,18 +14,18 @@ export type Exactness = {
 };
 
 type Minute = {
-  /** Admitted for certain in this minute; and those that may have been. */
+  /** Calls that were certainly admitted in this minute, and calls that may have been. */
   certain: number;
   possible: number;
-  /** Refused with 429 for certain in this minute. */
+  /** Calls that were certainly refused with 429 in this minute. */
   refused: number;
-  /** Admitted shortly before the database was killed: their counts may be forgotten. */
+  /** Calls admitted shortly before the database was killed, whose counts may be lost. */
   forgotten: number;
 };
 
 /**
- * Invariant 4, for the key that far more calls arrive for than it may. The database decides by its own clock, which is
- * that of this machine: a call that began and ended in one minute was decided in it.
+ * Invariant 4, for the key that gets far more calls than its limit. The database uses its own clock, which is
+ * the clock of this machine: a call that began and ended in one minute was decided in that minute.
  */
 export function checkAdmissions(facts: Facts): { violations: Violation[]; exactness: Exactness } {
   const minutes = new Map<number, Minute>();

@@ -15,7 +15,10 @@ import { isFailureOfOthers } from "./isolation.ts";
 
 const RULE = "2 one execution, one row";
 
-/** Invariant 2: what was executed and answered is charged once and rightly; what was refused left no trace. */
+/**
+ * Invariant 2: what was executed and answered is charged once and correctly; a refused call leaves no ledger
+ * row.
+ */
 export function checkCharges(facts: Facts): Violation[] {
   const violations: Violation[] = [];
   const fault = (text: string) => violations.push({ rule: RULE, text });
@@ -37,7 +40,7 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
   if (isRefusal(entry) && !isCutByRevocation(entry) && rows.length > 0)
     fault(`a row for a refused call: ${describe(entry)}`);
   if (!isGeneration(entry)) return;
-  // A failure on our side is free for a unary call; the caller's own deadline is not.
+  // A unary call that fails on the server's side is free; one that exceeds the caller's deadline is not.
   const isFailed = entry.kind === "generate" && entry.ending === "answered" && entry.status >= 500;
   if (isFailed && !isCutByDeadline(entry) && rows.length > 0) {
     fault(`a row for a call that failed: ${describe(entry)}`);
@@ -49,19 +52,19 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
     }
   }
   if (isReply(entry)) checkText(entry, fault);
-  // Pieces that were delivered are paid for, whoever ended the stream.
+  // Delivered pieces are charged, whatever ended the stream.
   if (entry.pieces > 0 && entry.idempotencyKey === undefined && !facts.losesServers && rows.length !== 1)
     fault(`${entry.pieces} pieces, ${rows.length} rows: ${describe(entry)}`);
   if (facts.isCalm) checkCalm(facts, entry, rows, fault);
 }
 
-/** Without faults there is nothing that nobody knows. */
+/** Without faults the outcome of every call is known. */
 function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (text: string) => void): void {
   if (isUnplannedFailure(entry) && !isFailureOfOthers(entry))
     fault(`failed without a fault: ${describe(entry)}`);
   if (entry.idempotencyKey !== undefined) return;
   const executions = facts.executions.get(entry.op) ?? [];
-  // An upstream that worked until the end, or until the caller left or its deadline passed, is paid for.
+  // An upstream that ran until the end, the disconnect or the deadline is paid for.
   const worked = executions.filter(({ ended }) => ended === "whole" || ended === "left");
   if (worked.length > 0 && rows.length !== 1)
     fault(`${worked.length} executions, ${rows.length} rows: ${describe(entry)}`);
@@ -72,17 +75,17 @@ function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (tex
   }
 }
 
-/** The answer is the one the upstream gave to this prompt, whole. */
+/** The answer is the complete reply of the upstream to this prompt. */
 function checkText(entry: Entry, fault: (text: string) => void): void {
   const pieces = entry.reply?.pieces ?? 0;
   const expected = Array.from({ length: pieces }, (_, i) => pieceOf(entry.op, i)).join("");
   if (entry.content !== expected) fault(`another text than the upstream made: ${describe(entry)}`);
 }
 
-/** What a row charges follows from what the upstream did for it. */
+/** The charge of a row must match the upstream's record of the execution. */
 function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) => void): void {
   const made = (facts.executions.get(entry.op) ?? []).filter(({ pieces }) => pieces > 0);
-  // Such a caller pays for the input as soon as the request is on its way to the upstream.
+  // A caller that ends the call pays for the input once the request was sent to the upstream.
   const isCut = entry.ending !== "answered" || isCutByDeadline(entry) || isCutByRevocation(entry);
   if (made.length === 0 && (!isCut || row.outputTokens > 0n)) {
     fault(`row ${row.id} for nothing that was produced: ${describe(entry)}`);
@@ -110,7 +113,7 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
       `${row.inputTokens} + ${row.outputTokens} tokens, reported ${inputTokens} + ${outputTokens}: ${describe(entry)}`,
     );
   }
-  // In the race for funds, tokens are counted where the bound does not fit what is left.
+  // In the race for funds, tokens are counted if the bound does not fit the available balance.
   const isWholeHold =
     row.outputTokens === BigInt(maxTokens) && (entry.race === "funds" || row.inputTokens === mostInput);
   if (mode === "boast" && !isWholeHold) fault(`not all that was held: ${describe(entry)}`);

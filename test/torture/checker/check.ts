@@ -17,7 +17,7 @@ export type Verdict = {
   readonly executions: number;
 };
 
-/** Holds one episode against the invariants, once nothing of it is on its way any more. */
+/** Checks an episode against the invariants, after all of its calls have ended. */
 export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verdict> {
   const { tenants, history } = episode;
   const ops = new Set(history.entries.map(({ op }) => op));

@@ -3,7 +3,7 @@ import type { Entry } from "../history.ts";
 import type { Tenants } from "../tenants.ts";
 import type { Execution } from "../upstream.ts";
 
-/** A ledger row, straight from the table. */
+/** A ledger row, read directly from the table. */
 export type Row = {
   readonly id: string;
   readonly accountId: string;
@@ -15,10 +15,10 @@ export type Row = {
   readonly idempotencyKey: string | null;
 };
 
-/** When something was broken, by the clock of the history. */
+/** The time of a fault, by the clock of the history. */
 export type Window = { readonly from: number; readonly to: number };
 
-/** Everything that is known of an episode: what callers saw, what the upstream saw, what is stored. */
+/** All records of an episode: those of the callers, those of the upstream, and the stored rows. */
 export type Facts = {
   readonly episode: string;
   readonly tenants: Tenants;
@@ -26,23 +26,23 @@ export type Facts = {
   /** By op. */
   readonly executions: ReadonlyMap<number, readonly Execution[]>;
   readonly rows: readonly Row[];
-  /** By request id; more than one is a violation already. */
+  /** By request id; more than one row is a violation. */
   readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
   readonly activeKeys: number;
-  /** What the account of the race for funds had. */
+  /** The initial balance of the account in the race for funds. */
   readonly fundedMicros: bigint;
-  /** Nothing was broken on purpose: whatever failed, failed by itself. */
+  /** No fault was injected, so every failure is a bug. */
   readonly isCalm: boolean;
-  /** A server died, or was taken for dead: what it had delivered may not be charged. */
+  /** A server died or was considered dead, so pieces that it delivered may not be charged. */
   readonly losesServers: boolean;
   readonly faultWindows: readonly Window[];
-  /** When the database was killed: it may forget the counts of the last moment, and nothing else. */
+  /** When the database was killed. It may lose the admission counts of the last moment, and nothing else. */
   readonly databaseKills: readonly number[];
-  /** The minutes of the database were not those of the history. */
+  /** The database's clock differed from that of the history. */
   readonly hasClockSteps: boolean;
 };
 
-/** One rule of design.md that did not hold, and where. */
+/** A broken rule of design.md, with the details. */
 export type Violation = { readonly rule: string; readonly text: string };
 
 export async function readRows(owner: postgres.Sql, accountIds: readonly string[]): Promise<Row[]> {

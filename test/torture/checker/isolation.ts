@@ -3,12 +3,15 @@ import { describe, type Facts, type Violation } from "./facts.ts";
 
 const RULE = "12 one account's failures harm no other";
 
-/** The upstream works for every prompt that is not planned to fail, so such a failure comes from other calls. */
+/**
+ * The upstream succeeds for every prompt without a planned failure, so such a failure is caused by other
+ * calls.
+ */
 export function isFailureOfOthers(entry: Entry): boolean {
   return isUnplannedFailure(entry) && (entry.code === "upstream_error" || entry.code === "overloaded");
 }
 
-/** Invariant 12, where nothing is broken but what one account asks for. */
+/** Invariant 12, for episodes without faults other than the requests of one account. */
 export function checkIsolation(facts: Facts): Violation[] {
   if (!facts.isCalm) return [];
   return facts.entries

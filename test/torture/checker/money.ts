@@ -4,7 +4,7 @@ import type { Violation } from "./facts.ts";
 
 const RULE = "1 balance = Σ ledger, held = Σ holds";
 
-/** Invariant 1 in one snapshot, straight from the tables: at any moment, whatever is broken. */
+/** Invariant 1 in one snapshot of the tables. It holds at any moment, under any fault. */
 export async function checkMoney(owner: postgres.Sql): Promise<Violation[]> {
   const rows = await owner<{ id: string; detail: string }[]>`
     SELECT a.id, concat('balance ', a.balance_micros, ', ledger ', l.sum, ', held ', a.held_micros, ', holds ', h.sum,
@@ -19,7 +19,7 @@ export async function checkMoney(owner: postgres.Sql): Promise<Violation[]> {
   return rows.map(({ id, detail }) => ({ rule: RULE, text: `account ${id}: ${detail}` }));
 }
 
-/** Every hash of every row, recomputed. */
+/** Recomputes the hash of every row. */
 export async function checkHashes(owner: postgres.Sql): Promise<Violation[]> {
   const rows = await owner<{ id: string }[]>`
     SELECT id FROM (

@@ -4,7 +4,10 @@ import type { Facts, Violation } from "./facts.ts";
 
 export type Races = { readonly funded: number; readonly keys: number };
 
-/** Invariants 3 and 7: of many who want the same at once, exactly as many get it as there is. */
+/**
+ * Invariants 3 and 7: of concurrent callers that want a limited resource, exactly as many succeed as it
+ * allows.
+ */
 export function checkRaces(facts: Facts): { violations: Violation[]; figures: Races } {
   const violations: Violation[] = [];
   const fault = (rule: string, text: string) => violations.push({ rule, text });
@@ -12,7 +15,8 @@ export function checkRaces(facts: Facts): { violations: Violation[]; figures: Ra
   const rows = facts.rows.filter(
     ({ accountId, kind }) => accountId === facts.tenants.keys.get("poor")?.accountId && kind === "generation",
   );
-  // What broke off is charged less than was held, so others may follow; together they never get more than there was.
+  // A call that was cut is charged less than its hold, so others may follow; together they never exceed the
+  // funds.
   const charged = rows.reduce((sum, { amountMicros }) => sum - amountMicros, 0n);
   if (charged > facts.fundedMicros || (facts.isCalm && (funded !== FUNDED_CALLS || rows.length !== funded))) {
     fault(
@@ -22,7 +26,7 @@ export function checkRaces(facts: Facts): { violations: Violation[]; figures: Ra
   }
   const made = facts.entries.filter((entry) => entry.race === "cap" && entry.status === 200).length;
   const { activeKeys } = facts;
-  // One key was there before.
+  // One key existed before.
   if (activeKeys > KEY_CAP || made > KEY_CAP - 1 || (facts.isCalm && made !== KEY_CAP - 1)) {
     fault("7 active keys ≤ cap", `${made} keys made beside the first, ${activeKeys} active, of ${KEY_CAP}`);
   }

@@ -3,7 +3,7 @@ import { describe, type Facts, groupBy, type Violation } from "./facts.ts";
 
 const RULE = "6 one idempotency key, one charge";
 
-/** Invariant 6: however often the same is asked for, it is charged once and answered the same. */
+/** Invariant 6: calls with the same idempotency key are charged once and get the same answer. */
 export function checkRepeats(facts: Facts): Violation[] {
   const violations: Violation[] = [];
   const fault = (text: string) => violations.push({ rule: RULE, text });

@@ -6,7 +6,7 @@ const STREAM_ENDS_MS = 1_000;
 
 export type Revocations = { readonly revoked: number; readonly after: number; readonly admitted: number };
 
-/** Invariant 5: a call that was sent after RevokeKey had answered is refused, on every server. */
+/** Invariant 5: a call sent after RevokeKey has responded is refused by every server. */
 export function checkRevocations(facts: Facts): { violations: Violation[]; figures: Revocations } {
   const violations: Violation[] = [];
   let [revoked, after, admitted] = [0, 0, 0];
@@ -29,7 +29,7 @@ export function checkRevocations(facts: Facts): { violations: Violation[]; figur
   return { violations, figures: { revoked, after, admitted } };
 }
 
-/** One second, on a machine that answers; where it does not, nothing comes faster than its answers do. */
+/** A stream must end within one second; on an overloaded machine, within the time that responses take. */
 function checkStream(facts: Facts, entry: Entry, revokedAt: number, violations: Violation[]): void {
   if (entry.kind !== "stream") return;
   const goesOnMs = entry.endedAt - revokedAt;

@@ -8,7 +8,10 @@ import type { Violation } from "./facts.ts";
 
 const RULE = "8 a key is written nowhere";
 
-/** Invariant 8: looks for every key that was used in everything that was written, the database's files included. */
+/**
+ * Invariant 8: searches for every key that was used in everything that was written, including the database's
+ * files.
+ */
 export async function checkSecrets(
   arena: Arena,
   tenants: readonly Tenants[],
@@ -25,11 +28,11 @@ export async function checkSecrets(
     places.set(`the metrics of server ${i}`, await metricsOf(server.adminPort));
   const violations: Violation[] = [];
   for (const [place, text] of places) {
-    // Twelve characters of the random part are enough to find it, however it is cut.
+    // Twelve characters of the random part identify a key, even if it was truncated.
     const found = secrets.filter((secret) => text.includes(secret.slice(8, 20)));
     if (found.length > 0) violations.push({ rule: RULE, text: `${found.length} keys stand in ${place}` });
   }
-  // Tables, indexes and the write-ahead log, as they lie on the disk.
+  // Tables, indexes and the write-ahead log, as stored on disk.
   await arena.database.owner`CHECKPOINT`;
   if (
     await areInFolder(
@@ -50,7 +53,7 @@ async function metricsOf(port: number): Promise<string> {
   return await answer.text();
 }
 
-/** grep ends with 1 where there is nothing. */
+/** grep exits with 1 if nothing matches. */
 async function areInFolder(folder: string, texts: readonly string[]): Promise<boolean> {
   try {
     await promisify(execFile)("grep", ["-rqF", ...texts.flatMap((text) => ["-e", text]), folder]);

@@ -4,7 +4,7 @@ import { SERVER_LOGIN } from "../database.ts";
 import { replaceInFunction } from "../planted/plant.ts";
 import type { Fault } from "./fault.ts";
 
-/** SIGKILL for PostgreSQL and all its children, and a start two seconds later. */
+/** Sends SIGKILL to PostgreSQL and all its children, and restarts it two seconds later. */
 export const killDatabase: Fault = {
   name: "PostgreSQL killed",
   strike: async ({ arena, onDatabaseKill }) => {
@@ -15,7 +15,7 @@ export const killDatabase: Fault = {
   },
 };
 
-/** Somebody locks every lane, as a careless maintenance job would: longer than a statement may take. */
+/** Locks every lane for longer than the statement timeout, as a careless maintenance job would. */
 export const lockLanes: Fault = {
   name: "all lanes locked for 5 s",
   strike: async ({ arena }) => {
@@ -26,7 +26,7 @@ export const lockLanes: Fault = {
   },
 };
 
-/** Every connection PostgreSQL has is taken by others while the servers lose theirs. */
+/** Other clients take every connection of PostgreSQL while the servers lose theirs. */
 export const exhaustConnections: Fault = {
   name: "no database connections left",
   strike: async ({ arena }) => {
@@ -41,7 +41,7 @@ export const exhaustConnections: Fault = {
     try {
       await take();
       for (const proxy of arena.databaseLines) proxy.cut();
-      // Those that got none at first take what the servers lost.
+      // Take the connections that the servers have lost since the first attempt.
       for (let i = 0; i < 5; i++) {
         await take();
         await wait(300);
@@ -52,7 +52,10 @@ export const exhaustConnections: Fault = {
   },
 };
 
-/** All processes of PostgreSQL stop for longer than a server waits, and then do what they were sent. */
+/**
+ * Stops all processes of PostgreSQL for longer than the servers' timeouts. They then execute what they
+ * received.
+ */
 export function pauseDatabase(seconds: number): Fault {
   return {
     name: `PostgreSQL stopped for ${seconds} s`,
@@ -65,7 +68,7 @@ export function pauseDatabase(seconds: number): Fault {
   };
 }
 
-/** What the server sent on its present connections arrives long after it opened others. */
+/** Statements on the servers' present connections arrive long after the servers have opened new ones. */
 export const lateStatements: Fault = {
   name: "database: statements 10 s late",
   lastsSeconds: 10,
@@ -76,7 +79,7 @@ export const lateStatements: Fault = {
   },
 };
 
-/** The servers may not log in, and their connections end. */
+/** The servers' role may not log in, and their connections are terminated. */
 export const lockRole: Fault = {
   name: "role may not log in for 2.5 s",
   strike: async ({ arena }) => {
@@ -88,7 +91,7 @@ export const lockRole: Fault = {
   },
 };
 
-/** Statements fail for a reason that no server expects. */
+/** Statements fail with an error that the servers do not expect. */
 export const renameFunction: Fault = {
   name: "function missing for 2.5 s",
   strike: async ({ arena }) => {
@@ -100,7 +103,7 @@ export const renameFunction: Fault = {
 };
 
 /**
- * The clock of the database goes back and returns, twice: a minute that was used up must not come again. It goes back
+ * The clock of the database goes back and returns, twice: a used-up minute must not start again. It goes back
  * exactly one minute, because after a larger step counting restarts.
  */
 export const stepDatabaseClock: Fault = {

@@ -6,10 +6,10 @@ import { promptOf, type ReplyPlan } from "../upstream.ts";
 import type { Fault } from "./fault.ts";
 
 const BURSTS = 8;
-/** Sent at once to each server: far more than the failures in a row that open a circuit. */
+/** Calls sent at once to each server, far more than the consecutive failures that open the breaker. */
 const BURST = 20;
 const PAUSE_MS = 300;
-/** Above the numbers of all planned calls. */
+/** Higher than the number of any planned call. */
 const FIRST_OP = 90_000_000;
 const REFUSED: ReplyPlan = {
   pieces: 1,
@@ -21,10 +21,12 @@ const REFUSED: ReplyPlan = {
 };
 
 let attacks = 0;
-/** The secrets of the attacking accounts, which exist before the load begins. */
+/** The secrets of the attacking accounts, which are created before the load begins. */
 const attackers = new WeakMap<Arena, string>();
 
-/** One account keeps sending prompts that the upstream answers with 500. Other accounts must not notice. */
+/**
+ * One account keeps sending prompts that the upstream answers with 500. Other accounts must not be affected.
+ */
 export const failingPrompts: Fault = {
   name: "one account's prompts fail",
   isHarmless: true,
@@ -72,6 +74,6 @@ async function attack(url: string, secret: string): Promise<void> {
     });
     await response.arrayBuffer();
   } catch {
-    // In a mixed scene another fault may have ended the server.
+    // With several faults, another one may have killed the server.
   }
 }

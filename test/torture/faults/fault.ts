@@ -4,28 +4,28 @@ import type { Arena } from "../arena.ts";
 export type FaultScene = {
   readonly arena: Arena;
   readonly random: Random;
-  /** Which server is struck. */
+  /** Index of the server that the fault hits. */
   readonly victim: number;
-  /** Told at the moment the database is killed. */
+  /** Called when the database is killed. */
   readonly onDatabaseKill: () => void;
-  /** Told at the moment a server is killed: what it holds will have to be given back. */
+  /** Called when a server is killed, whose holds must then be released. */
   readonly onServerKill: (serverId: string) => void;
-  /** Told when the database's clock is not that of this machine any more. */
+  /** Called when the database's clock begins to differ from that of this machine. */
   readonly onClockStep: () => void;
-  /** A rule of the fault's own that did not hold. */
+  /** Called when a rule of the fault itself is broken. */
   readonly onViolation: (rule: string, text: string) => void;
 };
 
-/** Something that breaks. It begins when it is called and is over when the promise resolves. */
+/** A fault. It begins when it is called and is over when the promise resolves. */
 export type Fault = {
   readonly name: string;
-  /** A server dies, or is taken for dead: what it had in memory is not charged. */
+  /** Whether a server dies or is considered dead, so that the state in its memory is not charged. */
   readonly losesServers?: boolean;
-  /** Callers notice nothing but time. */
+  /** Whether callers notice nothing but latency. */
   readonly isHarmless?: boolean;
-  /** Where it is more than a moment: the load goes on for longer. */
+  /** Duration of a long fault, for which the load is extended. */
   readonly lastsSeconds?: number;
-  /** What has to be there before the load begins. */
+  /** Setup before the load begins. */
   readonly prepare?: (arena: Arena) => Promise<unknown>;
   readonly strike: (scene: FaultScene) => Promise<void>;
 };

@@ -23,7 +23,7 @@ import {
 
 export const NO_FAULT: Fault = { name: "none", isHarmless: true, strike: async () => undefined };
 
-/** Those that kill a server come first: what it held is given back while the others have their turn. */
+/** Faults that kill a server come first, so that its holds are released while the others run. */
 export const FAULTS: readonly Fault[] = [
   NO_FAULT,
   killServer,
@@ -47,5 +47,5 @@ export const FAULTS: readonly Fault[] = [
   killDatabase,
 ];
 
-/** Longer than the others wait: what the server held is given back, and it must find that out. */
+/** Longer than the heartbeat limit: other servers release its holds, and it must detect that. */
 export const LONG_PAUSE = pauseServer(26);

@@ -10,10 +10,10 @@ const DISK_MIB = 256;
 const FULL_MS = 3_000;
 const BLOCK_BYTES = 65_536;
 
-/** A disk of its own, small enough to be filled. */
+/** A separate disk, small enough to fill. */
 export type SmallDisk = { readonly path: string; remove(): Promise<void> };
 
-/** Undefined where mounting is not permitted. */
+/** Returns undefined if mounting is not permitted. */
 export async function mountSmallDisk(): Promise<SmallDisk | undefined> {
   const folder = createTemporaryFolder("small-disk");
   try {
@@ -38,7 +38,7 @@ export async function mountSmallDisk(): Promise<SmallDisk | undefined> {
   };
 }
 
-/** Not a byte is left for the database; later there is room again. */
+/** Fills the disk of the database completely, then frees space. */
 export function fullDisk({ path }: SmallDisk): Fault {
   return {
     name: "disk of the database full",
@@ -47,7 +47,7 @@ export function fullDisk({ path }: SmallDisk): Fault {
       fill(filler);
       await wait(FULL_MS);
       rmSync(filler);
-      // It may have given up, as after a crash: what nobody had waited for is gone.
+      // PostgreSQL may have crashed, which loses asynchronous commits.
       onDatabaseKill();
       await arena.database.revive();
     },

@@ -21,7 +21,7 @@ function weather(line: Wire, what: string, made: Partial<Weather>, more: Partial
   };
 }
 
-/** Connections are reset again and again, and new ones too for half of the time. */
+/** Resets connections repeatedly, and half of the time new ones too. */
 function cuts(line: Wire): Fault {
   return {
     name: `${line.name}: connections reset`,
@@ -38,7 +38,7 @@ function cuts(line: Wire): Fault {
   };
 }
 
-/** The database does what it is told, and its word is lost: the server has to find out what happened. */
+/** The database commits but its reply is lost, so the server must find out the outcome. */
 const lostReplies: Fault = {
   name: "database: replies lost after COMMIT",
   strike: async (scene) => {

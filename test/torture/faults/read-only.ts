@@ -6,7 +6,9 @@ const LASTS_MS = 3_000;
 const RECOVERY_MS = 10_000;
 const RULE = "a server whose database is read-only is not ready, and recovers by itself";
 
-/** The address of the database leads one server to a hot standby, and then back; its connections there stay open. */
+/**
+ * Routes one server's database address to a hot standby and back. Its connections to the standby stay open.
+ */
 export const routeToStandby: Fault = {
   name: "route leads to a hot standby",
   lastsSeconds: 4,
@@ -23,7 +25,7 @@ export const routeToStandby: Fault = {
   },
 };
 
-/** Somebody makes the database read-only, as for maintenance, and undoes it. */
+/** Makes the database read-only, as for maintenance, and undoes it. */
 export const readOnlyDatabase: Fault = {
   name: "default_transaction_read_only on",
   lastsSeconds: 4,
@@ -42,7 +44,7 @@ type Servers = readonly (RunServer | undefined)[];
 
 async function expectNotReady({ onViolation }: FaultScene, servers: Servers): Promise<void> {
   await wait(LASTS_MS);
-  // A server that another fault has just started looks at its database once a second.
+  // A server that another fault has just started checks its database once a second.
   const until = performance.now() + LASTS_MS;
   for (const server of servers) {
     while ((await readiness(server)) === 200 && performance.now() < until) await wait(50);
@@ -58,7 +60,7 @@ async function expectReady({ onViolation }: FaultScene, servers: Servers): Promi
   }
 }
 
-/** Undefined if another fault has ended the server. */
+/** Returns undefined if another fault has killed the server. */
 async function readiness(server: RunServer | undefined): Promise<number | undefined> {
   try {
     return (await fetch(`${server?.url}/readyz`)).status;

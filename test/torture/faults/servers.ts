@@ -5,7 +5,7 @@ import type { Fault, FaultScene } from "./fault.ts";
 const DOWN_MS = 1_000;
 const MAX_WAIT_MS = 3_000;
 
-/** SIGKILL at any point, and a new process on the same port a second later. */
+/** Sends SIGKILL at any point, and starts a new process on the same port a second later. */
 export const killServer: Fault = {
   name: "server killed at any point",
   losesServers: true,
@@ -16,7 +16,9 @@ export const killServer: Fault = {
   },
 };
 
-/** The upstream has answered, and not one settlement gets through: nobody may be charged for what nobody got. */
+/**
+ * The upstream has replied but no settlement reaches the database: an undelivered reply must not be charged.
+ */
 export const killBeforeSettle: Fault = {
   name: "server killed between answer and settlement",
   losesServers: true,
@@ -33,7 +35,7 @@ export const killBeforeSettle: Fault = {
   },
 };
 
-/** What was sent is committed, and no reply gets back before the server is killed. */
+/** Statements are committed, but no reply reaches the server before it is killed. */
 export const killAfterCommit: Fault = {
   name: "server killed between COMMIT and its reply",
   losesServers: true,
@@ -51,7 +53,7 @@ export const killAfterCommit: Fault = {
   },
 };
 
-/** SIGSTOP: alive, and not there. Shorter than the 20 s after which the others give back what it holds. */
+/** SIGSTOP for less than the 20 s after which other servers release its holds. */
 export function pauseServer(seconds: number): Fault {
   return {
     name: `server stopped for ${seconds} s`,
@@ -65,7 +67,7 @@ export function pauseServer(seconds: number): Fault {
   };
 }
 
-/** SIGTERM while calls run: they end well, all is settled, and the exit code says so. */
+/** SIGTERM while calls run: they finish, everything is settled, and the exit code is 0. */
 export const terminateServer: Fault = {
   name: "SIGTERM during load",
   strike: async (scene) => {
@@ -74,7 +76,7 @@ export const terminateServer: Fault = {
     if (!server) return;
     const { id } = server;
     const code = await server.terminate();
-    // Among several faults another one may have been faster.
+    // With several faults, another one may have killed it first.
     if (code !== 0 && code !== "SIGKILL") onViolation("drain", `the server ended with ${code} after SIGTERM`);
     if (code === 0 && ((await countHolds(arena, id)) ?? 0) > 0)
       onViolation("drain", "holds are left after SIGTERM");
@@ -82,7 +84,10 @@ export const terminateServer: Fault = {
   },
 };
 
-/** The clock of one server jumps 90 s ahead, that of another 90 s behind. Money and limits go by the database's. */
+/**
+ * The clock of one server jumps 90 s ahead, that of another 90 s back. Money and limits use the database's
+ * clock.
+ */
 export const shiftClocks: Fault = {
   name: "server clocks ± 90 s",
   isHarmless: true,

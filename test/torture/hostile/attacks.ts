@@ -13,7 +13,7 @@ import {
 
 export type Target = { readonly url: string; readonly secret: string; readonly untilAt: number };
 
-/** Something a stranger can do to the public port, for as long as the target says. */
+/** An attack on the public port without special access. It runs until the target's time is over. */
 export type Attack = { readonly name: string; readonly run: (target: Target) => Promise<void> };
 
 const ATTACKERS = 4;
@@ -33,7 +33,7 @@ const floods: readonly Attack[] = Object.entries(FLOODS).map(([name, next]) => (
     }),
 }));
 
-/** Asks for much, and opens no window to send it through. */
+/** Requests many responses with a flow-control window of zero. */
 const zeroWindow: Attack = {
   name: "HTTP/2: zero window",
   run: async ({ url, untilAt }) => {
@@ -48,7 +48,9 @@ const zeroWindow: Attack = {
   },
 };
 
-/** Every session asks for all it may at the same moment, again and again; the answers are read. */
+/**
+ * Every session opens the maximum number of streams at the same moment, repeatedly, and reads the responses.
+ */
 const atOnce: Attack = {
   name: "HTTP/2: all streams of all sessions at once",
   run: async ({ url, untilAt }) => {
@@ -68,7 +70,7 @@ const atOnce: Attack = {
   },
 };
 
-/** As many requests as fit into what is sent, none of the answers awaited. */
+/** Pipelines as many requests as fit, without waiting for responses. */
 const pipelined: Attack = {
   name: "HTTP/1.1: endless requests without waiting",
   run: (target) =>
@@ -77,7 +79,7 @@ const pipelined: Attack = {
     }),
 };
 
-/** Headers, or a body, a byte at a time. */
+/** Sends headers or a body one byte at a time. */
 function slow(name: string, head: (target: Target) => string, byte: string): Attack {
   return {
     name,
@@ -105,7 +107,7 @@ const slowBodies = slow(
   " ",
 );
 
-/** The largest request there may be, of the smallest things. */
+/** The largest allowed request, made of the smallest possible values. */
 const largeBodies: Attack = {
   name: "30 MB of JSON, with a key",
   run: async (target) => {

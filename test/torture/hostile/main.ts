@@ -1,8 +1,8 @@
-// What strangers can do to a server that others use meanwhile: npm run torture:hostile [-- --seconds N --only name]. A server in a
-// process of its own is attacked; its memory and the pauses of its event loop are measured in it, and what an honest
-// caller waits for GET /v1/me beside it. The attackers take both processors of a small machine: what is judged of a pause
-// is the work in it, the time of a processor that the server's main thread took; the rest is waiting for one. Exits with 1
-// where a bound is broken.
+// Attacks a server that other callers use: npm run torture:hostile [-- --seconds N --only name]. The server
+// runs in its own process, which records its memory and event loop pauses; an honest caller measures the
+// latency of GET /v1/me. On a small machine the attackers use both processors, so a pause is judged by the
+// CPU time of the server's main thread; the rest is waiting for a processor. Exits with 1 if a bound is
+// broken.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -33,7 +33,7 @@ const isFine = await withArena({ servers: 1 }, async (arena) => {
   await createPlans(operator);
   const { keys } = await createTenants(operator, 1_000n);
   const secret = keys.get("rich0")?.secret ?? "";
-  // What the start itself took is in the line that is written next.
+  // The next probe line still includes the work of the start.
   await wait(REST_MS);
   const results = [];
   const chosen = ATTACKS.filter(({ name }) => values.only === undefined || name.includes(values.only));

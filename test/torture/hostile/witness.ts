@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 const EVERY_MS = 20;
 const PATIENCE_MS = 10_000;
 
-/** An honest caller who asks for GET /v1/me every 20 ms, whatever the others do. */
+/** An honest caller that sends GET /v1/me every 20 ms, independent of the responses. */
 export class Witness {
   readonly #url: string;
   readonly #secret: string;
@@ -34,7 +34,7 @@ export class Witness {
     };
   }
 
-  /** A timer that comes late makes up for the calls it missed: they are measured from when they were due. */
+  /** A late timer sends the missed calls at once; latency counts from their planned time. */
   #sendFrom(plannedAt: number): void {
     this.#timer = setTimeout(
       () => {
@@ -56,7 +56,7 @@ export class Witness {
     this.#running.add(sent);
   }
 
-  /** The status; 0 where none came. */
+  /** Resolves to the status, or 0 without a response. */
   #ask(): Promise<number> {
     return new Promise((resolve) => {
       const headers = { authorization: `Bearer ${this.#secret}` };

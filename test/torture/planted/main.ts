@@ -1,6 +1,6 @@
-// Whether the checker notices: npm run torture:planted [-- --seed N --only "name"]. Every bug is put into servers and a
-// database of its own, and must lead to a violation; exits with 1 if one goes unnoticed. Some show only where a fault
-// strikes at the right moment, and get as many rounds as a whole torture has.
+// Checks that the checker finds bugs: npm run torture:planted [-- --seed N --only "name"]. Each bug is
+// planted in separate servers and a separate database, and must cause a violation; exits with 1 if one is not
+// found. Some appear only if a fault hits at the right moment, and get as many rounds as a whole torture run.
 import { parseArgs } from "node:util";
 import { FAULTS } from "../faults/faults.ts";
 import { runRound } from "../round.ts";
@@ -14,7 +14,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed);
 printSettings(seed);
 const variants = VARIANTS.filter(({ name }) => values.only === undefined || name.includes(values.only));
-/** What never comes back need not be waited for. */
+/** Short, because holds that a bug leaves behind are never released. */
 const PATIENCE_MS = 10_000;
 const ROUNDS = 3;
 let unnoticed = 0;
@@ -29,7 +29,7 @@ for (const variant of variants) {
 console.log(`\n${variants.length - unnoticed} of ${variants.length} planted bugs noticed (seed ${seed})`);
 process.exit(unnoticed === 0 ? 0 : 1);
 
-/** The rules that the checker saw broken, each with how often. */
+/** The rules that the checker found broken, with their counts. */
 async function rulesBrokenBy(variant: Variant, seed: number): Promise<string[]> {
   const fault = FAULTS.find(({ name }) => name === variant.under);
   if (!fault) throw new Error(`there is no fault "${variant.under}"`);

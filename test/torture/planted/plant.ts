@@ -2,7 +2,7 @@ import { registerHooks } from "node:module";
 import type postgres from "postgres";
 import { VARIANTS } from "./variants.ts";
 
-/** Puts the bug into the server's own code, in this process alone. */
+/** Plants the bug in the server's code, in this process only. */
 export function plantInCode(name: string): void {
   const patch = VARIANTS.find((variant) => variant.name === name)?.code;
   if (!patch) return;
@@ -15,14 +15,14 @@ export function plantInCode(name: string): void {
   });
 }
 
-/** Puts the bug into the functions of one database. */
+/** Plants the bug in the functions of one database. */
 export async function plantInDatabase(owner: postgres.Sql, name: string): Promise<void> {
   const variant = VARIANTS.find((one) => one.name === name);
   for (const patch of variant?.sql ?? []) await replaceInFunction(owner, patch.function, patch);
   if (variant?.statement !== undefined) await owner.unsafe(variant.statement);
 }
 
-/** Returns the text of the function as it was. */
+/** Returns the previous text of the function. */
 export async function replaceInFunction(
   owner: postgres.Sql,
   name: string,
@@ -36,7 +36,7 @@ export async function replaceInFunction(
   return text;
 }
 
-/** Fails where the text is not as the bug needs it. */
+/** Throws if the text that the bug replaces is missing. */
 export function withBug(
   text: string,
   { find, put }: { readonly find: string; readonly put: string },

@@ -1,14 +1,14 @@
-/** A text in one function of schema vx, and what stands there instead. */
+/** Replaces a text in one function of schema vx. */
 export type SqlPatch = { readonly function: string; readonly find: string; readonly put: string };
-/** The same in one module of the server. */
+/** Replaces a text in one module of the server. */
 export type CodePatch = { readonly file: string; readonly find: string; readonly put: string };
 
-/** A bug that somebody could make, and the fault under which it must be found. */
+/** A plausible bug, and the fault under which the checker must find it. */
 export type Variant = {
   readonly name: string;
   readonly under: string;
   readonly sql?: readonly SqlPatch[];
-  /** What else has to go for the bug to show. */
+  /** A further change that the bug needs to have an effect. */
   readonly statement?: string;
   readonly code?: CodePatch;
 };

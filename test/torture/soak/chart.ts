@@ -5,7 +5,7 @@ const PANEL = 90;
 const LEFT = 200;
 const PADDING = 14;
 
-/** One panel per series, each from zero, so that what is flat looks flat. */
+/** One panel per series, each starting at zero, so that a constant series looks flat. */
 export function chartOf(title: string, minutes: number, series: readonly Series[]): string {
   const height = 40 + series.length * PANEL + 24;
   const panels = series.map((one, i) => panelOf(one, 40 + i * PANEL)).join("\n");

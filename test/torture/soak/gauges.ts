@@ -5,7 +5,7 @@ import { OPERATOR_TOKEN } from "../settings.ts";
 
 const GAUGE_MS = 1_000;
 
-/** What /metrics says of what waits and runs, all servers together. */
+/** Queue and concurrency gauges from /metrics, summed over all servers. */
 export type Gauges = {
   readonly at: number;
   readonly admissionQueue: number;
@@ -35,7 +35,7 @@ function gaugeOf(text: string, name: string): number {
   return Number(found);
 }
 
-/** Reads what waits and runs, once a second. */
+/** Samples the gauges once a second. */
 export class GaugeWatch {
   readonly samples: Gauges[] = [];
   readonly #arena: Arena;

@@ -1,6 +1,7 @@
-// Whether anything grows: npm run soak [-- --minutes N --seed N --per-second N]. Mixed calls at half of the rate that two
-// servers were found to bear, each reply held against the ledger; prints how memory, handles and queues moved, writes
-// docs/soak.svg, and exits with 1 where something grew or an invariant broke.
+// Checks that nothing grows: npm run soak [-- --minutes N --seed N --per-second N]. Sends mixed calls at half
+// of the maximum rate measured for two servers and checks each reply against the ledger. Prints memory,
+// handles and queues over time, writes docs/soak.svg, and exits with 1 if something grew or an invariant
+// broke.
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import type { Arena } from "../arena.ts";
@@ -17,7 +18,7 @@ import { topRate } from "./top-rate.ts";
 
 const CHUNK_SECONDS = 20;
 const CHART = new URL("../../../docs/soak.svg", import.meta.url);
-/** What the last third may have more than the second: garbage comes and goes. */
+/** Maximum ratio of the last third to the second, which tolerates the variation of garbage collection. */
 const MAX_GROWTH = 1.15;
 const MIB = 1_048_576;
 
@@ -82,7 +83,7 @@ function seriesOf(probes: readonly (readonly ProbeLine[])[], gauges: readonly Ga
     { name: "resident memory", unit: "MiB", values: sum(({ rss }) => rss / MIB) },
     { name: "heap", unit: "MiB", values: sum(({ heapUsed }) => heapUsed / MIB) },
     { name: "heap after a collection", unit: "MiB", values: keptOf(probes) },
-    // Each running call has some: what stays shows when few run.
+    // Each running call has open handles, so a leak shows when few calls run.
     { name: "open handles at rest", unit: "", values: leastOf(sum(({ handles }) => handles)) },
     { name: "longest pause", unit: "ms", values: most(({ pauseMs }) => pauseMs) },
     { name: "admission queue", unit: "calls", values: gauges.map(({ admissionQueue }) => admissionQueue) },
@@ -91,7 +92,7 @@ function seriesOf(probes: readonly (readonly ProbeLine[])[], gauges: readonly Ga
   ];
 }
 
-/** The least within the length of each chunk. */
+/** The minimum of each chunk. */
 function leastOf(values: readonly number[]): number[] {
   const chunks = Math.floor(values.length / CHUNK_SECONDS);
   return Array.from({ length: chunks }, (_, i) =>
@@ -99,14 +100,14 @@ function leastOf(values: readonly number[]): number[] {
   );
 }
 
-/** The servers collect at moments of their own: one value for each time that all of them have. */
+/** Servers collect at different times, so this gives one value for each time that all of them have. */
 function keptOf(probes: readonly (readonly ProbeLine[])[]): number[] {
   const kept = probes.map((lines) => lines.flatMap(({ heapKept }) => heapKept ?? []));
   const length = Math.min(...kept.map((values) => values.length));
   return Array.from({ length }, (_, i) => kept.reduce((total, values) => total + (values[i] ?? 0), 0) / MIB);
 }
 
-/** The median of each third, and whether the last is more than the second. */
+/** Prints the median of each third. Returns whether the last third is within the limit. */
 function report(series: readonly Series[]): boolean {
   let isFlat = true;
   console.log("| | first third | second | last | most |");

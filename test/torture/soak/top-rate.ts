@@ -5,10 +5,13 @@ import { NO_FAULT } from "../faults/faults.ts";
 const STEP = 100;
 const MAX_PER_SECOND = 2_000;
 const STEP_SECONDS = 5;
-/** From its planned time: beyond this, calls pile up. */
+/** Latency from the planned time. Above this limit, calls pile up. */
 const MAX_P99_MS = 250;
 
-/** The most calls per second of the usual mix that are answered without piling up, generator and upstream included. */
+/**
+ * The highest rate of the usual mix, in calls per second, at which calls do not pile up. Includes generator
+ * and upstream.
+ */
 export async function topRate(arena: Arena, seed: number): Promise<number> {
   for (let perSecond = STEP; perSecond <= MAX_PER_SECOND; perSecond += STEP) {
     const number = 100 + perSecond / STEP;
