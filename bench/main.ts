@@ -1,5 +1,5 @@
-// Prints the figures of the README: npm run bench [-- part …]. Exits with 1 if a figure misses its floor or
-// ceiling.
+// Prints the figures of docs/performance.md: npm run bench [-- part …]. Exits with 1 if a figure misses its
+// floor or ceiling.
 import { admission } from "./admission.ts";
 import { alone } from "./alone.ts";
 import { bigBody } from "./big-body.ts";

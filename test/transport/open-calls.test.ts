@@ -7,7 +7,6 @@ import {
 } from "node:http2";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { bindHealth } from "../../src/server/connect/health.ts";
-import { networkOf } from "../../src/server/flood/address-shares.ts";
 import type { Limits } from "../../src/server/listener-limits.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
@@ -136,16 +135,4 @@ test("a unary call with a body larger than the name of any service is cut", asyn
   stream.write(Buffer.concat([Buffer.from([0, 0, 0, 0x20, 0]), Buffer.alloc(8_192)]));
   await new Promise((resolve) => stream.once("close", resolve));
   expect(stream.rstCode).toBe(11);
-});
-
-test.each([
-  ["192.0.2.7", "192.0.2.7"],
-  ["::ffff:192.0.2.7", "192.0.2.7"],
-  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
-  ["2001:db8:1:2::6", "2001:db8:1:2"],
-  ["2001:db8::6", "2001:db8:0:0"],
-  ["::1", "0:0:0:0"],
-  ["fe80::1%eth0", "fe80:0:0:0"],
-])("%s counts as %s", (address, network) => {
-  expect(networkOf(address)).toBe(network);
 });

@@ -13,31 +13,17 @@ export class AddressShares {
 
   /** False if the address already has its share. The caller releases each place it took. */
   take(address: string): boolean {
-    const network = networkOf(address);
-    const held = this.#held.get(network) ?? 0;
+    const held = this.#held.get(address) ?? 0;
     if (held >= this.#places - this.#taken) return false;
-    this.#held.set(network, held + 1);
+    this.#held.set(address, held + 1);
     this.#taken++;
     return true;
   }
 
   release(address: string): void {
-    const network = networkOf(address);
-    const left = (this.#held.get(network) ?? 0) - 1;
-    if (left > 0) this.#held.set(network, left);
-    else this.#held.delete(network);
+    const left = (this.#held.get(address) ?? 0) - 1;
+    if (left > 0) this.#held.set(address, left);
+    else this.#held.delete(address);
     this.#taken--;
   }
-}
-
-/** Every host with IPv6 has a /64 of its own, so the first 64 bits count as one address. */
-export function networkOf(address: string): string {
-  if (!address.includes(":")) return address;
-  const mapped = /^::ffff:([\d.]+)$/.exec(address);
-  if (mapped) return mapped[1] as string;
-  const [before = "", after = ""] = address.split("::");
-  const first = before === "" ? [] : before.split(":");
-  const last = after === "" ? [] : after.split(":");
-  const zeros = Array<string>(Math.max(8 - first.length - last.length, 0)).fill("0");
-  return [...first, ...zeros, ...last].slice(0, 4).join(":");
 }
