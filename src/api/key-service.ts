@@ -42,7 +42,7 @@ export async function getKey(deps: Deps, request: GetKeyRequest, call: ApiCall) 
   return { apiKey: viewKey(await getKeyRow(deps.database, call.key.accountId, request.keyId)) };
 }
 
-/** Revocation is final and immediate (spec 5.5, 5.6). A key may revoke itself. */
+/** Revocation is final and immediate. A key may revoke itself. */
 export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
   return { apiKey: viewKey(await revokeKeyRow(deps.database, call.key.accountId, request.keyId)) };
 }

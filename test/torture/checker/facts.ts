@@ -42,7 +42,7 @@ export type Facts = {
   readonly hasClockSteps: boolean;
 };
 
-/** A broken rule of design.md, with the details. */
+/** A broken invariant, with the details. */
 export type Violation = { readonly rule: string; readonly text: string };
 
 export async function readRows(owner: postgres.Sql, accountIds: readonly string[]): Promise<Row[]> {
