@@ -7,18 +7,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { cleanEnv } from "../support/clean-env.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Env = Readonly<Record<string, string>>;
-
-/** The settings of whoever runs the tests have no part in them. */
-function cleanEnv(env: Env): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !/^(VX_|PORT$|DATABASE_URL$|NODE_)/.test(name));
-  return { ...Object.fromEntries(own), ...env };
-}
 
 export function startVx(args: readonly string[], env: Env): ChildProcess {
   return spawn(process.execPath, [VX, ...args], { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });

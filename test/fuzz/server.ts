@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import { cleanEnv } from "../support/clean-env.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
@@ -25,8 +26,7 @@ export type FuzzServer = {
 export async function startFuzzServer(): Promise<FuzzServer> {
   const folder = createTemporaryFolder("fuzz");
   const child = spawn(process.execPath, [SERVER, "serve"], {
-    env: {
-      ...process.env,
+    env: cleanEnv({
       PORT: "0",
       VX_ADMIN_PORT: "0",
       VX_ADMIN_TOKEN: TOKEN,
@@ -34,7 +34,7 @@ export async function startFuzzServer(): Promise<FuzzServer> {
       VX_SEED_DEMO: "0",
       VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
       VX_MAX_BODY_BYTES: "65536",
-    },
+    }),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const lines: string[] = [];

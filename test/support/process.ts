@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
+import { cleanEnv } from "./clean-env.ts";
 
 const SERVER = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 
@@ -27,7 +28,7 @@ export type ProcessOptions = {
 export function startServerProcess(env: Record<string, string>, options: ProcessOptions = {}): ServerProcess {
   const [command, ...args] = options.command ?? [process.execPath, SERVER, "serve"];
   const child = spawn(command, args, {
-    env: { ...process.env, PORT: "0", VX_ADMIN_PORT: "0", ...env },
+    env: cleanEnv({ PORT: "0", VX_ADMIN_PORT: "0", ...env }),
     stdio: ["ignore", "pipe", options.stderr ?? "pipe"],
   });
   let stdout = "";

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { cleanEnv } from "../support/clean-env.ts";
 import type { Arena } from "./arena.ts";
 import type { Violation } from "./checker/facts.ts";
 import { OPERATOR_TOKEN } from "./settings.ts";
@@ -10,11 +11,10 @@ const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 /** Runs `vx audit` as an operator would. */
 export async function runAudit(arena: Arena): Promise<Violation[]> {
   const child = spawn(process.execPath, [VX, "audit"], {
-    env: {
-      ...process.env,
+    env: cleanEnv({
       VX_ADMIN_PORT: String(arena.servers[0]?.adminPort),
       VX_ADMIN_TOKEN: OPERATOR_TOKEN,
-    },
+    }),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";

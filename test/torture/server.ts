@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
+import { cleanEnv } from "../support/clean-env.ts";
 import { START } from "../support/start-script.ts";
 
 const PRELOAD = new URL("./preload.ts", import.meta.url).href;
@@ -79,13 +80,12 @@ export class RunServer {
   async #tryToStart(): Promise<boolean> {
     const { env, logFile, probeFile } = this.#settings;
     const child = spawn(process.execPath, ["--import", PRELOAD, ...START], {
-      env: {
-        ...process.env,
+      env: cleanEnv({
         ...env,
         PORT: String(this.port),
         VX_ADMIN_PORT: String(this.adminPort),
         TORTURE_PROBE_FILE: probeFile,
-      },
+      }),
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;
