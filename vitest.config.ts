@@ -8,7 +8,7 @@ const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`]
  * These ask servers of their own, or call what keeps nothing between two calls: files that share a process load the
  * code once, which halves their time. What kills, measures or counts in its own process has one to itself.
  */
-const TOGETHER = ["api", "domain", "policy", "rest", "wire"].map((name) => `test/${name}/**/*.test.ts`);
+const TOGETHER = ["api", "codec", "domain", "rules", "rest"].map((name) => `test/${name}/**/*.test.ts`);
 
 const include = [`test/${extra ? `${extra}/` : ""}**/*.test.ts`];
 const exclude = extra ? [] : EXTRAS.map((name) => `test/${name}/**`);

@@ -4,7 +4,7 @@ import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { finish } from "../../src/codec/steps.ts";
 import { readMessage } from "../../src/server/rest/read-request.ts";
-import { everything } from "./messages.ts";
+import { everything } from "../codec/messages.ts";
 
 const MIB = 1_048_576;
 const read = new Readers("ignore").of(CreateKeyRequestSchema);

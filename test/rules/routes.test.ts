@@ -26,7 +26,7 @@ test("rpcs, REST routes, scopes and limits are those of routes.golden.txt", asyn
   const header = ["rpc", "REST", "access", "scope", "limited", "metered"];
   await expect(
     `${table([header, ...rows])}\n`,
-    "The outside of the product has changed. If that is meant, run: npx vitest run test/policy -u",
+    "The outside of the product has changed. If that is meant, run: npx vitest run test/rules -u",
   ).toMatchFileSnapshot("./routes.golden.txt");
 });
 

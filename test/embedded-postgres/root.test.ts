@@ -33,14 +33,14 @@ async function cloneInto(folder: string): Promise<string> {
   const parts = [
     "package.json",
     "src/embedded-postgres",
-    "test/embedded/start-and-wait.ts",
+    "test/embedded-postgres/start-and-wait.ts",
     root.slice(repository.length + 1),
   ];
   for (const part of parts) {
     await mkdir(dirname(join(folder, part)), { recursive: true });
     await cp(join(repository, part), join(folder, part), { recursive: true, verbatimSymlinks: true });
   }
-  return join(folder, "test", "embedded", "start-and-wait.ts");
+  return join(folder, "test", "embedded-postgres", "start-and-wait.ts");
 }
 
 describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient, () => {

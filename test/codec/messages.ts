@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import type { DescFile, DescMessage } from "@bufbuild/protobuf";
 import * as wkt from "@bufbuild/protobuf/wkt";
-import { testFile } from "./descriptors.ts";
+import { testFile } from "../rest/descriptors.ts";
 
 const GEN = new URL("../../gen/", import.meta.url);
 const generated = await Promise.all(

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { checkMessage } from "../../src/codec/binary/check-message.ts";
-import { everything } from "../rest/messages.ts";
+import { everything } from "./messages.ts";
 
 function refusal(desc: DescMessage, bytes: Uint8Array) {
   try {

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { finish } from "../../src/codec/steps.ts";
-import { anyMessage } from "../rest/any-message.ts";
-import { everything, messageTypes, testTypes } from "../rest/messages.ts";
+import { anyMessage } from "./any-message.ts";
+import { everything, messageTypes, testTypes } from "./messages.ts";
 
 const hex = (desc: DescMessage, message: Message) => Buffer.from(toBinary(desc, message)).toString("hex");
 const plainly = (desc: DescMessage, bytes: Uint8Array) =>
