@@ -144,7 +144,7 @@ test("src/codec knows descriptors and errors, nothing about keys or money", () =
       .map(resolved)
       .filter((path) => path.startsWith("domain/")),
   );
-  expect([...known].sort()).toEqual(["domain/errors.ts", "domain/shares.ts"]);
+  expect([...known].sort()).toEqual(["domain/errors.ts", "domain/fair-share.ts"]);
 });
 
 test("src/billing knows no protocol", () => {

@@ -9,8 +9,8 @@ import {
 import type { Meter } from "../billing/meter.ts";
 import { secondsOfId } from "../domain/ids.ts";
 import type { ApiCall } from "./api-call.ts";
-import { askOfChat } from "./chat-ask.ts";
 import { chatUsageOf, NO_LOGPROBS } from "./chat-reply.ts";
+import { generationRequestOfChat } from "./chat-request.ts";
 import { defineService } from "./define-service.ts";
 
 export async function createChatCompletion(
@@ -18,7 +18,7 @@ export async function createChatCompletion(
   request: CreateChatCompletionRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
-  const reply = await meter.complete(call.caller(), askOfChat(request));
+  const reply = await meter.complete(call.caller(), generationRequestOfChat(request));
   const message = { role: "assistant", content: reply.content };
   return {
     id: reply.id,
@@ -39,11 +39,11 @@ export async function* streamChatCompletion(
   request: StreamChatCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<Chunk> {
-  const ask = askOfChat(request);
+  const generation = generationRequestOfChat(request);
   let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
-  for await (const piece of meter.stream(call.caller(), ask)) {
+  for await (const piece of meter.stream(call.caller(), generation)) {
     const role = head ? {} : { role: "assistant" };
-    head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, ask.model);
+    head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, generation.model);
     if (piece.kind === "delta") {
       const delta = { ...role, content: piece.content };
       yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };

@@ -8,7 +8,7 @@ import {
   type StreamGenerateResponseSchema,
   type UsageSchema,
 } from "../../gen/vx/v1/generate_pb.js";
-import type { Ask, Reply } from "../billing/generation-request.ts";
+import type { GenerationRequest, Reply } from "../billing/generation-request.ts";
 import type { Meter } from "../billing/meter.ts";
 import { formatMicros } from "../domain/money.ts";
 import type { PromptMessage } from "../domain/prompt.ts";
@@ -20,11 +20,11 @@ export async function generate(
   request: GenerateRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
-  const reply = await meter.complete(call.caller(), askOf(request));
+  const reply = await meter.complete(call.caller(), generationRequestOf(request));
   return { ...summaryOf(reply), message: { role: "assistant", content: reply.content } };
 }
 
-export function askOf(request: GenerateRequest | StreamGenerateRequest): Ask {
+export function generationRequestOf(request: GenerateRequest | StreamGenerateRequest): GenerationRequest {
   return {
     model: request.model,
     messages: request.messages.map(promptMessageOf),
@@ -66,7 +66,7 @@ export async function* streamGenerate(
   request: StreamGenerateRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamGenerateResponseSchema>> {
-  for await (const piece of meter.stream(call.caller(), askOf(request))) {
+  for await (const piece of meter.stream(call.caller(), generationRequestOf(request))) {
     yield piece.kind === "delta"
       ? { event: { case: "delta", value: { content: piece.content } } }
       : { event: { case: "done", value: summaryOf(piece.reply) } };

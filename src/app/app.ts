@@ -54,7 +54,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     );
   try {
     const { createParts, createPublicServer, createOperatorServer } = await load();
-    const parts = createParts({ config, log, catalog, login: prepared, keeper: prepared });
+    const parts = createParts({ config, log, catalog, login: prepared, maintenance: prepared });
     closers.push(() => parts.close());
     closers.push(async (delayMs) => {
       await Promise.all([parts.drain(listeners, delayMs), workers?.stop(delayMs)]);
@@ -97,7 +97,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
 export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
   const { createParts, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  const parts = createParts({ config, log, catalog, login, keeper: undefined });
+  const parts = createParts({ config, log, catalog, login, maintenance: undefined });
   const listeners: Listener[] = [];
   await parts.start();
   const server = createPublicServer({ ...parts, config, log });

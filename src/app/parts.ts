@@ -24,11 +24,11 @@ type PartsOptions = {
   readonly catalog: Catalog;
   readonly login: DatabaseLogin;
   /** Maintenance of the database by the process that runs it; undefined in other processes. */
-  readonly keeper: { revive(): Promise<void>; tend(): Promise<void> } | undefined;
+  readonly maintenance: { revive(): Promise<void>; maintain(): Promise<void> } | undefined;
 };
 
 /** The components that the listeners of a process share. */
-export function createParts({ config, log, catalog, login, keeper }: PartsOptions) {
+export function createParts({ config, log, catalog, login, maintenance }: PartsOptions) {
   const metrics = createMetrics();
   const databases = openDatabases(config, login);
   const { single: database } = databases;
@@ -46,9 +46,9 @@ export function createParts({ config, log, catalog, login, keeper }: PartsOption
       if (reachable) log.info("the database is back");
       else log.error({ err: error }, "the database cannot be reached");
     },
-    revive: async () => await keeper?.revive(),
-    tend: async () => await keeper?.tend(),
-    onFailure: (error) => log.error({ err: error }, "the database could not be looked after"),
+    revive: async () => await maintenance?.revive(),
+    maintain: async () => await maintenance?.maintain(),
+    onFailure: (error) => log.error({ err: error }, "database maintenance failed"),
   });
   monitor.start();
   const drain = new Drain(monitor);

@@ -17,7 +17,7 @@ type PreparedDatabase = {
   /** Called when the database is unreachable. */
   revive(): Promise<void>;
   /** Called periodically while the database is reachable. */
-  tend(): Promise<void>;
+  maintain(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -39,7 +39,7 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
     meanwhile();
     await migrate(address);
     const nothing = async () => undefined;
-    return { address, role: APP_ROLE, exclusive: false, revive: nothing, tend: nothing, stop: nothing };
+    return { address, role: APP_ROLE, exclusive: false, revive: nothing, maintain: nothing, stop: nothing };
   }
   const maxConnections = embeddedConnections(config);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say, meanwhile });
@@ -83,12 +83,14 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
       await embedded.ensureRunning();
       await hold();
     },
-    tend: async () => {
+    maintain: async () => {
       await hold();
       await embedded.trimLogs();
     },
     stop: async () => {
-      await hold().catch((error: unknown) => log.warn({ err: error }, "the guard cannot be asked for"));
+      await hold().catch((error: unknown) =>
+        log.warn({ err: error }, "could not renew the guard of the data folder"),
+      );
       await guard.close();
       if (isOurs) await embedded.stop();
     },

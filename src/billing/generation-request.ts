@@ -2,7 +2,7 @@ import type { Micros } from "../domain/money.ts";
 import type { FinishReason, PromptMessage, TokenUsage } from "../domain/prompt.ts";
 
 /** A request for a generation, the same for every API. */
-export type Ask = {
+export type GenerationRequest = {
   readonly model: string;
   readonly messages: readonly PromptMessage[];
   /** The limit that the caller requested; the model and its context window may lower it. */

@@ -4,7 +4,7 @@ import { inputTokenBound } from "../domain/input-token-bound.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, costOf } from "../domain/price.ts";
-import type { Ask } from "./generation-request.ts";
+import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
 /** Minimum output limit of a call without max_tokens whose balance does not cover the model's default. */
@@ -32,31 +32,31 @@ type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
  */
 export async function sizeOf(
   model: Model,
-  ask: Ask,
+  request: GenerationRequest,
   { accountId: payer, balanceMicros }: Payer,
   tokens: Tokens,
   signal: AbortSignal,
 ): Promise<Size> {
-  const bound = inputTokenBound(ask.messages);
-  const output = outputRange(model, ask);
+  const bound = inputTokenBound(request.messages);
+  const output = outputRange(model, request);
   if (bound + output.maxTokens <= model.contextWindow) {
-    const size = sized(model, ask, { promptTokens: bound, counted: false, ...output });
+    const size = sized(model, request, { promptTokens: bound, counted: false, ...output });
     if (size.amountMicros <= balanceMicros) return size;
   }
-  return await countedSize(model, ask, tokens, { signal, payer });
+  return await countedSize(model, request, tokens, { signal, payer });
 }
 
 export async function countedSize(
   model: Model,
-  ask: Ask,
+  request: GenerationRequest,
   tokens: Tokens,
   options: CountOptions,
 ): Promise<Size> {
-  const promptTokens = await tokens.countPrompt(ask.messages, { ...options, most: model.contextWindow });
+  const promptTokens = await tokens.countPrompt(request.messages, { ...options, most: model.contextWindow });
   const room = model.contextWindow - promptTokens;
   if (room <= 0) throw tooLong(model, promptTokens);
-  const { maxTokens, leastTokens } = outputRange(model, ask);
-  return sized(model, ask, {
+  const { maxTokens, leastTokens } = outputRange(model, request);
+  return sized(model, request, {
     promptTokens,
     counted: true,
     maxTokens: Math.min(maxTokens, room),
@@ -76,7 +76,10 @@ export function leastSize(model: Model, size: Size): Size {
 }
 
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
-function outputRange(model: Model, { maxTokens: named }: Ask): Pick<Size, "maxTokens" | "leastTokens"> {
+function outputRange(
+  model: Model,
+  { maxTokens: named }: GenerationRequest,
+): Pick<Size, "maxTokens" | "leastTokens"> {
   const maxTokens = Math.min(named ?? model.defaultOutputTokens, model.maxOutputTokens);
   return {
     maxTokens,
@@ -84,7 +87,11 @@ function outputRange(model: Model, { maxTokens: named }: Ask): Pick<Size, "maxTo
   };
 }
 
-function sized(model: Model, { messages }: Ask, size: Omit<Size, "inputTokens" | "amountMicros">): Size {
+function sized(
+  model: Model,
+  { messages }: GenerationRequest,
+  size: Omit<Size, "inputTokens" | "amountMicros">,
+): Size {
   const { base, perMessage } = model.promptOverheadTokens;
   const inputTokens = size.promptTokens + base + perMessage * messages.length;
   return withMaxTokens(model, { ...size, inputTokens, amountMicros: 0n }, size.maxTokens);

@@ -5,7 +5,7 @@ import type { Model } from "../domain/model.ts";
 import type { Billing, HoldOutcome } from "../store/billing.ts";
 import type { Caller } from "./caller.ts";
 import { Generation, type GenerationParts, type Order } from "./generation.ts";
-import type { Ask, Piece, Reply } from "./generation-request.ts";
+import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import { countedSize, leastSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
 import { digestOf } from "./payload-digest.ts";
 import { insufficientBalance, unknownModel } from "./refusals.ts";
@@ -39,8 +39,8 @@ export class Meter {
     this.#parts = parts;
   }
 
-  async complete(caller: Caller, ask: Ask): Promise<Reply> {
-    const started = await this.#start(caller, ask, false);
+  async complete(caller: Caller, request: GenerationRequest): Promise<Reply> {
+    const started = await this.#start(caller, request, false);
     if (!(started instanceof Generation)) {
       if (started.failure) throw interrupted(started.failure);
       return started.reply;
@@ -49,8 +49,8 @@ export class Meter {
     return await started.finish();
   }
 
-  async *stream(caller: Caller, ask: Ask): AsyncGenerator<Piece, void> {
-    const started = await this.#start(caller, ask, true);
+  async *stream(caller: Caller, request: GenerationRequest): AsyncGenerator<Piece, void> {
+    const started = await this.#start(caller, request, true);
     if (!(started instanceof Generation)) {
       const { id, content } = started.reply;
       if (content !== "") yield { kind: "delta", id, content };
@@ -69,16 +69,22 @@ export class Meter {
     }
   }
 
-  async #start(caller: Caller, ask: Ask, streamed: boolean): Promise<Generation | Replay> {
+  async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
     const { running, ids, models } = this.#parts;
     const { key } = caller;
-    const model = models.get(ask.model);
-    if (!model) throw unknownModel(ask.model);
+    const model = models.get(request.model);
+    if (!model) throw unknownModel(request.model);
     caller.onModel(model.id);
     running.reserve(key.accountId);
     try {
-      const idempotency = await idempotencyOf(caller, ask);
-      const held = await this.#hold(caller, ask, model, ids.generation(laneOfId(key.accountId)), idempotency);
+      const idempotency = await idempotencyOf(caller, request);
+      const held = await this.#hold(
+        caller,
+        request,
+        model,
+        ids.generation(laneOfId(key.accountId)),
+        idempotency,
+      );
       if (!("size" in held)) {
         running.release(key.accountId);
         return held;
@@ -88,7 +94,7 @@ export class Meter {
         key,
         requestId: caller.requestId,
         model,
-        prompt: { ...ask, maxTokens: held.size.maxTokens },
+        prompt: { ...request, maxTokens: held.size.maxTokens },
         streamed,
         kept: idempotency !== undefined,
       };
@@ -130,7 +136,7 @@ export class Meter {
    */
   async #hold(
     caller: Caller,
-    ask: Ask,
+    request: GenerationRequest,
     model: Model,
     id: string,
     idempotency: Idempotency | undefined,
@@ -154,10 +160,10 @@ export class Meter {
       }
     };
     const { tokens } = this.#parts;
-    let size = await sizeOf(model, ask, key, tokens, signal);
+    let size = await sizeOf(model, request, key, tokens, signal);
     let held = await place(size);
     if (held.outcome === "insufficient" && !size.counted) {
-      size = await countedSize(model, ask, tokens, { signal, payer: key.accountId });
+      size = await countedSize(model, request, tokens, { signal, payer: key.accountId });
       held = await place(size);
     }
     // Another call may take the funds in between, so the last attempt uses the lowest limit.
@@ -195,7 +201,7 @@ function isOverloaded(error: unknown): boolean {
   return error instanceof DomainError && error.reason === "overloaded";
 }
 
-async function idempotencyOf(caller: Caller, ask: Ask): Promise<Idempotency | undefined> {
+async function idempotencyOf(caller: Caller, request: GenerationRequest): Promise<Idempotency | undefined> {
   const { idempotencyKey: key, method } = caller;
-  return key === undefined ? undefined : { key, digest: await digestOf(method, ask) };
+  return key === undefined ? undefined : { key, digest: await digestOf(method, request) };
 }

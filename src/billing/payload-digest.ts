@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import type { Ask } from "./generation-request.ts";
+import type { GenerationRequest } from "./generation-request.ts";
 
 /** Hashing one slice takes about a millisecond; then the event loop runs other work. */
 const SLICE_CHARACTERS = 524_288;
 
 /** Equal payloads have equal digests. Large texts are hashed in slices. */
-export async function digestOf(method: string, ask: Ask): Promise<string> {
+export async function digestOf(method: string, request: GenerationRequest): Promise<string> {
   const hash = createHash("sha256");
-  const { model, maxTokens, temperature, stop, messages } = ask;
+  const { model, maxTokens, temperature, stop, messages } = request;
   hash.update(JSON.stringify([method, model, maxTokens ?? null, temperature ?? null, stop]));
   let fresh = SLICE_CHARACTERS;
   for (const { role, content } of messages) {

@@ -1,15 +1,15 @@
 import { DomainError } from "../domain/errors.ts";
-import { Places } from "../domain/places.ts";
-import { Shares } from "../domain/shares.ts";
+import { FairShare } from "../domain/fair-share.ts";
+import { SlotArray } from "../domain/slot-array.ts";
 import type { Generation } from "./generation.ts";
 
 /** The generations of this server that run or are being settled. */
 export class RunningGenerations {
   readonly #max: number;
-  readonly #generations = new Places<Generation>();
+  readonly #generations = new SlotArray<Generation>();
   readonly #waiting = new Set<() => void>();
   /** Slots per account, so that no account can use all of them. */
-  readonly #places = new Shares();
+  readonly #slots = new FairShare();
   #closed = false;
 
   constructor(max: number) {
@@ -17,17 +17,17 @@ export class RunningGenerations {
   }
 
   get count(): number {
-    return this.#places.taken;
+    return this.#slots.taken;
   }
 
   /** Takes a slot for a generation before its hold is placed; throws overloaded if there is none. */
   reserve(accountId: string): void {
     if (this.#closed) throw new DomainError("unavailable");
-    if (!this.#places.take(accountId, 1, this.#max)) throw new DomainError("overloaded");
+    if (!this.#slots.take(accountId, 1, this.#max)) throw new DomainError("overloaded");
   }
 
   release(accountId: string | undefined): void {
-    this.#places.give(accountId, 1);
+    this.#slots.release(accountId, 1);
     if (this.count > 0) return;
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
@@ -35,7 +35,7 @@ export class RunningGenerations {
 
   /** Returns the index of the generation, which is passed to `leave` after settlement. */
   enter(generation: Generation): number {
-    const place = this.#generations.add(generation);
+    const place = this.#generations.insert(generation);
     // The server was closed while the hold was being placed.
     if (this.#closed) generation.stop("unavailable");
     return place;
@@ -55,7 +55,7 @@ export class RunningGenerations {
 
   /** Delays the end of the server until the work has ended. Its errors are handled elsewhere. */
   during(work: Promise<unknown>): void {
-    this.#places.take(undefined, 1, Number.POSITIVE_INFINITY);
+    this.#slots.take(undefined, 1, Number.POSITIVE_INFINITY);
     work.catch(() => undefined).finally(() => this.release(undefined));
   }
 

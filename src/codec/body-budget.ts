@@ -1,5 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
-import { Shares } from "../domain/shares.ts";
+import { FairShare } from "../domain/fair-share.ts";
 
 /** A body up to this size may use the part that is reserved for small bodies. */
 const SMALL_BYTES = 65_536;
@@ -16,7 +16,7 @@ type BodyBudgetOptions = {
 /** The memory of one process for bodies that are not decoded yet, in every protocol. */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  readonly #room = new Shares();
+  readonly #room = new FairShare();
   #turn: Promise<void> = Promise.resolve();
 
   constructor(options: BodyBudgetOptions) {
@@ -43,7 +43,7 @@ export class BodyBudget {
         mine += bytes;
       },
       release: () => {
-        this.#room.give(sender, mine);
+        this.#room.release(sender, mine);
         mine = 0;
       },
     };

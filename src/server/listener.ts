@@ -8,7 +8,7 @@ import {
   Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
-import { Places } from "../domain/places.ts";
+import { SlotArray } from "../domain/slot-array.ts";
 import { framingProblem } from "./connect/framing.ts";
 import type { BadRequestAnswers } from "./errors/bad-request.ts";
 import { withoutStacks } from "./errors/without-stacks.ts";
@@ -49,12 +49,12 @@ export class Listener {
   readonly #reading: ReadingTurns;
   readonly #addresses: AddressCount;
   readonly #readers = new WeakMap<object, Reader>();
-  readonly #sockets = new Places<Socket>();
+  readonly #sockets = new SlotArray<Socket>();
   /** The latest response on each HTTP/1.1 connection. */
   readonly #latest = new WeakMap<Socket, HttpResponse>();
   /** HTTP/1.1 connections with a framing problem: the boundaries of further requests are unknown. */
   readonly #refused = new WeakSet<Socket>();
-  readonly #sessions = new Places<ServerHttp2Session>();
+  readonly #sessions = new SlotArray<ServerHttp2Session>();
   #running = 0;
   #draining = false;
   #idle: () => void = () => undefined;
@@ -181,7 +181,7 @@ export class Listener {
 
   #beginSession(session: ServerHttp2Session, socket: Socket, reader: Reader): void {
     this.#readers.set(session, reader);
-    const place = this.#sessions.add(session);
+    const place = this.#sessions.insert(session);
     session.once("close", () => this.#sessions.remove(place));
     session.on("error", () => undefined);
     endIdleSession(session, socket, this.#limits);
@@ -213,7 +213,7 @@ export class Listener {
       socket.destroy();
       return;
     }
-    const place = this.#sockets.add(socket);
+    const place = this.#sockets.insert(socket);
     socket.once("close", () => this.#sockets.remove(place));
   }
 

@@ -1,5 +1,5 @@
 import type { DomainError } from "../domain/errors.ts";
-import { Places } from "../domain/places.ts";
+import { SlotArray } from "../domain/slot-array.ts";
 
 /** A call that can be aborted; an AbortController is one. */
 type Abortable = { abort(reason: DomainError): void };
@@ -9,7 +9,7 @@ type Abortable = { abort(reason: DomainError): void };
  * with the square of their number.
  */
 export class RunningCalls {
-  readonly #calls = new Places<Abortable>();
+  readonly #calls = new SlotArray<Abortable>();
   readonly #signal: AbortSignal;
 
   constructor(signal: AbortSignal) {
@@ -21,7 +21,7 @@ export class RunningCalls {
 
   /** Returns the slot to pass to leave() when the call ends. */
   enter(call: Abortable): number {
-    const place = this.#calls.add(call);
+    const place = this.#calls.insert(call);
     if (this.#signal.aborted) call.abort(this.#signal.reason);
     return place;
   }

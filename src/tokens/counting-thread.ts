@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
-import { Shares } from "../domain/shares.ts";
+import { FairShare } from "../domain/fair-share.ts";
 
 /**
  * Limits of each queue. Small and large prompts have separate queues, so large ones cannot use up the room of
@@ -33,8 +33,8 @@ export type Load = {
 
 /** A queue of prompts and the room they take. */
 type Line = {
-  readonly jobs: Shares;
-  readonly characters: Shares;
+  readonly jobs: FairShare;
+  readonly characters: FairShare;
   readonly waiting: Job[];
   lastPayer: string | undefined;
 };
@@ -89,8 +89,8 @@ export class CountingThread {
       const end = (outcome: number | Error) => {
         if (ended) return;
         ended = true;
-        line.jobs.give(payer, 1);
-        line.characters.give(payer, characters);
+        line.jobs.release(payer, 1);
+        line.characters.release(payer, characters);
         signal?.removeEventListener("abort", abort);
         if (typeof outcome === "number") resolve(outcome);
         else reject(outcome);
@@ -110,7 +110,7 @@ export class CountingThread {
     const { jobsMax, charactersMax } = this.#limits;
     if (!line.jobs.take(payer, 1, jobsMax)) return false;
     if (line.characters.take(payer, characters, charactersMax)) return true;
-    line.jobs.give(payer, 1);
+    line.jobs.release(payer, 1);
     return false;
   }
 
@@ -180,7 +180,7 @@ export class CountingThread {
 }
 
 function newLine(): Line {
-  return { jobs: new Shares(), characters: new Shares(), waiting: [], lastPayer: undefined };
+  return { jobs: new FairShare(), characters: new FairShare(), waiting: [], lastPayer: undefined };
 }
 
 /** The first job of a payer other than the last one, or else the first job. */

@@ -97,7 +97,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
   };
 }
 
-const ASK: Omit<Prompt, "maxTokens"> & { model: string; maxTokens: number } = {
+const REQUEST: Omit<Prompt, "maxTokens"> & { model: string; maxTokens: number } = {
   model: "m",
   messages: [{ role: "user", content: "x".repeat(8_000) }],
   maxTokens: 5_000,
@@ -114,7 +114,7 @@ async function rowsOf({ accountId }: Payer) {
 
 test("nothing runs for more than ten minutes; what was given until then is paid", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const pieces = metering.meter.stream(callerOf(NEVER), ASK);
+  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   expect((await pieces.next()).value).toMatchObject({ content: PIECE });
   const rest = pieces.next();
   vi.advanceTimersByTime(599_999);
@@ -127,7 +127,7 @@ test("nothing runs for more than ten minutes; what was given until then is paid"
 });
 
 test("a counter that is overloaded does not cost the charge: the usual length of a token tells", async () => {
-  const pieces = metering.meter.stream(callerOf(NEVER), ASK);
+  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
   await pieces.return();
   await metering.settle();
@@ -137,20 +137,20 @@ test("a counter that is overloaded does not cost the charge: the usual length of
 
 test("when its time is over, the server also stops what goes on without its caller, and takes nothing new", async () => {
   const left = new AbortController();
-  const pieces = metering.meter.stream(callerOf(left.signal, "kept"), ASK);
+  const pieces = metering.meter.stream(callerOf(left.signal, "kept"), REQUEST);
   await pieces.next();
   left.abort();
   await pieces.return();
   metering.cut();
   await metering.settle();
   expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server shut down") }]);
-  await expect(metering.meter.complete(callerOf(NEVER), ASK)).rejects.toMatchObject({
+  await expect(metering.meter.complete(callerOf(NEVER), REQUEST)).rejects.toMatchObject({
     reason: "unavailable",
   });
 });
 
 test("a generation whose money was still being held then is stopped as well", async () => {
-  const answered = metering.meter.complete(callerOf(NEVER), ASK).catch((error: unknown) => error);
+  const answered = metering.meter.complete(callerOf(NEVER), REQUEST).catch((error: unknown) => error);
   metering.cut();
   expect(await answered).toMatchObject({ reason: "unavailable" });
   await metering.settle();
@@ -158,7 +158,7 @@ test("a generation whose money was still being held then is stopped as well", as
 });
 
 test("a stream whose reader neither reads nor leaves is settled when its time is over", async () => {
-  const pieces = metering.meter.stream(callerOf(NEVER), ASK);
+  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
   metering.cut();
   await metering.settle();

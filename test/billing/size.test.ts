@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Ask } from "../../src/billing/generation-request.ts";
+import type { GenerationRequest } from "../../src/billing/generation-request.ts";
 import { leastSize, type Size, sizeOf, sizeWithin } from "../../src/billing/generation-size.ts";
 import type { Tokens } from "../../src/billing/token-counts.ts";
 import { DomainError } from "../../src/domain/errors.ts";
@@ -40,7 +40,7 @@ const model = fc
       upstreams: [],
     };
   });
-const ask = fc.record({
+const generationRequest = fc.record({
   model: fc.constant("m"),
   messages: fc.array(
     fc.record({
@@ -58,7 +58,7 @@ const micros = fc.bigInt({ min: 0n, max: 100_000n });
 type Case = { readonly size: Size; readonly counted: number };
 
 /** Undefined where the messages alone fill the window. */
-async function sized(model: Model, request: Ask, balance: bigint) {
+async function sized(model: Model, request: GenerationRequest, balance: bigint) {
   const counted = await tokens.countPrompt(request.messages);
   try {
     const payer = { accountId: "acct_1", balanceMicros: balance };
@@ -72,7 +72,7 @@ async function sized(model: Model, request: Ask, balance: bigint) {
 
 test("a hold covers the counted input, the chat template and max_tokens, within model and window", async () => {
   await fc.assert(
-    fc.asyncProperty(model, ask, micros, async (model, request, balance) => {
+    fc.asyncProperty(model, generationRequest, micros, async (model, request, balance) => {
       const found = await sized(model, request, balance);
       if (!found) return;
       const { size, counted } = found;
@@ -91,7 +91,7 @@ test("a hold covers the counted input, the chat template and max_tokens, within 
 
 test("a limit is lowered to exactly what the funds cover, never below 64, and only if the caller named none", async () => {
   await fc.assert(
-    fc.asyncProperty(model, ask, micros, async (model, request, available) => {
+    fc.asyncProperty(model, generationRequest, micros, async (model, request, available) => {
       const found = await sized(model, request, 0n);
       if (!found) return;
       const { size } = found;

@@ -12,7 +12,7 @@ import {
   silentAfter,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators, type Refused } from "../support/generators.ts";
-import { ASK, CHEAP_MODEL, type Metered, MODEL, startMetered } from "../support/metered.ts";
+import { CHEAP_MODEL, type Metered, MODEL, REQUEST, startMetered } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 /**
@@ -98,7 +98,7 @@ test("counters drift from the truth: after every kind of failure all of the bala
     const before = upstream.calls.length;
     const left = new AbortController();
     const options = { secret: key.secret, signal: left.signal };
-    const call = outcomeOf((clients[(i * 5) % clients.length] as Generator).generate(ASK, options));
+    const call = outcomeOf((clients[(i * 5) % clients.length] as Generator).generate(REQUEST, options));
     if (behaviour === failures[4] || behaviour === failures[5]) {
       await upstream.until(({ calls }) => calls.length > before);
       left.abort();
@@ -137,8 +137,10 @@ test("a route goes past the budget: each metered method is a 402 without funds, 
     }
   }
   for (const client of clients) {
-    expect(await outcomeOf(client.generate(ASK, { secret: key.secret }))).toBe("insufficient_balance");
-    expect(await outcomeOf(client.stream(ASK, { secret: key.secret }).next())).toBe("insufficient_balance");
+    expect(await outcomeOf(client.generate(REQUEST, { secret: key.secret }))).toBe("insufficient_balance");
+    expect(await outcomeOf(client.stream(REQUEST, { secret: key.secret }).next())).toBe(
+      "insufficient_balance",
+    );
   }
   expect(metered.upstream.calls).toHaveLength(before);
 });
@@ -170,7 +172,7 @@ test("who goes away pays too much, or nothing: what was produced until then is c
     const before = metered.upstream.calls.length;
     metered.upstream.next(silentAfter(2));
     const left = new AbortController();
-    const stream = client.stream(ASK, { secret: key.secret, signal: left.signal });
+    const stream = client.stream(REQUEST, { secret: key.secret, signal: left.signal });
     let text = "";
     while (text !== "Hello, ") {
       const { value } = await stream.next();
@@ -189,12 +191,12 @@ test("an answer does not say what it cost and what is left: each does, as the la
   for (const client of clients) {
     const key = await metered.payer(1_000n);
     const said = { usage: { costMicros: 19n, cost: "$0.000019" } };
-    expect(await client.generate(ASK, { secret: key.secret })).toMatchObject({
+    expect(await client.generate(REQUEST, { secret: key.secret })).toMatchObject({
       ...said,
       balanceMicros: 981n,
     });
     let last: unknown;
-    for await (const { event } of client.stream(ASK, { secret: key.secret })) last = event;
+    for await (const { event } of client.stream(REQUEST, { secret: key.secret })) last = event;
     expect(last).toMatchObject({ case: "done", value: { ...said, balanceMicros: 962n } });
     expect(await metered.account(key)).toEqual({ balance: 962, held: 0 });
   }
@@ -226,7 +228,7 @@ test("retries are billed: one idempotency key sent 100 times at once over two se
   const options = { secret: key.secret, headers: { "idempotency-key": "one" } };
   const outcomes = await Promise.all(
     Array.from({ length: 100 }, (_, i) =>
-      outcomeOf((clients[i % clients.length] as Generator).generate(ASK, options)),
+      outcomeOf((clients[i % clients.length] as Generator).generate(REQUEST, options)),
     ),
   );
   expect(new Set(outcomes).has("ok")).toBe(true);
@@ -239,7 +241,7 @@ test("a charge cannot be mapped to a call: the row says request, key, model, tok
   const key = await metered.payer(1_000n);
   const [client] = clients as [Generator];
   const headers = { "x-request-id": "ticket-4711" };
-  const { id } = await client.generate(ASK, { secret: key.secret, headers });
+  const { id } = await client.generate(REQUEST, { secret: key.secret, headers });
   const caller = (protocols[0] as (typeof protocols)[number]).open(metered.app.url);
   const listed = await caller.call(
     LedgerService.method.listEntries,
@@ -290,8 +292,8 @@ test("updates of several rows end in a deadlock: 600 calls of 12 accounts over t
 test("prices are floats: a hundred calls of 2.666664 micros each cost 300, to the micro", async () => {
   const key = await metered.payer(5_000n);
   const [client] = clients as [Generator];
-  const ask = { ...EMPTY, model: CHEAP_MODEL };
-  for (let i = 0; i < 100; i++) await client.generate(ask, { secret: key.secret });
+  const request = { ...EMPTY, model: CHEAP_MODEL };
+  for (let i = 0; i < 100; i++) await client.generate(request, { secret: key.secret });
   expect(await metered.account(key)).toEqual({ balance: 4_700, held: 0 });
 });
 

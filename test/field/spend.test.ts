@@ -6,7 +6,7 @@ import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { generators } from "../support/generators.ts";
-import { ASK, modelsJson } from "../support/metered.ts";
+import { modelsJson, REQUEST } from "../support/metered.ts";
 import { createModelsFile } from "../support/models.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
@@ -37,7 +37,7 @@ test("spend is dropped: a settlement waits while the database is away, the drain
   const generator = (generators.at(-1) as (typeof generators)[number]).open(app.url);
   const rest = Promise.withResolvers<void>();
   upstream.next(replyWhen(rest.promise, 1));
-  const answered = generator.generate(ASK, { secret: key.secret });
+  const answered = generator.generate(REQUEST, { secret: key.secret });
   await upstream.until(({ executions }) => executions.length === 1);
 
   await postgres.stop();

@@ -9,7 +9,7 @@ import { createPaidKey } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
 
 const SECRET_PROMPT = "the content of a prompt";
-const ASK = { model: "fake", messages: [{ role: "user", content: SECRET_PROMPT }], maxTokens: 10 };
+const REQUEST = { model: "fake", messages: [{ role: "user", content: SECRET_PROMPT }], maxTokens: 10 };
 const USED = { input_tokens: 11, output_tokens: 4, cost_micros: 19 };
 
 type Line = Readonly<Record<string, unknown>>;
@@ -78,8 +78,8 @@ const optionsOf = (requestId: string, signal?: AbortSignal) => ({
 test.each(generators)("the line of a call over $name says what it used", async ({ name, open }) => {
   const generator = open(app.url);
   const ids = ["unary", "stream"].map((kind) => `${kind}-${name.replaceAll(/\W+/g, "-")}`);
-  await generator.generate(ASK, optionsOf(ids[0] as string));
-  for await (const _ of generator.stream(ASK, optionsOf(ids[1] as string)));
+  await generator.generate(REQUEST, optionsOf(ids[0] as string));
+  for await (const _ of generator.stream(REQUEST, optionsOf(ids[1] as string)));
   for (const id of ids) {
     expect(await loggedBy(id)).toEqual([
       {
@@ -109,7 +109,7 @@ const rest = (): Generator =>
 
 test("a failover logs one line for each failed attempt, without a stack, and the upstream that replied", async () => {
   first.next(refuse(500), refuse(500), refuse(400));
-  await rest().generate(ASK, optionsOf("failover"));
+  await rest().generate(REQUEST, optionsOf("failover"));
   const logged = await loggedBy("failover");
   const common = { level: "warn", request_id: "failover", model: "fake", upstream: nameOf(first) };
   expect(logged).toMatchObject([
@@ -129,7 +129,7 @@ test("a failover logs one line for each failed attempt, without a stack, and the
 test("a call whose upstreams all fail costs nothing and has no stack", async () => {
   first.next(refuse(400));
   second.next(refuse(400));
-  await expect(rest().generate(ASK, optionsOf("all-fail"))).rejects.toMatchObject({
+  await expect(rest().generate(REQUEST, optionsOf("all-fail"))).rejects.toMatchObject({
     reason: "upstream_error",
   });
   const logged = await loggedBy("all-fail");
@@ -156,7 +156,7 @@ async function chargedBy(requestId: string): Promise<number> {
 test("the line of a stream that broke off says what was charged", async () => {
   first.next(hangUpAfter(2));
   const read = async () => {
-    for await (const _ of rest().stream(ASK, optionsOf("broken")));
+    for await (const _ of rest().stream(REQUEST, optionsOf("broken")));
   };
   await expect(read()).rejects.toMatchObject({ reason: "upstream_error" });
   const line = (await loggedBy("broken")).at(-1);
@@ -167,7 +167,7 @@ test("the line of a stream that broke off says what was charged", async () => {
 
 test("the line of a caller who left says what was charged", async () => {
   first.next(silentAfter(2));
-  for await (const _ of rest().stream(ASK, optionsOf("left"))) break;
+  for await (const _ of rest().stream(REQUEST, optionsOf("left"))) break;
   const line = (await loggedBy("left")).at(-1);
   expect(line).toMatchObject({ code: "canceled", model: "fake", upstream: nameOf(first) });
   expect(line?.cost_micros).toBe(await chargedBy("left"));
@@ -179,7 +179,7 @@ test("the line of a generation that goes on without its caller is written when i
   first.next(replyWhen(gate.promise, 2));
   const options = optionsOf("goes-on");
   const headers = { ...options.headers, "idempotency-key": "goes-on" };
-  for await (const _ of rest().stream(ASK, { ...options, headers })) break;
+  for await (const _ of rest().stream(REQUEST, { ...options, headers })) break;
   const metrics = async () =>
     await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
   await expect.poll(metrics).toMatch(/^vx_calls_total\{[^}]*code="canceled"\} 2$/m);
@@ -189,7 +189,7 @@ test("the line of a generation that goes on without its caller is written when i
 
 test("a model that is not in the catalog is not logged", async () => {
   await expect(
-    rest().generate({ ...ASK, model: "sent-by-the-caller" }, optionsOf("unknown")),
+    rest().generate({ ...REQUEST, model: "sent-by-the-caller" }, optionsOf("unknown")),
   ).rejects.toThrow();
   expect(JSON.stringify(await loggedBy("unknown"))).not.toContain("sent-by-the-caller");
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { generators } from "../support/generators.ts";
-import { ASK, lockMoney, type Metered, startMetered } from "../support/metered.ts";
+import { lockMoney, type Metered, REQUEST, startMetered } from "../support/metered.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
@@ -34,10 +34,10 @@ test("a server is killed between the upstream's answer and the settlement: nothi
   const options = { secret: key.secret, headers: { "idempotency-key": "precious" } };
   const rest = Promise.withResolvers<void>();
   metered.upstream.next(replyWhen(rest.promise, 2));
-  const lost = doomed.generate(ASK, options).catch((error: unknown) => error);
+  const lost = doomed.generate(REQUEST, options).catch((error: unknown) => error);
   await metered.upstream.until(({ executions }) => executions.length === 1);
   const lock = await lockMoney(metered, other);
-  const waiting = doomed.generate(ASK, { secret: other.secret }).catch((error: unknown) => error);
+  const waiting = doomed.generate(REQUEST, { secret: other.secret }).catch((error: unknown) => error);
   await lock.wanted();
   rest.resolve();
   await metered.upstream.until(({ calls }) => calls[0]?.ended === "finished");
@@ -47,14 +47,16 @@ test("a server is killed between the upstream's answer and the settlement: nothi
   doomed.close();
   await lock.free();
   const survivor = open(metered.app.url);
-  await expect(survivor.generate(ASK, options)).rejects.toMatchObject({ reason: "idempotency_in_progress" });
+  await expect(survivor.generate(REQUEST, options)).rejects.toMatchObject({
+    reason: "idempotency_in_progress",
+  });
   expect(await metered.account(key)).toEqual({ balance: 1_000, held: 46 });
 
   await metered.missServerOf(key);
   await vi.waitFor(async () => expect((await metered.account(key)).held).toBe(0), { timeout: 10_000 });
   expect(await metered.rows(key)).toEqual([]);
-  expect(await survivor.generate(ASK, options)).toMatchObject({ balanceMicros: 981n });
-  expect(await survivor.generate(ASK, options)).toMatchObject({ balanceMicros: 981n });
+  expect(await survivor.generate(REQUEST, options)).toMatchObject({ balanceMicros: 981n });
+  expect(await survivor.generate(REQUEST, options)).toMatchObject({ balanceMicros: 981n });
   expect(await metered.rows(key)).toHaveLength(1);
   expect(metered.upstream.executions).toHaveLength(2);
   survivor.close();

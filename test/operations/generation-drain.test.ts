@@ -4,7 +4,7 @@ import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { startTestApp } from "../support/app.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { generators } from "../support/generators.ts";
-import { ASK, type Metered, MODEL, startMetered } from "../support/metered.ts";
+import { type Metered, MODEL, REQUEST, startMetered } from "../support/metered.ts";
 import { createModelsFile, modelsYaml } from "../support/models.ts";
 import { startServerProcess } from "../support/process.ts";
 import { bearer, protocols } from "../support/protocols.ts";
@@ -27,7 +27,7 @@ test("a stop waits for a call that goes on without its caller, and its answer is
   metered.upstream.next(replyWhen(rest.promise, 1));
   const left = new AbortController();
   const options = { secret: key.secret, headers: { "idempotency-key": "kept" } };
-  const lost = open(app.url).generate(ASK, { ...options, signal: left.signal });
+  const lost = open(app.url).generate(REQUEST, { ...options, signal: left.signal });
   await metered.upstream.until(({ executions }) => executions.length === 1);
   left.abort();
   await lost.catch(() => undefined);
@@ -42,7 +42,7 @@ test("a stop waits for a call that goes on without its caller, and its answer is
   rest.resolve();
   await stopped;
   expect(await metered.rows(key)).toHaveLength(1);
-  expect(await open(metered.app.url).generate(ASK, options)).toMatchObject({
+  expect(await open(metered.app.url).generate(REQUEST, options)).toMatchObject({
     message: { content: "Hello, world." },
     balanceMicros: 981n,
   });
@@ -57,7 +57,7 @@ test("a stream that runs when the server is stopped comes to its end, paid", asy
   metered.upstream.next(replyWhen(rest.promise, 1));
   let text = "";
   let stopped: Promise<void> | undefined;
-  for await (const { event } of open(app.url).stream(ASK, { secret: key.secret })) {
+  for await (const { event } of open(app.url).stream(REQUEST, { secret: key.secret })) {
     if (event.case === "delta") text += event.value.content;
     stopped ??= app.stop();
     rest.resolve();
@@ -79,7 +79,7 @@ test("a call goes on when its model is taken out of the file, and is paid at the
   const key = await metered.payer(1_000n);
   const rest = Promise.withResolvers<void>();
   metered.upstream.next(replyWhen(rest.promise, 1));
-  const answered = open(url).generate(ASK, { secret: key.secret });
+  const answered = open(url).generate(REQUEST, { secret: key.secret });
   await metered.upstream.until(({ executions }) => executions.length === 1);
 
   models.write(modelsYaml(["another"]));
@@ -89,7 +89,7 @@ test("a call goes on when its model is taken out of the file, and is paid at the
     const listed = await caller.call(ModelService.method.listModels, {}, bearer(key.secret));
     expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual(["another"]);
   });
-  await expect(open(url).generate(ASK, { secret: key.secret })).rejects.toMatchObject({
+  await expect(open(url).generate(REQUEST, { secret: key.secret })).rejects.toMatchObject({
     reason: "model_not_found",
   });
   rest.resolve();

@@ -30,7 +30,7 @@ test("too many statements do not make the database unreachable", async () => {
     const monitor = new DatabaseMonitor(pool, {
       onChange: (reachable) => changes.push(reachable),
       revive: async () => look(),
-      tend: async () => look(),
+      maintain: async () => look(),
       onFailure: () => undefined,
     });
     monitor.start();

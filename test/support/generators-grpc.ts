@@ -10,34 +10,34 @@ import {
   type StreamGenerateResponse,
   StreamGenerateResponseSchema,
 } from "../../gen/vx/v1/generate_pb.js";
-import { type GenerateAsk, type GenerateOptions, type Generator, Refused } from "./generators.ts";
+import { type GenerateFields, type GenerateOptions, type Generator, Refused } from "./generators.ts";
 import { bearer } from "./protocols.ts";
 
 /** Google's own client. */
 export function openGrpcJs(url: string): Generator {
   const client = new grpc.Client(new URL(url).host, grpc.credentials.createInsecure());
-  const write = (ask: GenerateAsk) =>
-    Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, ask)));
+  const write = (request: GenerateFields) =>
+    Buffer.from(toBinary(GenerateRequestSchema, create(GenerateRequestSchema, request)));
   return {
-    generate: (ask, options) =>
+    generate: (request, options) =>
       new Promise<GenerateResponse>((resolve, reject) => {
         const call = client.makeUnaryRequest(
           "/vx.v1.GenerateService/Generate",
           write,
           (bytes) => fromBinary(GenerateResponseSchema, bytes),
-          ask,
+          request,
           metadataOf(options),
           deadlineOf(options),
           (error, message) => (message ? resolve(message) : reject(refusedOf(error))),
         );
         options.signal?.addEventListener("abort", () => call.cancel());
       }),
-    async *stream(ask, options) {
+    async *stream(request, options) {
       const call = client.makeServerStreamRequest(
         "/vx.v1.GenerateService/StreamGenerate",
         write,
         (bytes) => fromBinary(StreamGenerateResponseSchema, bytes),
-        ask,
+        request,
         metadataOf(options),
         deadlineOf(options),
       );

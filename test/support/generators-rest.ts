@@ -7,22 +7,22 @@ import {
   GenerateResponseSchema,
   StreamGenerateResponseSchema,
 } from "../../gen/vx/v1/generate_pb.js";
-import { type GenerateAsk, type GenerateOptions, type Generator, Refused } from "./generators.ts";
+import { type GenerateFields, type GenerateOptions, type Generator, Refused } from "./generators.ts";
 import { bearer } from "./protocols.ts";
 
 /** REST without a generated client. Streams are server-sent events. */
 export function openRest(url: string, version: "1.1" | "2"): Generator {
   const post = version === "2" ? postHttp2 : postHttp1;
   return {
-    generate: async (ask, options) => {
-      const { status, headers, body } = await post(url, jsonOf(ask, false), options);
+    generate: async (request, options) => {
+      const { status, headers, body } = await post(url, jsonOf(request, false), options);
       let text = "";
       for await (const chunk of body) text += chunk;
       if (status !== 200) throw refusedOf(text, headers);
       return fromJson(GenerateResponseSchema, JSON.parse(text) as JsonValue);
     },
-    async *stream(ask, options) {
-      const { status, headers, body, hangUp } = await post(url, jsonOf(ask, true), options);
+    async *stream(request, options) {
+      const { status, headers, body, hangUp } = await post(url, jsonOf(request, true), options);
       let text = "";
       let isWhole = false;
       try {
@@ -104,8 +104,8 @@ function headersOf({ secret, headers }: GenerateOptions): Record<string, string>
   return { "content-type": "application/json", ...bearer(secret), ...headers };
 }
 
-function jsonOf(ask: GenerateAsk, stream: boolean): string {
-  const message = create(GenerateRequestSchema, ask);
+function jsonOf(request: GenerateFields, stream: boolean): string {
+  const message = create(GenerateRequestSchema, request);
   const json = toJson(GenerateRequestSchema, message, { useProtoFieldName: true }) as object;
   return JSON.stringify({ ...json, stream });
 }

@@ -14,7 +14,7 @@ import { openGrpcJs } from "./generators-grpc.ts";
 import { openRest } from "./generators-rest.ts";
 import { bearer } from "./protocols.ts";
 
-export type GenerateAsk = {
+export type GenerateFields = {
   readonly model: string;
   readonly messages: { readonly role: string; readonly content: string }[];
   readonly maxTokens?: number;
@@ -57,9 +57,9 @@ export class Refused extends Error {
 
 /** A client of the generation API in one protocol. */
 export type Generator = {
-  generate(ask: GenerateAsk, options: GenerateOptions): Promise<GenerateResponse>;
+  generate(request: GenerateFields, options: GenerateOptions): Promise<GenerateResponse>;
   /** Ending the iteration early closes the stream. */
-  stream(ask: GenerateAsk, options: GenerateOptions): AsyncGenerator<StreamGenerateResponse, void>;
+  stream(request: GenerateFields, options: GenerateOptions): AsyncGenerator<StreamGenerateResponse, void>;
   close(): void;
 };
 
@@ -104,18 +104,18 @@ export const generators: readonly GeneratorCase[] = [
 function openConnect(transport: Transport): Generator {
   const client = createClient(GenerateService, transport);
   return {
-    generate: async (ask, options) => {
+    generate: async (request, options) => {
       try {
-        return await client.generate(ask, callOptions(options));
+        return await client.generate(request, callOptions(options));
       } catch (error) {
         throw refusedOf(error);
       }
     },
-    async *stream(ask, options) {
+    async *stream(request, options) {
       const left = new AbortController();
       const signal = options.signal ? AbortSignal.any([options.signal, left.signal]) : left.signal;
       try {
-        yield* client.streamGenerate(ask, callOptions({ ...options, signal }));
+        yield* client.streamGenerate(request, callOptions({ ...options, signal }));
       } catch (error) {
         throw refusedOf(error);
       } finally {

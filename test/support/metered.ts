@@ -2,7 +2,7 @@ import { expect, vi } from "vitest";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "./app.ts";
 import { FakeUpstream } from "./fake-upstreams/fake-upstream.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf, type TestKey } from "./fixtures.ts";
-import type { GenerateAsk } from "./generators.ts";
+import type { GenerateFields } from "./generators.ts";
 import { createModelsFile } from "./models.ts";
 import { moneyProblems } from "./payer.ts";
 import { bearer } from "./protocols.ts";
@@ -20,7 +20,7 @@ export const TEMPLATE_MODEL = "template";
 export const WIDE_MODEL = "wide";
 
 /** 22 bytes: at most 26 tokens, so the hold is 26 + 2 × max_tokens. */
-export const ASK: GenerateAsk = {
+export const REQUEST: GenerateFields = {
   model: MODEL,
   messages: [{ role: "user", content: "Say hello to the world" }],
   maxTokens: 10,

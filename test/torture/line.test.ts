@@ -45,19 +45,19 @@ function endOf(socket: Socket): Promise<string | undefined> {
   });
 }
 
-test("in fair weather bytes pass both ways", async () => {
+test("under normal conditions bytes pass in both directions", async () => {
   await say("abc", "ABC");
 });
 
 test.each([{ sliceBytes: 1 }, { latencyMs: 20 }])(
   "with %o they pass as well, in their order",
-  async (weather) => {
-    line.set(weather);
+  async (conditions) => {
+    line.set(conditions);
     await say("abcdefgh", "ABCDEFGH");
   },
 );
 
-test("what is held back comes when the weather changes, and nothing is lost", async () => {
+test("held bytes are sent when the conditions change, and none is lost", async () => {
   await say("a", "A");
   line.set({ holdsBack: true });
   client.write("bc");
@@ -74,7 +74,7 @@ test("a cut resets the connection", async () => {
   expect(await ended).toBe("ECONNRESET");
 });
 
-test("a line that swallowed bytes is cut when the weather changes: the other end knows nothing of them", async () => {
+test("a connection that dropped bytes is reset when the conditions change", async () => {
   await say("a", "A");
   line.set({ swallows: true });
   const ended = endOf(client);

@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
 
 /** Network conditions of a line. */
-export type Weather = {
+export type NetworkConditions = {
   /** Delay of every chunk. */
   readonly latencyMs: number;
   /** Every chunk is split into pieces of this size, each written separately; 0 leaves chunks unchanged. */
@@ -16,7 +16,7 @@ export type Weather = {
   readonly refuses: boolean;
 };
 
-export const FAIR: Weather = {
+export const NORMAL: NetworkConditions = {
   latencyMs: 0,
   sliceBytes: 0,
   holdsForward: false,
@@ -30,7 +30,7 @@ export class Line {
   #target: NetConnectOpts;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
-  #weather = FAIR;
+  #conditions = NORMAL;
 
   private constructor(target: NetConnectOpts) {
     this.#target = target;
@@ -62,11 +62,11 @@ export class Line {
     return [...this.#pairs].some((pair) => pair.hasSwallowed);
   }
 
-  set(weather: Partial<Weather>): void {
-    this.#weather = { ...FAIR, ...weather };
+  set(conditions: Partial<NetworkConditions>): void {
+    this.#conditions = { ...NORMAL, ...conditions };
     for (const pair of this.#pairs) {
       // A connection that dropped bytes cannot continue: the returning peer does not know it.
-      if (pair.hasSwallowed && !this.#weather.swallows) pair.reset();
+      if (pair.hasSwallowed && !this.#conditions.swallows) pair.reset();
       else pair.pump();
     }
   }
@@ -103,13 +103,13 @@ export class Line {
   }
 
   #accept(client: Socket): void {
-    if (this.#weather.refuses) {
+    if (this.#conditions.refuses) {
       client.on("error", () => undefined);
       client.resetAndDestroy();
       return;
     }
     const target = connect({ ...this.#target, noDelay: true } as NetConnectOpts);
-    const pair = new Pair(client, target, () => this.#weather);
+    const pair = new Pair(client, target, () => this.#conditions);
     this.#pairs.add(pair);
     const forget = () => this.#pairs.delete(pair);
     client.once("close", forget);
@@ -125,14 +125,14 @@ class Pair {
   hasSwallowed = false;
   isStalled = false;
 
-  constructor(client: Socket, target: Socket, weather: () => Weather) {
+  constructor(client: Socket, target: Socket, conditions: () => NetworkConditions) {
     this.#client = client;
     this.#target = target;
     const swallowed = () => {
       this.hasSwallowed = true;
     };
-    this.forward = new Flow(target, () => this.isStalled || weather().holdsForward, weather, swallowed);
-    this.back = new Flow(client, () => weather().holdsBack, weather, swallowed);
+    this.forward = new Flow(target, () => this.isStalled || conditions().holdsForward, conditions, swallowed);
+    this.back = new Flow(client, () => conditions().holdsBack, conditions, swallowed);
     for (const [from, flow, to] of [
       [client, this.forward, target],
       [target, this.back, client],
@@ -141,7 +141,7 @@ class Pair {
       from.on("end", () => flow.end());
       from.on("error", () => reset(to));
       from.on("close", () => {
-        if (!weather().swallows) flow.end();
+        if (!conditions().swallows) flow.end();
       });
     }
   }
@@ -167,15 +167,15 @@ function reset(socket: Socket): void {
 class Flow {
   readonly #to: Socket;
   readonly #isHeld: () => boolean;
-  readonly #weather: () => Weather;
+  readonly #conditions: () => NetworkConditions;
   readonly #onSwallow: () => void;
   #waiting: { readonly chunk: Buffer | undefined; readonly dueAt: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(to: Socket, isHeld: () => boolean, weather: () => Weather, onSwallow: () => void) {
+  constructor(to: Socket, isHeld: () => boolean, conditions: () => NetworkConditions, onSwallow: () => void) {
     this.#to = to;
     this.#isHeld = isHeld;
-    this.#weather = weather;
+    this.#conditions = conditions;
     this.#onSwallow = onSwallow;
   }
 
@@ -184,7 +184,7 @@ class Flow {
   }
 
   add(chunk: Buffer): void {
-    const { swallows, latencyMs, sliceBytes } = this.#weather();
+    const { swallows, latencyMs, sliceBytes } = this.#conditions();
     if (swallows) {
       this.#onSwallow();
       return;

@@ -4,7 +4,7 @@ import type { PlannedCall } from "./plan.ts";
 import type { Tenants } from "./tenants.ts";
 
 /** Maximum number of calls in flight. Further calls are dropped and counted. */
-const MAX_ON_THEIR_WAY = 4_000;
+const MAX_IN_FLIGHT = 4_000;
 const LATE_MS = 50;
 
 export type LoadOptions = {
@@ -27,7 +27,7 @@ export async function runLoad(calls: readonly PlannedCall[], options: LoadOption
   const sendDue = () => {
     for (let call = calls[next]; call && startedAt + call.atMs <= performance.now(); call = calls[++next]) {
       const plannedAt = startedAt + call.atMs;
-      if (running.size >= MAX_ON_THEIR_WAY) {
+      if (running.size >= MAX_IN_FLIGHT) {
         history.dropped++;
         continue;
       }

@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { Places } from "../../domain/places.ts";
+import { SlotArray } from "../../domain/slot-array.ts";
 import type { HttpVersion } from "../sniff.ts";
 
 /**
@@ -54,7 +54,7 @@ const ARRIVALS = { http1: { perTurn: 16, bytes: 16_384 }, http2: { perTurn: 8, b
  */
 export class ReadingTurns {
   readonly #perTurn: number;
-  readonly #readers = new Places<Reader>();
+  readonly #readers = new SlotArray<Reader>();
   #turn = 0;
   #spent = 0;
   #isHolding = false;
@@ -78,7 +78,7 @@ export class ReadingTurns {
       unanswered: 0,
       streams: 0,
     };
-    const place = this.#readers.add(reader);
+    const place = this.#readers.insert(reader);
     // Closing a connection ends its calls. Their work is counted at the first event, because the cleanup
     // follows unconditionally.
     const end = () => {

@@ -8,8 +8,8 @@ type MonitorOptions = {
   /** Called on each check that fails. */
   readonly revive: () => Promise<void>;
   /** Called on each check that succeeds. */
-  readonly tend: () => Promise<void>;
-  /** Called when `revive` or `tend` fails. */
+  readonly maintain: () => Promise<void>;
+  /** Called when `revive` or `maintain` fails. */
   readonly onFailure: (error: unknown) => void;
 };
 
@@ -35,7 +35,7 @@ export class DatabaseMonitor {
   }
 
   start(): void {
-    this.#timer = setTimeout(() => void this.#look(), INTERVAL_MS);
+    this.#timer = setTimeout(() => void this.#checkAndMaintain(), INTERVAL_MS);
   }
 
   stop(): void {
@@ -54,14 +54,14 @@ export class DatabaseMonitor {
     for (const listener of this.#listeners) listener();
   }
 
-  async #look(): Promise<void> {
-    const { revive, tend, onFailure } = this.#options;
-    const isThere = await this.#ask();
-    if (!this.#stopped) await (isThere ? tend() : revive()).catch(onFailure);
+  async #checkAndMaintain(): Promise<void> {
+    const { revive, maintain, onFailure } = this.#options;
+    const isThere = await this.#check();
+    if (!this.#stopped) await (isThere ? maintain() : revive()).catch(onFailure);
     if (!this.#stopped) this.start();
   }
 
-  async #ask(): Promise<boolean> {
+  async #check(): Promise<boolean> {
     try {
       await this.#database.call("schema_version");
       await this.#database.requireWritable();

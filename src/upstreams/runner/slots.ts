@@ -1,4 +1,4 @@
-import { Shares } from "../../domain/shares.ts";
+import { FairShare } from "../../domain/fair-share.ts";
 
 export type SlotOptions = {
   readonly running: number;
@@ -15,8 +15,8 @@ type Waiter = { readonly accountId: string; readonly enter: (entered: boolean) =
  */
 export class Slots {
   readonly #options: SlotOptions;
-  readonly #running = new Shares();
-  readonly #waiting = new Shares();
+  readonly #running = new FairShare();
+  readonly #waiting = new FairShare();
   /** Queues of the accounts, in the order of their turns. */
   readonly #queues = new Map<string, Set<Waiter>>();
 
@@ -44,7 +44,7 @@ export class Slots {
 
   /** A free slot goes to a waiting call before any new call. */
   release(accountId: string): void {
-    this.#running.give(accountId, 1);
+    this.#running.release(accountId, 1);
     for (const [next, queue] of this.#queues) {
       if (this.running >= this.#options.running) return;
       const [waiter] = queue;
@@ -90,6 +90,6 @@ export class Slots {
     const queue = this.#queues.get(accountId);
     queue?.delete(waiter);
     if (queue?.size === 0) this.#queues.delete(accountId);
-    this.#waiting.give(accountId, 1);
+    this.#waiting.release(accountId, 1);
   }
 }

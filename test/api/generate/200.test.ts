@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { ASK, COST_MICROS, HELD_MICROS, type Metered, startMetered } from "../../support/metered.ts";
+import { COST_MICROS, HELD_MICROS, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -27,7 +27,7 @@ describe.each(generators)("over $name", ({ open }) => {
   test("a reply says what it cost and what is left, and one row of the ledger says the same", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "x-request-id": "my-request-1" };
-    const reply = await generator.generate(ASK, { secret: key.secret, headers });
+    const reply = await generator.generate(REQUEST, { secret: key.secret, headers });
     expect(reply).toMatchObject({
       ...SUMMARY,
       id: expect.stringMatching(/^gen_/),
@@ -53,7 +53,7 @@ describe.each(generators)("over $name", ({ open }) => {
     metered.upstream.next(replyWhen(rest.promise, 2));
     let text = "";
     let summaries = 0;
-    for await (const { event } of generator.stream(ASK, { secret: key.secret })) {
+    for await (const { event } of generator.stream(REQUEST, { secret: key.secret })) {
       if (event.case === "delta") {
         text += event.value.content;
         if (text === "Hello, ") {
@@ -78,7 +78,7 @@ test("what an upstream reports beyond what was held is not charged", async () =>
   const key = await metered.payer(1_000n);
   metered.upstream.next(reply({ usage: { input: 1_000_000, output: 1_000_000 } }));
   const generator = (generators[0] as (typeof generators)[0]).open(metered.app.url);
-  const { usage } = await generator.generate(ASK, { secret: key.secret });
+  const { usage } = await generator.generate(REQUEST, { secret: key.secret });
   expect(usage).toMatchObject({ inputTokens: 26n, outputTokens: 10n, costMicros: HELD_MICROS });
   generator.close();
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestKey } from "../../support/fixtures.ts";
-import { type GenerateAsk, type Generator, generators } from "../../support/generators.ts";
-import { ASK, type Metered, startMetered, WIDE_MODEL } from "../../support/metered.ts";
+import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
+import { type Metered, REQUEST, startMetered, WIDE_MODEL } from "../../support/metered.ts";
 import { withinOneMinute } from "../../support/minute.ts";
 
 let metered: Metered;
@@ -17,7 +17,7 @@ const said = (content: string) => ({ role: "user", content });
 const ASTRAL = "\u{1f600}";
 
 // Spec 8.2: both sides of each edge. What is refused is not charged, whatever it holds.
-const edges: [string, Partial<GenerateAsk>, Partial<GenerateAsk>, string][] = [
+const edges: [string, Partial<GenerateFields>, Partial<GenerateFields>, string][] = [
   [
     "messages",
     { messages: Array(200).fill(said("x")) },
@@ -58,10 +58,10 @@ describe.each(generators)("over $name", ({ open }) => {
   });
   afterAll(() => generator.close());
 
-  const unary = (ask: GenerateAsk) => generator.generate(ask, { secret: key.secret });
+  const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
   /** Reads to the end. */
-  const stream = async (ask: GenerateAsk) => {
-    for await (const { event } of generator.stream(ask, { secret: key.secret }))
+  const stream = async (request: GenerateFields) => {
+    for await (const { event } of generator.stream(request, { secret: key.secret }))
       if (event.case === "done") return event.value;
     return undefined;
   };
@@ -69,7 +69,7 @@ describe.each(generators)("over $name", ({ open }) => {
   test.each(edges)(
     "%s: the edge is accepted, one beyond is refused by name",
     async (_, at, beyond, field) => {
-      const wide = { ...ASK, model: WIDE_MODEL };
+      const wide = { ...REQUEST, model: WIDE_MODEL };
       for (const call of [unary, stream])
         expect(await call({ ...wide, ...at })).toMatchObject({ model: WIDE_MODEL });
       const { balance } = await metered.account(key);
@@ -90,7 +90,7 @@ describe.each(generators)("over $name", ({ open }) => {
     const words = (count: number) => [said("hi".concat(" hi".repeat(count - 1)))];
     const before = metered.upstream.calls.length;
     for (const call of [unary, stream])
-      await expect(call({ ...ASK, messages: words(996) })).rejects.toMatchObject({
+      await expect(call({ ...REQUEST, messages: words(996) })).rejects.toMatchObject({
         reason: "context_length_exceeded",
         code: "invalid_argument",
         message: expect.stringContaining("messages"),
@@ -98,7 +98,7 @@ describe.each(generators)("over $name", ({ open }) => {
       });
     expect(metered.upstream.calls).toHaveLength(before);
     const { balance } = await metered.account(key);
-    await unary({ ...ASK, messages: words(995) });
+    await unary({ ...REQUEST, messages: words(995) });
     expect(metered.upstream.calls.at(-1)?.body).toMatchObject({ max_tokens: 1 });
     expect((await metered.account(key)).balance).toBeLessThan(balance);
   });
@@ -106,7 +106,7 @@ describe.each(generators)("over $name", ({ open }) => {
   test("a model that is not there is a 404 that names the field, before any question of money", async () => {
     const poor = await metered.payer(0n);
     await expect(
-      generator.generate({ ...ASK, model: "none" }, { secret: poor.secret }),
+      generator.generate({ ...REQUEST, model: "none" }, { secret: poor.secret }),
     ).rejects.toMatchObject({
       reason: "model_not_found",
       code: "not_found",
@@ -116,19 +116,19 @@ describe.each(generators)("over $name", ({ open }) => {
 
 test("the order of refusals: scope, rate, fields, model, balance", async () => {
   const generator = (generators.at(-1) as (typeof generators)[number]).open(metered.app.url);
-  const wrong = { ...ASK, model: "none", maxTokens: 0 };
+  const wrong = { ...REQUEST, model: "none", maxTokens: 0 };
   const { accountId } = await metered.payer(0n);
   const keyWith = async (scopes: string[], rateLimitRpm: number) =>
     (await metered.operator.createKey({ accountId, name: "k", scopes, rateLimitRpm })).secret;
-  const reasonOf = (ask: GenerateAsk, secret: string) =>
-    generator.generate(ask, { secret }).catch(({ reason }) => reason as string);
+  const reasonOf = (request: GenerateFields, secret: string) =>
+    generator.generate(request, { secret }).catch(({ reason }) => reason as string);
   expect(await reasonOf(wrong, "vx_live_nonsense")).toBe("invalid_api_key");
   expect(await reasonOf(wrong, await keyWith(["read"], 3))).toBe("insufficient_scope");
   await withinOneMinute(async () => {
     const secret = await keyWith(["generate"], 3);
     expect(await reasonOf(wrong, secret)).toBe("invalid_argument");
-    expect(await reasonOf({ ...ASK, model: "none" }, secret)).toBe("model_not_found");
-    expect(await reasonOf(ASK, secret)).toBe("insufficient_balance");
+    expect(await reasonOf({ ...REQUEST, model: "none" }, secret)).toBe("model_not_found");
+    expect(await reasonOf(REQUEST, secret)).toBe("insufficient_balance");
     expect(await reasonOf(wrong, secret)).toBe("rate_limit_exceeded");
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { ASK, HELD_MICROS, type Metered, startMetered } from "../../support/metered.ts";
+import { HELD_MICROS, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -17,9 +17,9 @@ describe.each(generators)("over $name", ({ open }) => {
   });
   afterAll(() => generator.close());
 
-  const asks = {
-    unary: (secret: string) => generator.generate(ASK, { secret }),
-    stream: (secret: string) => generator.stream(ASK, { secret }).next(),
+  const calls = {
+    unary: (secret: string) => generator.generate(REQUEST, { secret }),
+    stream: (secret: string) => generator.stream(REQUEST, { secret }).next(),
   };
 
   describe.each(["unary", "stream"] as const)("%s", (kind) => {
@@ -27,7 +27,7 @@ describe.each(generators)("over $name", ({ open }) => {
       // Its four words and borders are 9 tokens: what is counted is what is needed.
       const key = await metered.payer(28n);
       const before = metered.upstream.calls.length;
-      await expect(asks[kind](key.secret)).rejects.toMatchObject({
+      await expect(calls[kind](key.secret)).rejects.toMatchObject({
         reason: "insufficient_balance",
         code: "failed_precondition",
         metadata: { balance_micros: "28", held_micros: "0", required_micros: "29" },
@@ -43,9 +43,9 @@ describe.each(generators)("over $name", ({ open }) => {
       const rest = Promise.withResolvers<void>();
       const before = metered.upstream.calls.length;
       metered.upstream.next(replyWhen(rest.promise));
-      const running = generator.generate(ASK, { secret: key.secret });
+      const running = generator.generate(REQUEST, { secret: key.secret });
       await metered.upstream.until(({ calls }) => calls.length > before);
-      await expect(asks[kind](key.secret)).rejects.toMatchObject({
+      await expect(calls[kind](key.secret)).rejects.toMatchObject({
         reason: "insufficient_balance",
         metadata: { balance_micros: "56", held_micros: "46", required_micros: "29" },
         message: expect.stringMatching(/running calls hold \$0\.000046 of it\. Try again/),
@@ -53,7 +53,7 @@ describe.each(generators)("over $name", ({ open }) => {
       rest.resolve();
       await running;
       // Now that it has ended, the rest is enough for another call.
-      expect(await asks[kind](key.secret)).toBeDefined();
+      expect(await calls[kind](key.secret)).toBeDefined();
       await metered.settled();
     });
   });
@@ -62,7 +62,7 @@ describe.each(generators)("over $name", ({ open }) => {
 test("a balance that covers the counted tokens is enough, however many bytes they have", async () => {
   const key = await metered.payer(29n);
   const generator = (generators[0] as (typeof generators)[number]).open(metered.app.url);
-  const reply = await generator.generate(ASK, { secret: key.secret });
+  const reply = await generator.generate(REQUEST, { secret: key.secret });
   expect(reply).toMatchObject({ usage: { inputTokens: 9n, outputTokens: 4n, costMicros: 17n } });
   generator.close();
 });

@@ -10,7 +10,7 @@ import {
 } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -54,12 +54,12 @@ describe.each(generators)("over $name", ({ name, open }) => {
     await expect(call()).rejects.toMatchObject(FAILED);
     metered.upstream.always(reply());
     // A success between the failures: the breaker does not count them together.
-    await generator.generate(ASK, { secret: (await metered.payer(100n)).secret });
+    await generator.generate(REQUEST, { secret: (await metered.payer(100n)).secret });
   }
 
   async function read(secret: string): Promise<string> {
     let text = "";
-    for await (const { event } of generator.stream(ASK, { secret })) {
+    for await (const { event } of generator.stream(REQUEST, { secret })) {
       if (event.case === "delta") text += event.value.content;
     }
     return text;
@@ -67,7 +67,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
 
   test.each(some(beforeAnyToken))("an upstream that %s costs nothing", async (_, behaviour) => {
     const key = await metered.payer(1_000n);
-    await failing(behaviour, () => generator.generate(ASK, { secret: key.secret }));
+    await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));
     await failing(behaviour, () => read(key.secret));
     expect(await metered.rows(key)).toEqual([]);
     expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
@@ -77,7 +77,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
     "an upstream that %s: a stream has cost what it gave, a call that got nothing has cost nothing",
     async (_, behaviour) => {
       const key = await metered.payer(1_000n);
-      await failing(behaviour, () => generator.generate(ASK, { secret: key.secret }));
+      await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));
       expect(await metered.rows(key)).toEqual([]);
       await failing(behaviour, () => read(key.secret));
       expect(await metered.rows(key)).toMatchObject([

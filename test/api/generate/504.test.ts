@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import { type GenerateOptions, type Generator, generators } from "../../support/generators.ts";
-import { ASK, lockMoney, type Metered, startMetered } from "../../support/metered.ts";
+import { lockMoney, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -37,9 +37,9 @@ describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name
   afterAll(() => generator.close());
 
   const calls = {
-    unary: (options: GenerateOptions) => generator.generate(ASK, options),
+    unary: (options: GenerateOptions) => generator.generate(REQUEST, options),
     stream: async (options: GenerateOptions) => {
-      for await (const _ of generator.stream(ASK, options));
+      for await (const _ of generator.stream(REQUEST, options));
     },
   };
 
@@ -98,7 +98,7 @@ describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name
     const key = await metered.payer(1_000n);
     const before = metered.upstream.calls.length;
     const lock = await lockMoney(metered, key);
-    await expect(generator.generate(ASK, { secret: key.secret, deadlineMs: 150 })).rejects.toMatchObject(
+    await expect(generator.generate(REQUEST, { secret: key.secret, deadlineMs: 150 })).rejects.toMatchObject(
       EXPIRED,
     );
     await lock.free();

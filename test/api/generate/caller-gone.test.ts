@@ -5,7 +5,7 @@ import { refuse, reply, replyWhen, silent, silentAfter } from "../../support/fak
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { ASK, lockMoney, type Metered, startMetered } from "../../support/metered.ts";
+import { lockMoney, type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -39,8 +39,8 @@ describe.each(generators)("over $name", ({ open }) => {
     const left = new AbortController();
     const options = { secret: key.secret, signal: left.signal, headers };
     const ended = async () => {
-      if (kind === "unary") await generator.generate(ASK, options);
-      else for await (const _ of generator.stream(ASK, options));
+      if (kind === "unary") await generator.generate(REQUEST, options);
+      else for await (const _ of generator.stream(REQUEST, options));
     };
     return { start: () => void ended().catch(() => undefined), leave: () => left.abort() };
   }
@@ -132,9 +132,9 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(call.ended).toBe("finished");
       const options = { secret: key.secret, headers };
       let text = "";
-      if (kind === "unary") text = (await generator.generate(ASK, options)).message?.content ?? "";
+      if (kind === "unary") text = (await generator.generate(REQUEST, options)).message?.content ?? "";
       else {
-        for await (const { event } of generator.stream(ASK, options))
+        for await (const { event } of generator.stream(REQUEST, options))
           if (event.case === "delta") text += event.value.content;
       }
       expect(text).toBe("Hello, world.");
@@ -146,7 +146,7 @@ describe.each(generators)("over $name", ({ open }) => {
     const key = await metered.payer(1_000n);
     metered.upstream.next(silentAfter(4));
     let text = "";
-    for await (const { event } of generator.stream(ASK, { secret: key.secret })) {
+    for await (const { event } of generator.stream(REQUEST, { secret: key.secret })) {
       if (event.case === "delta") text += event.value.content;
       if (text === "Hello, world.") break;
     }
@@ -176,7 +176,7 @@ test("a reply that is whole before anybody can leave is paid in full", async () 
   const key = await metered.payer(1_000n);
   metered.upstream.next(reply());
   const generator = (generators[0] as (typeof generators)[number]).open(metered.app.url);
-  await generator.generate(ASK, { secret: key.secret });
+  await generator.generate(REQUEST, { secret: key.secret });
   generator.close();
   expect(await metered.rows(key)).toMatchObject([{ amount: 19 }]);
 });

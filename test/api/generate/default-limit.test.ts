@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { reply, replyWhen } from "../../support/fake-upstreams/behaviours.ts";
-import { type GenerateAsk, type Generator, generators } from "../../support/generators.ts";
-import { ASK, type Metered, startMetered, TEMPLATE_MODEL } from "../../support/metered.ts";
+import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
+import { type Metered, REQUEST, startMetered, TEMPLATE_MODEL } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => metered.stop());
 
 /** 9 tokens, at most 26, and 64 + 16 for the chat template; a token read costs 1 micro, one written costs 2. */
-const { messages } = ASK;
+const { messages } = REQUEST;
 const OPEN = { model: TEMPLATE_MODEL, messages };
 const COUNTED = 9 + 80;
 const BOUND = 26 + 80;
@@ -28,10 +28,10 @@ describe.each(generators)("over $name", ({ open }) => {
   });
 
   const calls = {
-    unary: async (generator: Generator, secret: string, ask: GenerateAsk = OPEN) =>
-      await generator.generate(ask, { secret }),
-    stream: async (generator: Generator, secret: string, ask: GenerateAsk = OPEN) => {
-      for await (const { event } of generator.stream(ask, { secret }))
+    unary: async (generator: Generator, secret: string, request: GenerateFields = OPEN) =>
+      await generator.generate(request, { secret }),
+    stream: async (generator: Generator, secret: string, request: GenerateFields = OPEN) => {
+      for await (const { event } of generator.stream(request, { secret }))
         if (event.case === "done") return event.value;
       return undefined;
     },
@@ -85,12 +85,15 @@ describe.each(generators)("over $name", ({ open }) => {
 
     test("what a chat template adds is charged in full; more than that stays within the hold", async () => {
       const key = await metered.payer(10_000n);
-      const ask = { ...OPEN, messages: [{ role: "user", content: "hi" }] };
+      const request = { ...OPEN, messages: [{ role: "user", content: "hi" }] };
       metered.upstream.next(reply({ usage: { input: 30, output: 4 } }));
-      expect((await call(here, key.secret, ask))?.usage).toMatchObject({ inputTokens: 30n, costMicros: 38n });
+      expect((await call(here, key.secret, request))?.usage).toMatchObject({
+        inputTokens: 30n,
+        costMicros: 38n,
+      });
       metered.upstream.next(reply({ usage: { input: 1_000_000, output: 1_000_000 } }));
       // Two bytes and four for the message, 80 for the template, 100 to write.
-      expect((await call(here, key.secret, ask))?.usage).toMatchObject({
+      expect((await call(here, key.secret, request))?.usage).toMatchObject({
         inputTokens: 86n,
         outputTokens: 100n,
         costMicros: 286n,

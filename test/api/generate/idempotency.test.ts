@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hangUpAfter, refuse, replyWhen, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import { createTestKey, type TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
-import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 import { bearer } from "../../support/protocols.ts";
 
 let metered: Metered;
@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => metered.stop());
 
 /** All that a stream tells, as one value. */
-async function whole(generator: Generator, key: TestKey, headers: Record<string, string>, ask = ASK) {
+async function whole(generator: Generator, key: TestKey, headers: Record<string, string>, request = REQUEST) {
   let text = "";
-  for await (const { event } of generator.stream(ask, { secret: key.secret, headers })) {
+  for await (const { event } of generator.stream(request, { secret: key.secret, headers })) {
     if (event.case === "delta") text += event.value.content;
     else return { text, ...event.value };
   }
@@ -23,8 +23,8 @@ async function whole(generator: Generator, key: TestKey, headers: Record<string,
 }
 
 const calls = {
-  unary: (generator: Generator, key: TestKey, headers: Record<string, string>, ask = ASK) =>
-    generator.generate(ask, { secret: key.secret, headers }),
+  unary: (generator: Generator, key: TestKey, headers: Record<string, string>, request = REQUEST) =>
+    generator.generate(request, { secret: key.secret, headers }),
   stream: whole,
 };
 
@@ -66,7 +66,7 @@ describe.each(generators)("over $name", ({ open }) => {
       metered.upstream.next(replyWhen(rest.promise));
       const running = call(here, key, headers);
       await metered.upstream.until((fake) => fake.calls.length > before);
-      const other = { ...ASK, maxTokens: 11 };
+      const other = { ...REQUEST, maxTokens: 11 };
       await expect(call(there, key, headers)).rejects.toMatchObject({
         reason: "idempotency_in_progress",
         code: "aborted",
@@ -99,7 +99,7 @@ describe.each(generators)("over $name", ({ open }) => {
   async function cut(generator: Generator, secret: string, headers: Record<string, string>) {
     let text = "";
     const read = async () => {
-      for await (const { event } of generator.stream(ASK, { secret, headers }))
+      for await (const { event } of generator.stream(REQUEST, { secret, headers }))
         if (event.case === "delta") text += event.value.content;
     };
     return {
@@ -164,7 +164,7 @@ describe("the key itself", () => {
   ])("%s", async (_name, value, isAccepted) => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": value };
-    const answered = generator().generate(ASK, { secret: key.secret, headers });
+    const answered = generator().generate(REQUEST, { secret: key.secret, headers });
     if (isAccepted) expect(await answered).toMatchObject({ balanceMicros: 981n });
     else await expect(answered).rejects.toMatchObject({ reason: "invalid_argument" });
   });
@@ -172,14 +172,14 @@ describe("the key itself", () => {
   test("two that differ are refused, nothing runs", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": "one", request_id: "two" };
-    await expect(generator().generate(ASK, { secret: key.secret, headers })).rejects.toMatchObject({
+    await expect(generator().generate(REQUEST, { secret: key.secret, headers })).rejects.toMatchObject({
       reason: "invalid_argument",
     });
     expect(await metered.rows(key)).toEqual([]);
   });
 
   test("is for one method: whole, as a stream and as a chat the same messages are other payloads", async () => {
-    const { model, messages } = ASK;
+    const { model, messages } = REQUEST;
     const send = (path: string, stream: boolean, secret: string, key: string) =>
       fetch(`${metered.app.url}${path}`, {
         method: "POST",
@@ -202,12 +202,12 @@ describe("the key itself", () => {
   test("after 24 hours it is forgotten", async () => {
     const key = await metered.payer(1_000n);
     const options = { secret: key.secret, headers: { "idempotency-key": "old" } };
-    const first = await generator().generate(ASK, options);
+    const first = await generator().generate(REQUEST, options);
     await metered.app.database.owner`
       UPDATE vx.answers SET created_at = created_at - interval '23 hours 59 minutes' WHERE account_id = ${key.accountId}`;
-    expect((await generator().generate(ASK, options)).id).toBe(first.id);
+    expect((await generator().generate(REQUEST, options)).id).toBe(first.id);
     await metered.app.database.owner`
       UPDATE vx.answers SET created_at = created_at - interval '1 minute' WHERE account_id = ${key.accountId}`;
-    expect((await generator().generate(ASK, options)).id).not.toBe(first.id);
+    expect((await generator().generate(REQUEST, options)).id).not.toBe(first.id);
   });
 });

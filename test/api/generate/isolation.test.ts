@@ -3,7 +3,7 @@ import { refuse, reply } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
 import { type Generator, generators } from "../../support/generators.ts";
-import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 const LOOPS = 10;
 const HONEST_CALLS = 100;
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** Keeps calling with the poisoned prompt; returns how many calls failed. */
 async function attack({ secret }: TestKey, isOver: () => boolean): Promise<number> {
-  const poisoned = { ...ASK, messages: [{ role: "user", content: POISON }] };
+  const poisoned = { ...REQUEST, messages: [{ role: "user", content: POISON }] };
   let failed = 0;
   while (!isOver()) {
     await expect(generator.generate(poisoned, { secret })).rejects.toMatchObject({
@@ -49,7 +49,7 @@ test("ten loops of one account with prompts that fail harm no call of another ac
   await metered.upstream.until(({ calls }) => calls.length >= LOOPS);
   const texts: (string | undefined)[] = [];
   for (let i = 0; i < HONEST_CALLS; i++) {
-    const { message } = await generator.generate(ASK, { secret: honest.secret });
+    const { message } = await generator.generate(REQUEST, { secret: honest.secret });
     texts.push(message?.content);
   }
   isOver = true;

@@ -6,7 +6,7 @@ import { type Behaviour, FakeUpstream } from "../../support/fake-upstreams/fake-
 import { requestProblems } from "../../support/fake-upstreams/request-schemas.ts";
 import { anthropicWire, openaiWire, type Wire } from "../../support/fake-upstreams/wire.ts";
 import { operatorOf, type TestKey } from "../../support/fixtures.ts";
-import { type GenerateAsk, type Generator, generators } from "../../support/generators.ts";
+import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
 import { createModelsFile } from "../../support/models.ts";
 import { createPaidKey, openAi } from "../../support/openai.ts";
 
@@ -15,11 +15,11 @@ const TEXT = "Hello, world.";
 const LONG = "a long text ".repeat(10_000);
 
 const WIRES = [openaiWire, anthropicWire];
-const CONVERSATIONS: readonly { name: string; ask: Omit<GenerateAsk, "model"> }[] = [
-  { name: "one message", ask: { messages: [{ role: "user", content: "Hello" }] } },
+const CONVERSATIONS: readonly { name: string; request: Omit<GenerateFields, "model"> }[] = [
+  { name: "one message", request: { messages: [{ role: "user", content: "Hello" }] } },
   {
     name: "every role and every parameter",
-    ask: {
+    request: {
       messages: [
         { role: "system", content: "Be brief." },
         { role: "user", content: "One." },
@@ -33,7 +33,7 @@ const CONVERSATIONS: readonly { name: string; ask: Omit<GenerateAsk, "model"> }[
       stop: ["END", "\n"],
     },
   },
-  { name: "a long message", ask: { messages: [{ role: "user", content: LONG }], temperature: 0 } },
+  { name: "a long message", request: { messages: [{ role: "user", content: LONG }], temperature: 0 } },
 ];
 
 let app: TestApp;
@@ -75,7 +75,7 @@ afterAll(async () => {
 });
 
 const CASES = WIRES.flatMap(({ kind }) =>
-  CONVERSATIONS.map(({ name, ask }) => ({ kind, name, ask: { model: kind, ...ask } })),
+  CONVERSATIONS.map(({ name, request }) => ({ kind, name, request: { model: kind, ...request } })),
 );
 
 describe.each(generators)("over $name", ({ open }) => {
@@ -85,14 +85,14 @@ describe.each(generators)("over $name", ({ open }) => {
   });
   afterAll(() => generator.close());
 
-  test.each(CASES)("a strict $kind upstream accepts $name", async ({ ask }) => {
-    const { message } = await generator.generate(ask, { secret: key.secret });
+  test.each(CASES)("a strict $kind upstream accepts $name", async ({ request }) => {
+    const { message } = await generator.generate(request, { secret: key.secret });
     expect(message?.content).toBe(TEXT);
   });
 
-  test.each(CASES)("a strict $kind upstream accepts $name, streamed", async ({ ask }) => {
+  test.each(CASES)("a strict $kind upstream accepts $name, streamed", async ({ request }) => {
     let text = "";
-    for await (const { event } of generator.stream(ask, { secret: key.secret })) {
+    for await (const { event } of generator.stream(request, { secret: key.secret })) {
       if (event.case === "delta") text += event.value.content;
     }
     expect(text).toBe(TEXT);
@@ -100,7 +100,7 @@ describe.each(generators)("over $name", ({ open }) => {
 });
 
 describe("over /v1/chat/completions", () => {
-  const bodyOf = ({ model, messages, maxTokens, temperature, stop }: GenerateAsk) => ({
+  const bodyOf = ({ model, messages, maxTokens, temperature, stop }: GenerateFields) => ({
     model,
     // With members that OpenAI's format has and no upstream gets.
     messages: messages.map(({ role, content }) => ({
@@ -115,14 +115,14 @@ describe("over /v1/chat/completions", () => {
     seed: 1,
   });
 
-  test.each(CASES)("a strict $kind upstream accepts $name", async ({ ask }) => {
-    const { choices } = await openAi(app, key).chat.completions.create(bodyOf(ask));
+  test.each(CASES)("a strict $kind upstream accepts $name", async ({ request }) => {
+    const { choices } = await openAi(app, key).chat.completions.create(bodyOf(request));
     expect(choices[0]?.message.content).toBe(TEXT);
   });
 
-  test.each(CASES)("a strict $kind upstream accepts $name, streamed", async ({ ask }) => {
+  test.each(CASES)("a strict $kind upstream accepts $name, streamed", async ({ request }) => {
     let text = "";
-    const stream = await openAi(app, key).chat.completions.create({ ...bodyOf(ask), stream: true });
+    const stream = await openAi(app, key).chat.completions.create({ ...bodyOf(request), stream: true });
     for await (const { choices } of stream) text += choices[0]?.delta.content ?? "";
     expect(text).toBe(TEXT);
   });

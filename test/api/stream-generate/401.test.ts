@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import { type Generator, generators, type Refused } from "../../support/generators.ts";
-import { ASK, type Metered, startMetered } from "../../support/metered.ts";
+import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 let metered: Metered;
 
@@ -15,7 +15,7 @@ afterAll(() => metered.stop());
 async function read(generator: Generator, secret: string, onPiece: (text: string) => void = () => undefined) {
   let text = "";
   try {
-    for await (const { event } of generator.stream(ASK, { secret })) {
+    for await (const { event } of generator.stream(REQUEST, { secret })) {
       if (event.case !== "delta") continue;
       text += event.value.content;
       onPiece(text);

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Line, Weather } from "../line.ts";
+import type { Line, NetworkConditions } from "../line.ts";
 import type { Fault, FaultScene } from "./fault.ts";
 
 const LASTS_MS = 2_500;
@@ -9,11 +9,16 @@ type Wire = { readonly name: string; readonly of: (scene: FaultScene) => Line | 
 const database: Wire = { name: "database", of: ({ arena, victim }) => arena.databaseLines[victim] };
 const upstream: Wire = { name: "upstream", of: ({ arena, victim }) => arena.upstreamLines[victim] };
 
-function weather(line: Wire, what: string, made: Partial<Weather>, more: Partial<Fault> = {}): Fault {
+function withConditions(
+  line: Wire,
+  what: string,
+  conditions: Partial<NetworkConditions>,
+  more: Partial<Fault> = {},
+): Fault {
   return {
     name: `${line.name}: ${what}`,
     strike: async (scene) => {
-      line.of(scene)?.set(made);
+      line.of(scene)?.set(conditions);
       await wait(LASTS_MS);
       line.of(scene)?.set({});
     },
@@ -54,16 +59,16 @@ const lostReplies: Fault = {
 };
 
 export const databaseNetwork: readonly Fault[] = [
-  weather(database, "60 ms more each way", { latencyMs: 60 }, { isHarmless: true }),
-  weather(database, "one byte at a time", { sliceBytes: 1 }, { isHarmless: true }),
-  weather(database, "half-open", { swallows: true }),
+  withConditions(database, "60 ms more each way", { latencyMs: 60 }, { isHarmless: true }),
+  withConditions(database, "one byte at a time", { sliceBytes: 1 }, { isHarmless: true }),
+  withConditions(database, "half-open", { swallows: true }),
   cuts(database),
   lostReplies,
 ];
 
 export const upstreamNetwork: readonly Fault[] = [
-  weather(upstream, "200 ms more each way", { latencyMs: 200 }, { isHarmless: true }),
-  weather(upstream, "one byte at a time", { sliceBytes: 1 }, { isHarmless: true }),
-  weather(upstream, "half-open", { swallows: true }),
+  withConditions(upstream, "200 ms more each way", { latencyMs: 200 }, { isHarmless: true }),
+  withConditions(upstream, "one byte at a time", { sliceBytes: 1 }, { isHarmless: true }),
+  withConditions(upstream, "half-open", { swallows: true }),
   cuts(upstream),
 ];

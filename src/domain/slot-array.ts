@@ -3,25 +3,25 @@
  * points to the new one, and once one of them is in V8's old generation, everything that was ever in the set
  * counts as alive and is promoted to the old generation, which is collected last.
  */
-export class Places<Item> {
+export class SlotArray<Item> {
   readonly #items: (Item | undefined)[] = [];
-  readonly #free: number[] = [];
+  readonly #freeSlots: number[] = [];
 
   get size(): number {
-    return this.#items.length - this.#free.length;
+    return this.#items.length - this.#freeSlots.length;
   }
 
-  /** Adds the item and returns its place. */
-  add(item: Item): number {
-    const place = this.#free.pop() ?? this.#items.length;
-    this.#items[place] = item;
-    return place;
+  /** Returns the slot of the item. */
+  insert(item: Item): number {
+    const slot = this.#freeSlots.pop() ?? this.#items.length;
+    this.#items[slot] = item;
+    return slot;
   }
 
-  /** Call this once for each place that `add` returned. */
-  remove(place: number): void {
-    this.#items[place] = undefined;
-    this.#free.push(place);
+  /** Call this once for each slot that `insert` returned. */
+  remove(slot: number): void {
+    this.#items[slot] = undefined;
+    this.#freeSlots.push(slot);
   }
 
   *[Symbol.iterator](): Generator<Item, void, undefined> {

@@ -3,7 +3,7 @@ import type {
   CreateChatCompletionRequest,
   StreamChatCompletionRequest,
 } from "../../gen/vx/openai/v1/chat_pb.js";
-import type { Ask } from "../billing/generation-request.ts";
+import type { GenerationRequest } from "../billing/generation-request.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isEmptyList, isNothing, promptMessageOf, unsupported } from "./chat-content.ts";
 
@@ -13,7 +13,7 @@ const MAX_STOPS = 4;
 const MAX_STOP_CHARACTERS = 200;
 
 /** Converts OpenAI's request. Unsupported fields that would change the meaning are refused, never dropped. */
-export function askOfChat(request: ChatRequest): Ask {
+export function generationRequestOfChat(request: ChatRequest): GenerationRequest {
   refuseUnsupported(request);
   const { maxTokens, maxCompletionTokens } = request;
   if (maxTokens !== undefined && maxCompletionTokens !== undefined && maxTokens !== maxCompletionTokens) {
