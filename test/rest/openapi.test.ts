@@ -18,7 +18,7 @@ const document = JSON.parse(text) as Node;
 const operations: Operation[] = Object.entries(at(document, "paths")).flatMap(([path, verbs]) =>
   Object.entries(verbs).map(([verb, node]) => ({ path, verb: verb.toUpperCase(), node })),
 );
-/** What stands at the place; fails where there is nothing. */
+/** Returns the value at a path, and throws if there is none. */
 function at(node: Node, ...path: string[]): Node {
   return path.reduce((inside, key) => {
     const next = inside[key];
@@ -34,14 +34,14 @@ function reasonsOf(operation: Node, status: string): Reason[] {
 
 const bindings = developerMethods.flatMap(httpBindings);
 
-test("the document has every REST address of every method, and no other", () => {
+test("the document has exactly the REST routes of the methods", () => {
   const described = operations.map(({ path, verb }) => `${verb} ${path}`);
   const served = new Set(bindings.map(({ path, verb }) => `${verb} ${path}`));
   expect(described.toSorted()).toEqual([...served].sort());
   expect(bindings.length).toBeGreaterThan(10);
 });
 
-test("the document is what the generator writes now", { timeout: 60_000 }, () => {
+test("gen/openapi.json is up to date", { timeout: 60_000 }, () => {
   execFileSync(process.execPath, ["tools/derive-validate-proto.ts"]);
   const PATH = `node_modules/.bin:${process.env.PATH}`;
   const options = { env: { ...process.env, PATH }, encoding: "utf8", maxBuffer: 1 << 26 } as const;
@@ -75,12 +75,12 @@ describe("caps of a generation", () => {
     expect(at(schema, "properties", "temperature")).toMatchObject(cap);
   });
 
-  test("a body needs a model and messages, and may have no field that is not described", () => {
+  test("the body requires model and messages, and allows no other fields than those described", () => {
     expect(schema).toMatchObject({ required: ["model", "messages"], additionalProperties: false });
   });
 });
 
-test("a field of any form says which forms it takes", () => {
+test("an untyped field has the schema of its json_schema option", () => {
   const message = at(document, "components", "schemas", "ChatMessageInput");
   expect(message).toMatchObject({ required: ["role", "content"] });
   const forms = at(message, "properties", "content", "anyOf");
@@ -95,11 +95,11 @@ test("a field of any form says which forms it takes", () => {
   expect(open).toEqual([]);
 });
 
-describe("what generators of clients need", () => {
+describe("requirements of client generators", () => {
   const components = at(document, "components", "schemas");
   const schemas = schemasIn(document);
 
-  test("each array has items, and each enum and const a type", () => {
+  test("each array has items, and each enum and const has a type", () => {
     const arrays = schemas.filter(({ type }) => [type].flat().includes("array" as never));
     expect(arrays.length).toBeGreaterThan(10);
     expect(arrays.filter((schema) => !("items" in schema))).toEqual([]);
@@ -108,7 +108,7 @@ describe("what generators of clients need", () => {
     ).toEqual([]);
   });
 
-  test("null stands in no enum, and no field has a default", () => {
+  test("no enum contains null, and no field has a default", () => {
     const enums = schemas.flatMap((schema) =>
       "enum" in schema ? [schema.enum as unknown as unknown[]] : [],
     );
@@ -116,14 +116,14 @@ describe("what generators of clients need", () => {
     expect(schemas.filter((schema) => "default" in schema)).toEqual([]);
   });
 
-  test("no schema has a name that a generator gives to a type of an operation", () => {
+  test("no schema name collides with a type that generators create for an operation", () => {
     const taken = operations.flatMap(({ node: { operationId } }) =>
       ["", "Response", "Params", "Body", "JSONBody", "JSONRequestBody"].map((end) => `${operationId}${end}`),
     );
     expect(Object.keys(components).filter((name) => taken.includes(name))).toEqual([]);
   });
 
-  test("a text in which control characters are refused has a pattern that says so", () => {
+  test("a string that rejects control characters has a pattern", () => {
     const { parameters } = at(document, "paths", "/v1/keys/{key_id}", "get");
     const name = at(components, "CreateKeyRequest", "properties", "name");
     for (const { pattern } of [name, at(parameters as Node, "0", "schema")]) {
@@ -147,19 +147,19 @@ function schemasIn(node: unknown, isSchema = false): Node[] {
   return isSchema ? [node as Node, ...inside] : inside;
 }
 
-test("every operation wants a bearer key", () => {
+test("every operation requires a bearer key", () => {
   expect(document.security).toEqual([{ apiKey: [] }]);
   const schemes = at(document, "components", "securitySchemes");
   expect(schemes).toMatchObject({ apiKey: { type: "http", scheme: "bearer" } });
   expect(operations.filter(({ node }) => "security" in node)).toEqual([]);
 });
 
-test("the two forms of a generation are one operation with two kinds of answer", () => {
+test("a unary and a streamed generation are one operation with two response types", () => {
   const content = at(document, "paths", "/v1/generate", "post", "responses", "200", "content");
   expect(Object.keys(content)).toEqual(["application/json", "text/event-stream"]);
 });
 
-test("64-bit integers are JSON integers, times are date-times, and every field of an answer is there", () => {
+test("64-bit integers are JSON integers, times are date-times, and every response field is required", () => {
   const me = at(document, "components", "schemas", "GetMeResult");
   expect(at(me, "properties", "balance_micros")).toMatchObject({ type: "integer", format: "int64" });
   expect(me.required).toEqual(["key", "key_name", "plan", "rate_limit_rpm", "balance", "balance_micros"]);
@@ -177,12 +177,13 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
   const policy = policyOf(method);
   const statuses = Object.keys(at(node, "responses"));
 
-  test("says in words what it does, and shows an answer", () => {
-    expect(node.summary).toMatch(/^.{3,120}$/);
+  test("has a summary of two to four words, a description and an example response", () => {
+    expect(node.summary).toMatch(/^[A-Z][a-z]+( [a-z]+){1,3}$/);
+    expect(node.description).toMatch(/^[A-Z].+\./);
     expect(at(node, "responses", "200", "content", "application/json", "example")).toBeTypeOf("object");
   });
 
-  test("has the errors that its policy brings with it", () => {
+  test("lists the errors that its policy implies", () => {
     expect(statuses).toEqual(expect.arrayContaining(["400", "401", "429", "500", "503"]));
     expect(statuses.includes("402")).toBe(policy.metered);
     expect(statuses.includes("403")).toBe(policy.scope !== undefined);
@@ -191,7 +192,7 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
     expect(reasonsOf(node, "429").includes("rate_limit_exceeded")).toBe(policy.rateLimited);
   });
 
-  test("tells each error in the one form, with the reasons of its status", () => {
+  test("describes each error with the common schema and the reasons of its status", () => {
     for (const status of statuses.filter((one) => one !== "200")) {
       const content = at(node, "responses", status, "content", "application/json");
       const reasons = reasonsOf(node, status);
@@ -202,7 +203,7 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
     }
   });
 
-  test("has the headers of each answer", () => {
+  test("lists the headers of each response", () => {
     const names = (status: string) => Object.keys(at(node, "responses", status, "headers"));
     for (const status of statuses) expect(names(status)).toContain("x-request-id");
     expect(names("401")).toContain("WWW-Authenticate");
@@ -211,7 +212,7 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
   });
 });
 
-test("operation ids are the names of the methods, and each is used once", () => {
+test("operation ids are method names and are unique", () => {
   const ids = operations.map(({ node }) => String(node.operationId));
   expect(new Set(ids).size).toBe(ids.length);
   for (const id of ids) {
@@ -219,7 +220,7 @@ test("operation ids are the names of the methods, and each is used once", () => 
   }
 });
 
-test("no key in it could be a real one", () => {
+test("no example contains a valid key", () => {
   const keys = text.match(/vx_live_\w+/g) ?? [];
   expect(keys.length).toBeGreaterThan(0);
   expect(keys.filter(isWellFormedKey)).toEqual([]);

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import type { DescriptorProto, FileDescriptorProto, FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 
-/** Returns the comment above a declaration in the .proto, on one line; empty if there is none. */
+/** Returns the comment above a declaration in the .proto, with each paragraph on one line; empty if there is none. */
 export type CommentOf = (desc: DescService | DescMethod | DescMessage | DescField) => string;
 
 /** Generated code has no comments, so they come from a descriptor set that was built with source information. */
@@ -23,7 +23,7 @@ function fileComments(file: FileDescriptorProto): [string, string][] {
   const texts = new Map(
     file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [
       path.join("."),
-      oneLine(leadingComments),
+      unwrap(leadingComments),
     ]),
   );
   const found: [string, string][] = [];
@@ -51,6 +51,8 @@ function fileComments(file: FileDescriptorProto): [string, string][] {
   return found;
 }
 
-function oneLine(comment: string): string {
-  return comment.trim().replace(/\s*\n\s*/g, " ");
+/** Joins the lines of each paragraph. */
+function unwrap(comment: string): string {
+  const paragraphs = comment.trim().split(/\n\s*\n/);
+  return paragraphs.map((paragraph) => paragraph.trim().replace(/\s*\n\s*/g, " ")).join("\n\n");
 }

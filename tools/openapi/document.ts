@@ -52,7 +52,7 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
       description: INTRODUCTION,
       license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/", description: "The server this document comes from." }],
+    servers: [{ url: "/", description: "The server that serves this document." }],
     security: [{ apiKey: [] }],
     tags: services.map(({ service }) => ({
       name: service.name,
@@ -67,7 +67,7 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
           scheme: "bearer",
           bearerFormat: "vx_live_…",
           description:
-            "An API key, as `Authorization: Bearer <API_KEY>`. Never put one in code that reaches a browser.",
+            "An API key in the header `Authorization: Bearer <API_KEY>`. Do not use a key in code that runs in a browser.",
         },
       },
       headers: HEADERS,
@@ -98,7 +98,7 @@ const IDEMPOTENCY_KEY: Schema = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "Makes the call safe to repeat: for 24 hours the same key and body, to the same address, give the same answer and one charge. With another body or address, or streamed instead of whole, it is a 422.",
+    "A unique value that makes retries safe. For 24 hours, calls with the same value and the same request get the same response and are charged once. The same value with another path, another body or another value of `stream` gets a 422.",
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
 };
 

@@ -34,8 +34,8 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   unavailable: always,
   overloaded: always,
   deadline_exceeded: metered,
-  // No documented operation returns these: they belong to other addresses, verbs, protocols and listeners,
-  // and to future methods.
+  // No documented operation returns these: they occur with other paths, verbs, protocols and listeners, and with
+  // methods that are not implemented yet.
   unexpected_compression: never,
   method_not_allowed: never,
   invalid_operator_token: never,
@@ -80,16 +80,16 @@ export function documentedReasons(operations: readonly Operation[]): Reason[] {
 export function errorSchema(reasons: readonly Reason[]): Schema {
   const distinct = (pick: (reason: Reason) => string) => [...new Set(reasons.map(pick))];
   const properties = {
-    code: { type: "string", enum: reasons, description: "Why the call failed. Programs go by this." },
+    code: { type: "string", enum: reasons, description: "The reason of the error, for programs." },
     type: {
       type: "string",
       enum: distinct((reason) => ERRORS[reason].type),
-      description: "What kind of error it is.",
+      description: "The category of the error.",
     },
-    message: { type: "string", description: "The same for people. The text may change." },
+    message: { type: "string", description: "A description of the error for people. The text can change." },
     param: {
       type: ["string", "null"],
-      description: "The field that is wrong, such as `messages[3].content`.",
+      description: "The invalid field, such as `messages[3].content`.",
     },
     status: {
       type: "string",
@@ -98,7 +98,7 @@ export function errorSchema(reasons: readonly Reason[]): Schema {
     },
     details: {
       type: "array",
-      description: "google.rpc details: ErrorInfo always, others where they say more.",
+      description: "Error details as defined in google.rpc. Always contains an ErrorInfo.",
       items: {
         type: "object",
         properties: { "@type": { type: "string", description: "The type of the detail." } },
@@ -106,10 +106,10 @@ export function errorSchema(reasons: readonly Reason[]): Schema {
         additionalProperties: true,
       },
     },
-    request_id: { type: "string", description: "The x-request-id of the answer." },
+    request_id: { type: "string", description: "The `x-request-id` of the response." },
   };
   return {
-    description: "Every error, on every address.",
+    description: "The body of every error response.",
     type: "object",
     properties: { error: { type: "object", properties, required: Object.keys(properties) } },
     required: ["error"],

@@ -4,29 +4,33 @@ import type { Operation } from "./operations.ts";
 
 /** The response headers, under the names that operations refer to. */
 export const HEADERS = {
-  "x-request-id": header("Identifies the call: the caller's own x-request-id where it sent a sane one.", {
-    type: "string",
-  }),
-  "WWW-Authenticate": header("Always `Bearer`.", { type: "string", const: "Bearer" }),
-  "Retry-After": header(
-    "Seconds until the next minute begins; after `key_creation_limit_reached`, until the next hour begins.",
-    { type: "integer", minimum: 1, maximum: 3600 },
+  "x-request-id": header(
+    "The id of the call: the `x-request-id` of the request if it is valid, otherwise a new id.",
+    {
+      type: "string",
+    },
   ),
+  "WWW-Authenticate": header("Always `Bearer`.", { type: "string", const: "Bearer" }),
+  "Retry-After": header("The number of seconds to wait before a retry.", {
+    type: "integer",
+    minimum: 1,
+    maximum: 3600,
+  }),
   "x-should-retry": header(
-    "Whether the same call can succeed later. The official OpenAI and Anthropic clients obey it.",
+    "Whether a retry can succeed. The official OpenAI and Anthropic clients use this header.",
     { type: "string", enum: ["true", "false"] },
   ),
-  "RateLimit-Policy": header("The limit of the key: `q` requests in `w` seconds.", {
+  "RateLimit-Policy": header("The rate limit of the key: `q` requests in `w` seconds.", {
     type: "string",
     examples: ['"rpm";q=60;w=60'],
   }),
-  RateLimit: header("What is left of it: `r` requests, and `t` seconds until the next minute begins.", {
+  RateLimit: header("The remaining requests `r`, and the seconds `t` until the next minute starts.", {
     type: "string",
     examples: ['"rpm";r=12;t=34'],
   }),
-  "x-ratelimit-limit-requests": header("The limit in requests per minute.", { type: "integer" }),
-  "x-ratelimit-remaining-requests": header("How many requests are left of this minute.", { type: "integer" }),
-  "x-ratelimit-reset-requests": header("How long until the next minute begins.", {
+  "x-ratelimit-limit-requests": header("The rate limit in requests per minute.", { type: "integer" }),
+  "x-ratelimit-remaining-requests": header("The remaining requests in this minute.", { type: "integer" }),
+  "x-ratelimit-reset-requests": header("The time until the next minute starts.", {
     type: "string",
     examples: ["34s"],
   }),

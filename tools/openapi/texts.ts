@@ -1,34 +1,37 @@
 import type { CommentOf } from "./comments.ts";
 import type { Operation } from "./operations.ts";
 
-export const INTRODUCTION = `A paid, metered generation API. Every call under \`/v1\` carries an API key in the header
-\`Authorization: Bearer <API_KEY>\`; \`GET /v1/me\` is the quickest check that it works.
+export const INTRODUCTION = `vx is a paid, metered generation API. Every call under \`/v1\` needs an API key in the header
+\`Authorization: Bearer <API_KEY>\`. To check a key, call \`GET /v1/me\`.
 
-Each key belongs to a plan, which sets its requests per minute. The account has a prepaid balance: a generation is checked
-against it before it runs and charged after it ran, and each movement is one row of the ledger.
+Each key belongs to a plan, which sets the number of requests per minute. Each account has a prepaid balance. The maximum
+cost of a generation is held before the generation runs, and the actual cost is charged after it. Every change of the balance
+is one ledger entry.
 
-Amounts are integers in millionths of the currency unit ("micros"), beside the same as text. Every field of an answer is
-there, zero or null where nothing is set. In a request, a field that is null is one that was left out, and unknown fields
-and parameters are refused; only \`/v1/chat/completions\` ignores unknown fields, as at OpenAI. The same methods can be called over gRPC, gRPC-Web and Connect.
+Amounts are integers in micros (millionths of the currency unit). Where a field contains the same amount as text, it is next
+to it. A response contains every field; a field without a value is zero, empty or null. In a request, null is the same as an
+absent field. Unknown fields and parameters are rejected, except on \`/v1/chat/completions\`, which ignores unknown fields like
+OpenAI's API. The same methods are available over gRPC, gRPC-Web and Connect.
 
-Checks are made in this order: address, key (401), scope (403), rate (429), body and fields (400), balance (402).`;
+The server checks a call in this order: path, key (401), scope (403), rate limit (429), body and fields (400), balance (402).`;
 
-/** The first sentence of the comment. */
+/** The first paragraph of the comment. */
 export function summaryOf({ usual }: Operation, commentOf: CommentOf): string {
-  const comment = commentOf(usual);
-  const end = comment.search(/[.:](\s|$)/);
-  return end < 0 ? comment : comment.slice(0, end);
+  return commentOf(usual).split("\n\n", 1)[0] ?? "";
 }
 
 export function operationText({ usual, streamed, policy }: Operation, commentOf: CommentOf): string {
-  const parts = [commentOf(usual)];
-  if (streamed) parts.push(`With \`"${streamed.by}": true\`: ${commentOf(streamed.method)}`);
+  const parts = [descriptionOf(commentOf(usual))];
+  if (streamed) parts.push(`With \`"${streamed.by}": true\`: ${descriptionOf(commentOf(streamed.method))}`);
   const facts = [
-    policy.scope ? `Needs the scope \`${policy.scope}\`.` : "Any valid key will do.",
-    policy.rateLimited
-      ? "Takes one slot of the key's requests per minute."
-      : "Takes no slot of the key's requests per minute.",
-    policy.metered ? "Is charged to the balance." : "Costs nothing.",
+    policy.scope ? `Requires the scope \`${policy.scope}\`.` : "Accepts any valid key.",
+    policy.rateLimited ? "Counts against the rate limit." : "Does not count against the rate limit.",
+    policy.metered ? "Is charged to the balance." : "Is free of charge.",
   ];
   return [...parts, facts.join(" ")].join("\n\n");
+}
+
+/** The comment without its first paragraph. */
+function descriptionOf(comment: string): string {
+  return comment.split("\n\n").slice(1).join("\n\n");
 }

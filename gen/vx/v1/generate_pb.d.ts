@@ -17,14 +17,14 @@ export declare const file_vx_v1_generate: GenFile;
  */
 export declare type Message = Message$1<"vx.v1.Message"> & {
   /**
-   * Who speaks: "system", "user" or "assistant".
+   * The author of the message: "system", "user" or "assistant".
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * What is said: at most 400,000 characters. It may be empty, but it must be there.
+   * The text of the message: at most 400,000 characters. Required, but can be empty.
    *
    * @generated from field: optional string content = 2;
    */
@@ -38,7 +38,7 @@ export declare type Message = Message$1<"vx.v1.Message"> & {
 export declare const MessageSchema: GenMessage<Message>;
 
 /**
- * What to generate.
+ * The model, the messages and the options of a generation.
  *
  * @generated from message vx.v1.GenerateRequest
  */
@@ -51,36 +51,37 @@ export declare type GenerateRequest = Message$1<"vx.v1.GenerateRequest"> & {
   model: string;
 
   /**
-   * The conversation so far: 1 to 200 messages.
+   * The messages of the conversation, oldest first: 1 to 200.
    *
    * @generated from field: repeated vx.v1.Message messages = 2;
    */
   messages: Message[];
 
   /**
-   * The most tokens the reply may have. Default: default_output_tokens of the model (4,096), or what the balance covers
-   * if that is less, but at least 64. The model's max_output_tokens and its context window may allow less.
+   * The maximum number of output tokens. Default: `default_output_tokens` of the model (4,096), or the number of tokens
+   * that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the context window of the
+   * model can lower the maximum further.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
   maxTokens?: number | undefined;
 
   /**
-   * How freely to choose words, from 0 to 2.
+   * The sampling temperature, from 0 to 2. Higher values make the output more random.
    *
    * @generated from field: optional double temperature = 4;
    */
   temperature?: number | undefined;
 
   /**
-   * The reply ends before any of these texts.
+   * Up to 4 stop sequences. The reply ends before the first one that the model generates.
    *
    * @generated from field: repeated string stop = 5;
    */
   stop: string[];
 
   /**
-   * REST only: true asks for the reply in pieces.
+   * If true, the reply is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamGenerate` instead.
    *
    * @generated from field: bool stream = 6;
    */
@@ -94,48 +95,48 @@ export declare type GenerateRequest = Message$1<"vx.v1.GenerateRequest"> & {
 export declare const GenerateRequestSchema: GenMessage<GenerateRequest>;
 
 /**
- * The reply and what it cost.
+ * The reply, its usage and its cost.
  *
  * @generated from message vx.v1.GenerateResponse
  */
 export declare type GenerateResponse = Message$1<"vx.v1.GenerateResponse"> & {
   /**
-   * Identifies the generation: "gen_…".
+   * The id of the generation: "gen_…".
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The model that replied.
+   * The id of the model.
    *
    * @generated from field: string model = 2;
    */
   model: string;
 
   /**
-   * The reply.
+   * The reply, a message with the role "assistant".
    *
    * @generated from field: vx.v1.Message message = 3;
    */
   message?: Message | undefined;
 
   /**
-   * Why it ended: "stop" or "length".
+   * The reason why the reply ended: "stop" (complete, or a stop sequence) or "length" (the token limit).
    *
    * @generated from field: string finish_reason = 4;
    */
   finishReason: string;
 
   /**
-   * What was used and what it cost.
+   * The tokens and the cost of the generation.
    *
    * @generated from field: vx.v1.Usage usage = 5;
    */
   usage?: Usage | undefined;
 
   /**
-   * The balance after the charge, in millionths of the currency unit.
+   * The balance of the account after the charge, in micros.
    *
    * @generated from field: int64 balance_micros = 6;
    */
@@ -149,34 +150,34 @@ export declare type GenerateResponse = Message$1<"vx.v1.GenerateResponse"> & {
 export declare const GenerateResponseSchema: GenMessage<GenerateResponse>;
 
 /**
- * What a generation used.
+ * The tokens and the cost of a generation.
  *
  * @generated from message vx.v1.Usage
  */
 export declare type Usage = Message$1<"vx.v1.Usage"> & {
   /**
-   * Tokens read.
+   * The number of input tokens.
    *
    * @generated from field: int64 input_tokens = 1;
    */
   inputTokens: bigint;
 
   /**
-   * Tokens written.
+   * The number of output tokens.
    *
    * @generated from field: int64 output_tokens = 2;
    */
   outputTokens: bigint;
 
   /**
-   * The charge in millionths of the currency unit.
+   * The cost in micros.
    *
    * @generated from field: int64 cost_micros = 3;
    */
   costMicros: bigint;
 
   /**
-   * The same as a formatted amount.
+   * The cost as text, such as "$0.000014".
    *
    * @generated from field: string cost = 4;
    */
@@ -190,7 +191,7 @@ export declare type Usage = Message$1<"vx.v1.Usage"> & {
 export declare const UsageSchema: GenMessage<Usage>;
 
 /**
- * What to generate; the same fields as GenerateRequest.
+ * The model, the messages and the options of a generation. The fields are the same as in `GenerateRequest`.
  *
  * @generated from message vx.v1.StreamGenerateRequest
  */
@@ -203,36 +204,37 @@ export declare type StreamGenerateRequest = Message$1<"vx.v1.StreamGenerateReque
   model: string;
 
   /**
-   * The conversation so far: 1 to 200 messages.
+   * The messages of the conversation, oldest first: 1 to 200.
    *
    * @generated from field: repeated vx.v1.Message messages = 2;
    */
   messages: Message[];
 
   /**
-   * The most tokens the reply may have. Default: default_output_tokens of the model (4,096), or what the balance covers
-   * if that is less, but at least 64. The model's max_output_tokens and its context window may allow less.
+   * The maximum number of output tokens. Default: `default_output_tokens` of the model (4,096), or the number of tokens
+   * that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the context window of the
+   * model can lower the maximum further.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
   maxTokens?: number | undefined;
 
   /**
-   * How freely to choose words, from 0 to 2.
+   * The sampling temperature, from 0 to 2. Higher values make the output more random.
    *
    * @generated from field: optional double temperature = 4;
    */
   temperature?: number | undefined;
 
   /**
-   * The reply ends before any of these texts.
+   * Up to 4 stop sequences. The reply ends before the first one that the model generates.
    *
    * @generated from field: repeated string stop = 5;
    */
   stop: string[];
 
   /**
-   * REST only: true asks for the reply in pieces.
+   * If true, the reply is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamGenerate` instead.
    *
    * @generated from field: bool stream = 6;
    */
@@ -256,7 +258,7 @@ export declare type StreamGenerateResponse = Message$1<"vx.v1.StreamGenerateResp
    */
   event: {
     /**
-     * A piece of the reply.
+     * A part of the reply.
      *
      * @generated from field: vx.v1.GenerateDelta delta = 1;
      */
@@ -264,7 +266,7 @@ export declare type StreamGenerateResponse = Message$1<"vx.v1.StreamGenerateResp
     case: "delta";
   } | {
     /**
-     * The end of the reply: the summary without the text.
+     * The last event: everything in `GenerateResponse` except the message.
      *
      * @generated from field: vx.v1.GenerateDone done = 2;
      */
@@ -280,13 +282,13 @@ export declare type StreamGenerateResponse = Message$1<"vx.v1.StreamGenerateResp
 export declare const StreamGenerateResponseSchema: GenMessage<StreamGenerateResponse>;
 
 /**
- * A piece of the reply.
+ * A part of the reply.
  *
  * @generated from message vx.v1.GenerateDelta
  */
 export declare type GenerateDelta = Message$1<"vx.v1.GenerateDelta"> & {
   /**
-   * The text of the piece.
+   * The text to append to the reply.
    *
    * @generated from field: string content = 1;
    */
@@ -300,41 +302,41 @@ export declare type GenerateDelta = Message$1<"vx.v1.GenerateDelta"> & {
 export declare const GenerateDeltaSchema: GenMessage<GenerateDelta>;
 
 /**
- * The summary of a streamed reply.
+ * The last event of a streamed reply.
  *
  * @generated from message vx.v1.GenerateDone
  */
 export declare type GenerateDone = Message$1<"vx.v1.GenerateDone"> & {
   /**
-   * Identifies the generation: "gen_…".
+   * The id of the generation: "gen_…".
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The model that replied.
+   * The id of the model.
    *
    * @generated from field: string model = 2;
    */
   model: string;
 
   /**
-   * Why it ended: "stop" or "length".
+   * The reason why the reply ended: "stop" (complete, or a stop sequence) or "length" (the token limit).
    *
    * @generated from field: string finish_reason = 3;
    */
   finishReason: string;
 
   /**
-   * What was used and what it cost.
+   * The tokens and the cost of the generation.
    *
    * @generated from field: vx.v1.Usage usage = 4;
    */
   usage?: Usage | undefined;
 
   /**
-   * The balance after the charge, in millionths of the currency unit.
+   * The balance of the account after the charge, in micros.
    *
    * @generated from field: int64 balance_micros = 5;
    */
@@ -348,13 +350,16 @@ export declare type GenerateDone = Message$1<"vx.v1.GenerateDone"> & {
 export declare const GenerateDoneSchema: GenMessage<GenerateDone>;
 
 /**
- * Generated replies.
+ * Generations in the native format.
  *
  * @generated from service vx.v1.GenerateService
  */
 export declare const GenerateService: GenService<{
   /**
-   * Generates one reply. The balance is checked before and charged after it.
+   * Generate reply
+   *
+   * Generates one reply. The maximum cost is held before the call runs and the actual cost is charged after it. Fails
+   * with `insufficient_balance` if the balance does not cover the hold.
    *
    * @generated from rpc vx.v1.GenerateService.Generate
    */
@@ -364,7 +369,10 @@ export declare const GenerateService: GenService<{
     output: typeof GenerateResponseSchema;
   },
   /**
-   * Generates one reply and sends it in pieces, then the summary.
+   * Stream reply
+   *
+   * Generates one reply and streams it: events with parts of the text, then one event with the usage and the cost. A
+   * disconnect stops the generation; the input and the output produced until then are charged.
    *
    * @generated from rpc vx.v1.GenerateService.StreamGenerate
    */

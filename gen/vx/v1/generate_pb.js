@@ -70,7 +70,7 @@ export const GenerateDoneSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_generate, 7);
 
 /**
- * Generated replies.
+ * Generations in the native format.
  *
  * @generated from service vx.v1.GenerateService
  */

@@ -12,27 +12,27 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_vx_v1_key: GenFile;
 
 /**
- * A key as it can be shown: everything but the key itself.
+ * A key, without its secret.
  *
  * @generated from message vx.v1.ApiKey
  */
 export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
   /**
-   * Identifies the key: "key_…".
+   * The id of the key: "key_…".
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name given to the key.
+   * The name of the key.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Prefix, start of the random part, an ellipsis, the last four characters.
+   * The masked secret: the prefix, the first characters, an ellipsis and the last four characters.
    *
    * @generated from field: string masked_key = 3;
    */
@@ -46,50 +46,50 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
   plan: string;
 
   /**
-   * What the key may do: "generate", "read", "keys".
+   * The scopes of the key: "generate", "read", "keys".
    *
    * @generated from field: repeated string scopes = 5;
    */
   scopes: string[];
 
   /**
-   * "active", "revoked" or "expired".
+   * The state of the key: "active", "revoked" or "expired".
    *
    * @generated from field: string state = 6;
    */
   state: string;
 
   /**
-   * Requests per minute currently allowed: the key's own limit, or else the plan's.
+   * The number of requests per minute that the key may make: its own limit, or the limit of its plan.
    *
    * @generated from field: int32 rate_limit_rpm = 7;
    */
   rateLimitRpm: number;
 
   /**
-   * When the key was created.
+   * The time at which the key was created.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the key was revoked, if it was.
+   * The time at which the key was revoked. Unset if it was not.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 9;
    */
   revokedAt?: Timestamp | undefined;
 
   /**
-   * When the key stops working by itself, if it does.
+   * The time at which the key expires. Unset if it does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 10;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When a call with the key was last admitted. Calls that take no slot of the per-minute limit are noted once
-   * a minute.
+   * The time at which a call with the key was last admitted. Calls that do not count against the rate limit update it
+   * at most once a minute.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 11;
    */
@@ -103,36 +103,37 @@ export declare type ApiKey = Message<"vx.v1.ApiKey"> & {
 export declare const ApiKeySchema: GenMessage<ApiKey>;
 
 /**
- * What the new key shall be.
+ * The properties of the new key.
  *
  * @generated from message vx.v1.CreateKeyRequest
  */
 export declare type CreateKeyRequest = Message<"vx.v1.CreateKeyRequest"> & {
   /**
-   * A name to recognise the key by, such as the service and environment that use it.
+   * A name for the key, such as the service and environment that use it.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * What the key may do: scopes that the calling key has itself. Default: "generate" and "read", as far as the calling
-   * key has them.
+   * The scopes of the key. The calling key must have each of them. Default: those of "generate" and "read" that the
+   * calling key has.
    *
    * @generated from field: repeated string scopes = 2;
    */
   scopes: string[];
 
   /**
-   * A limit for this key alone, no higher than those of the calling key and of the plan. Default: the lower of the two.
+   * The number of requests per minute that the key may make, at most the lower of the limits of the calling key and of
+   * the plan. Default: this maximum.
    *
    * @generated from field: optional int32 rate_limit_rpm = 3;
    */
   rateLimitRpm?: number | undefined;
 
   /**
-   * When the key stops working by itself: a time in the future, no later than the expiry of the calling key. Default: the
-   * expiry of the calling key, or never if it has none.
+   * The time at which the key expires: in the future and not later than the expiry of the calling key. Default: the
+   * expiry of the calling key, if it has one.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -152,14 +153,14 @@ export declare const CreateKeyRequestSchema: GenMessage<CreateKeyRequest>;
  */
 export declare type CreateKeyResponse = Message<"vx.v1.CreateKeyResponse"> & {
   /**
-   * The key as it can be shown from now on.
+   * The new key, without its secret.
    *
    * @generated from field: vx.v1.ApiKey api_key = 1;
    */
   apiKey?: ApiKey | undefined;
 
   /**
-   * The full key, here and never again.
+   * The secret of the key, to be sent as `Authorization: Bearer`. No other response contains it.
    *
    * @generated from field: string secret = 2;
    */
@@ -173,20 +174,20 @@ export declare type CreateKeyResponse = Message<"vx.v1.CreateKeyResponse"> & {
 export declare const CreateKeyResponseSchema: GenMessage<CreateKeyResponse>;
 
 /**
- * Which page of the keys.
+ * Selects a page of the keys.
  *
  * @generated from message vx.v1.ListKeysRequest
  */
 export declare type ListKeysRequest = Message<"vx.v1.ListKeysRequest"> & {
   /**
-   * How many keys to return: 50 if 0, at most 1000.
+   * The maximum number of keys to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -213,7 +214,7 @@ export declare type ListKeysResponse = Message<"vx.v1.ListKeysResponse"> & {
   apiKeys: ApiKey[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -227,7 +228,7 @@ export declare type ListKeysResponse = Message<"vx.v1.ListKeysResponse"> & {
 export declare const ListKeysResponseSchema: GenMessage<ListKeysResponse>;
 
 /**
- * Which key.
+ * Selects a key.
  *
  * @generated from message vx.v1.GetKeyRequest
  */
@@ -253,7 +254,7 @@ export declare const GetKeyRequestSchema: GenMessage<GetKeyRequest>;
  */
 export declare type GetKeyResponse = Message<"vx.v1.GetKeyResponse"> & {
   /**
-   * The key as it can be shown.
+   * The key.
    *
    * @generated from field: vx.v1.ApiKey api_key = 1;
    */
@@ -267,7 +268,7 @@ export declare type GetKeyResponse = Message<"vx.v1.GetKeyResponse"> & {
 export declare const GetKeyResponseSchema: GenMessage<GetKeyResponse>;
 
 /**
- * Which key.
+ * Selects a key.
  *
  * @generated from message vx.v1.RevokeKeyRequest
  */
@@ -287,13 +288,13 @@ export declare type RevokeKeyRequest = Message<"vx.v1.RevokeKeyRequest"> & {
 export declare const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest>;
 
 /**
- * The key, revoked.
+ * The revoked key.
  *
  * @generated from message vx.v1.RevokeKeyResponse
  */
 export declare type RevokeKeyResponse = Message<"vx.v1.RevokeKeyResponse"> & {
   /**
-   * The key as it is now.
+   * The key after the revocation.
    *
    * @generated from field: vx.v1.ApiKey api_key = 1;
    */
@@ -307,14 +308,18 @@ export declare type RevokeKeyResponse = Message<"vx.v1.RevokeKeyResponse"> & {
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
- * Keys of the calling account.
+ * The keys of the account.
  *
  * @generated from service vx.v1.KeyService
  */
 export declare const KeyService: GenService<{
   /**
-   * Creates a key of the same account, on the plan of the calling key and within its scopes, limit and expiry. The
-   * response is the only place where the full key ever appears.
+   * Create key
+   *
+   * Creates a key of the same account, on the plan of the calling key. The scopes, the limit and the expiry of the new
+   * key cannot exceed those of the calling key. The response is the only one that contains the secret. Fails with
+   * `key_limit_reached` if the account has the maximum number of active keys, and with `key_creation_limit_reached` if
+   * it created the maximum number of keys in the current hour.
    *
    * @generated from rpc vx.v1.KeyService.CreateKey
    */
@@ -324,7 +329,9 @@ export declare const KeyService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * The keys of the account, newest first, in every state.
+   * List keys
+   *
+   * Returns the keys of the account, newest first, including revoked and expired keys.
    *
    * @generated from rpc vx.v1.KeyService.ListKeys
    */
@@ -334,7 +341,9 @@ export declare const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * One key of the account.
+   * Get key
+   *
+   * Returns one key of the account. Fails with `not_found` if the account has no key with this id.
    *
    * @generated from rpc vx.v1.KeyService.GetKey
    */
@@ -344,7 +353,10 @@ export declare const KeyService: GenService<{
     output: typeof GetKeyResponseSchema;
   },
   /**
-   * Revokes a key: immediate, final, and safe to repeat. A call sent after the answer is rejected everywhere.
+   * Revoke key
+   *
+   * Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
+   * Revoking a revoked key has no effect. Fails with `not_found` if the account has no key with this id.
    *
    * @generated from rpc vx.v1.KeyService.RevokeKey
    */

@@ -78,7 +78,7 @@ export const RevokeKeyResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_key, 8);
 
 /**
- * Keys of the calling account.
+ * The keys of the account.
  *
  * @generated from service vx.v1.KeyService
  */

@@ -12,104 +12,104 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_vx_v1_ledger: GenFile;
 
 /**
- * One balance movement. Rows are never changed.
+ * One change of the balance. Entries never change.
  *
  * @generated from message vx.v1.LedgerEntry
  */
 export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
   /**
-   * Identifies the row: "led_…".
+   * The id of the entry: "led_…".
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The row's number in the account's ledger, from 1, without gaps.
+   * The number of the entry in the ledger of the account. Numbers start at 1 and have no gaps.
    *
    * @generated from field: int64 seq = 2;
    */
   seq: bigint;
 
   /**
-   * "generation", "credit" or "adjustment".
+   * The kind of the entry: "generation", "credit" or "adjustment".
    *
    * @generated from field: string kind = 3;
    */
   kind: string;
 
   /**
-   * The movement in millionths of the currency unit: negative is a charge.
+   * The amount in micros. A charge is negative.
    *
    * @generated from field: int64 amount_micros = 4;
    */
   amountMicros: bigint;
 
   /**
-   * The same as a formatted amount.
+   * The amount as text, such as "-$0.000014".
    *
    * @generated from field: string amount = 5;
    */
   amount: string;
 
   /**
-   * The balance after the movement, in millionths of the currency unit.
+   * The balance after this entry, in micros.
    *
    * @generated from field: int64 balance_after_micros = 6;
    */
   balanceAfterMicros: bigint;
 
   /**
-   * The same as a formatted amount.
+   * The balance after this entry as text, such as "$9.999986".
    *
    * @generated from field: string balance_after = 7;
    */
   balanceAfter: string;
 
   /**
-   * Why the balance moved, in words.
+   * A description of the entry, for people.
    *
    * @generated from field: string reason = 8;
    */
   reason: string;
 
   /**
-   * The call that caused it, as in its x-request-id; empty if none did.
+   * The `x-request-id` of the call that caused the entry. Empty if no call caused it.
    *
    * @generated from field: string request_id = 9;
    */
   requestId: string;
 
   /**
-   * The key that made the call; empty if none did.
+   * The id of the key that made the call. Empty if no call caused the entry.
    *
    * @generated from field: string key_id = 10;
    */
   keyId: string;
 
   /**
-   * The model that was asked; empty if none was.
+   * The id of the model. Empty if the entry is not a generation.
    *
    * @generated from field: string model = 11;
    */
   model: string;
 
   /**
-   * Tokens read.
+   * The number of input tokens.
    *
    * @generated from field: int64 input_tokens = 12;
    */
   inputTokens: bigint;
 
   /**
-   * Tokens written.
+   * The number of output tokens.
    *
    * @generated from field: int64 output_tokens = 13;
    */
   outputTokens: bigint;
 
   /**
-   * When the row was written.
+   * The time at which the entry was written.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 14;
    */
@@ -123,20 +123,20 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
 export declare const LedgerEntrySchema: GenMessage<LedgerEntry>;
 
 /**
- * Which page of the ledger.
+ * Selects a page of the ledger.
  *
  * @generated from message vx.v1.ListEntriesRequest
  */
 export declare type ListEntriesRequest = Message<"vx.v1.ListEntriesRequest"> & {
   /**
-   * How many rows to return: 50 if 0, at most 1000.
+   * The maximum number of entries to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -156,14 +156,14 @@ export declare const ListEntriesRequestSchema: GenMessage<ListEntriesRequest>;
  */
 export declare type ListEntriesResponse = Message<"vx.v1.ListEntriesResponse"> & {
   /**
-   * The rows, newest first.
+   * The entries, newest first.
    *
    * @generated from field: repeated vx.v1.LedgerEntry entries = 1;
    */
   entries: LedgerEntry[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -177,13 +177,15 @@ export declare type ListEntriesResponse = Message<"vx.v1.ListEntriesResponse"> &
 export declare const ListEntriesResponseSchema: GenMessage<ListEntriesResponse>;
 
 /**
- * The account's ledger: every balance movement, append-only.
+ * The ledger of the account: an append-only list of all changes of the balance.
  *
  * @generated from service vx.v1.LedgerService
  */
 export declare const LedgerService: GenService<{
   /**
-   * The rows of the ledger, newest first. Pages stay stable while rows are added.
+   * List ledger entries
+   *
+   * Returns the ledger entries of the account, newest first. New entries do not move entries from one page to another.
    *
    * @generated from rpc vx.v1.LedgerService.ListEntries
    */

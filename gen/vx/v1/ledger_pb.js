@@ -36,7 +36,7 @@ export const ListEntriesResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_ledger, 2);
 
 /**
- * The account's ledger: every balance movement, append-only.
+ * The ledger of the account: an append-only list of all changes of the balance.
  *
  * @generated from service vx.v1.LedgerService
  */

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_vx_v1_me: GenFile;
 
 /**
- * Empty: the key says it all.
+ * The request has no fields: the key identifies the account.
  *
  * @generated from message vx.v1.GetMeRequest
  */
@@ -25,20 +25,20 @@ export declare type GetMeRequest = Message<"vx.v1.GetMeRequest"> & {
 export declare const GetMeRequestSchema: GenMessage<GetMeRequest>;
 
 /**
- * The status of a key and its account.
+ * The plan and limit of the calling key, and the balance of its account.
  *
  * @generated from message vx.v1.GetMeResponse
  */
 export declare type GetMeResponse = Message<"vx.v1.GetMeResponse"> & {
   /**
-   * The calling key, masked: prefix, start of the random part, an ellipsis, the last four characters.
+   * The calling key, masked: the prefix, the first characters, an ellipsis and the last four characters.
    *
    * @generated from field: string key = 1;
    */
   key: string;
 
   /**
-   * The name given to the key.
+   * The name of the key.
    *
    * @generated from field: string key_name = 2;
    */
@@ -52,21 +52,21 @@ export declare type GetMeResponse = Message<"vx.v1.GetMeResponse"> & {
   plan: string;
 
   /**
-   * Requests per minute currently allowed for this key.
+   * The number of requests per minute that the key may make.
    *
    * @generated from field: int32 rate_limit_rpm = 4;
    */
   rateLimitRpm: number;
 
   /**
-   * The balance as a formatted amount, exact: 2 to 6 decimals ("$9.999986").
+   * The balance as text with 2 to 6 decimals, not rounded, such as "$9.999986".
    *
    * @generated from field: string balance = 5;
    */
   balance: string;
 
   /**
-   * The same balance in millionths of the currency unit.
+   * The balance in micros, millionths of the currency unit.
    *
    * @generated from field: int64 balance_micros = 6;
    */
@@ -80,14 +80,16 @@ export declare type GetMeResponse = Message<"vx.v1.GetMeResponse"> & {
 export declare const GetMeResponseSchema: GenMessage<GetMeResponse>;
 
 /**
- * The status of the calling key.
+ * The calling key and its account.
  *
  * @generated from service vx.v1.MeService
  */
 export declare const MeService: GenService<{
   /**
-   * The status of the calling key: plan, limit and balance. The quickest check that authentication is set up
-   * correctly. It takes no slot of the per-minute limit, so it can be called at any time.
+   * Get account
+   *
+   * Returns the plan and limit of the calling key, and the balance of its account. Use it to check that authentication
+   * works.
    *
    * @generated from rpc vx.v1.MeService.GetMe
    */

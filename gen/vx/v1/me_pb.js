@@ -27,7 +27,7 @@ export const GetMeResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_me, 1);
 
 /**
- * The status of the calling key.
+ * The calling key and its account.
  *
  * @generated from service vx.v1.MeService
  */

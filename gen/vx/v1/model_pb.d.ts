@@ -11,13 +11,13 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_vx_v1_model: GenFile;
 
 /**
- * A model, in a form that native and OpenAI clients both read.
+ * A model. The fields `id`, `object`, `created` and `owned_by` are those of OpenAI's API.
  *
  * @generated from message vx.v1.Model
  */
 export declare type Model = Message<"vx.v1.Model"> & {
   /**
-   * What to send as "model".
+   * The id of the model, as sent in the field `model` of a request.
    *
    * @generated from field: string id = 1;
    */
@@ -31,42 +31,42 @@ export declare type Model = Message<"vx.v1.Model"> & {
   object: string;
 
   /**
-   * When the model was added, in seconds since 1970.
+   * The time at which the model was added, in seconds since 1970.
    *
    * @generated from field: int64 created = 3;
    */
   created: bigint;
 
   /**
-   * Who runs the model.
+   * The organization that runs the model.
    *
    * @generated from field: string owned_by = 4;
    */
   ownedBy: string;
 
   /**
-   * How many tokens input and output may have together.
+   * The maximum number of input and output tokens together.
    *
    * @generated from field: int32 context_window = 5;
    */
   contextWindow: number;
 
   /**
-   * How many tokens one answer may have.
+   * The maximum number of output tokens of one reply.
    *
    * @generated from field: int32 max_output_tokens = 6;
    */
   maxOutputTokens: number;
 
   /**
-   * The price of a million input tokens, in millionths of the currency unit.
+   * The price of one million input tokens, in micros.
    *
    * @generated from field: int64 input_micros_per_million_tokens = 7;
    */
   inputMicrosPerMillionTokens: bigint;
 
   /**
-   * The price of a million output tokens, in millionths of the currency unit.
+   * The price of one million output tokens, in micros.
    *
    * @generated from field: int64 output_micros_per_million_tokens = 8;
    */
@@ -80,20 +80,20 @@ export declare type Model = Message<"vx.v1.Model"> & {
 export declare const ModelSchema: GenMessage<Model>;
 
 /**
- * Which page of the models.
+ * Selects a page of the models.
  *
  * @generated from message vx.v1.ListModelsRequest
  */
 export declare type ListModelsRequest = Message<"vx.v1.ListModelsRequest"> & {
   /**
-   * How many models to return: 50 if 0, at most 1000.
+   * The maximum number of models to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -120,14 +120,14 @@ export declare type ListModelsResponse = Message<"vx.v1.ListModelsResponse"> & {
   object: string;
 
   /**
-   * The models.
+   * The models, sorted by id.
    *
    * @generated from field: repeated vx.v1.Model data = 2;
    */
   data: Model[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 3;
    */
@@ -141,7 +141,7 @@ export declare type ListModelsResponse = Message<"vx.v1.ListModelsResponse"> & {
 export declare const ListModelsResponseSchema: GenMessage<ListModelsResponse>;
 
 /**
- * Which model.
+ * Selects a model.
  *
  * @generated from message vx.v1.GetModelRequest
  */
@@ -181,13 +181,15 @@ export declare type GetModelResponse = Message<"vx.v1.GetModelResponse"> & {
 export declare const GetModelResponseSchema: GenMessage<GetModelResponse>;
 
 /**
- * The models that can be asked.
+ * The models of this server.
  *
  * @generated from service vx.v1.ModelService
  */
 export declare const ModelService: GenService<{
   /**
-   * Every model with its context window, limits and prices.
+   * List models
+   *
+   * Returns the models with their context windows, limits and prices.
    *
    * @generated from rpc vx.v1.ModelService.ListModels
    */
@@ -197,7 +199,9 @@ export declare const ModelService: GenService<{
     output: typeof ListModelsResponseSchema;
   },
   /**
-   * One model.
+   * Get model
+   *
+   * Returns one model. Fails with `model_not_found` if the server has no model with this id.
    *
    * @generated from rpc vx.v1.ModelService.GetModel
    */

@@ -49,7 +49,7 @@ export const GetModelResponseSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_model, 4);
 
 /**
- * The models that can be asked.
+ * The models of this server.
  *
  * @generated from service vx.v1.ModelService
  */

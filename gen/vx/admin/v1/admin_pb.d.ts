@@ -14,55 +14,55 @@ import type { ApiKey } from "../../v1/key_pb.js";
 export declare const file_vx_admin_v1_admin: GenFile;
 
 /**
- * A customer: a prepaid balance, a ledger and keys.
+ * An account: a prepaid balance, a ledger and keys.
  *
  * @generated from message vx.admin.v1.Account
  */
 export declare type Account = Message<"vx.admin.v1.Account"> & {
   /**
-   * Identifies the account: "acct_…".
+   * The id of the account: "acct_…".
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The name given to the account.
+   * The name of the account.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The plan new keys get unless another is named.
+   * The plan of new keys, unless the request names another one.
    *
    * @generated from field: string plan = 3;
    */
   plan: string;
 
   /**
-   * The balance in millionths of the currency unit.
+   * The balance in micros, millionths of the currency unit.
    *
    * @generated from field: int64 balance_micros = 4;
    */
   balanceMicros: bigint;
 
   /**
-   * The same as a formatted amount.
+   * The balance as text, such as "$9.999986".
    *
    * @generated from field: string balance = 5;
    */
   balance: string;
 
   /**
-   * What running calls hold of it, in millionths of the currency unit.
+   * The part of the balance that running calls hold, in micros.
    *
    * @generated from field: int64 held_micros = 6;
    */
   heldMicros: bigint;
 
   /**
-   * When the account was created.
+   * The time at which the account was created.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
@@ -76,7 +76,7 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
 export declare const AccountSchema: GenMessage<Account>;
 
 /**
- * What a key on the plan may do.
+ * A plan: the limits of its keys.
  *
  * @generated from message vx.admin.v1.Plan
  */
@@ -89,21 +89,22 @@ export declare type Plan = Message<"vx.admin.v1.Plan"> & {
   name: string;
 
   /**
-   * Requests per minute of each key.
+   * The number of requests per minute that each key may make.
    *
    * @generated from field: int32 rpm = 2;
    */
   rpm: number;
 
   /**
-   * How many active keys an account may have on the plan.
+   * The maximum number of active keys of an account on the plan.
    *
    * @generated from field: int32 max_active_keys = 3;
    */
   maxActiveKeys: number;
 
   /**
-   * How many keys an account may create within a clock hour with its own keys. Keys that operators create do not count.
+   * The maximum number of keys that an account can create per clock hour with its own keys. Keys created by operators
+   * do not count.
    *
    * @generated from field: int32 max_keys_created_per_hour = 4;
    */
@@ -117,20 +118,20 @@ export declare type Plan = Message<"vx.admin.v1.Plan"> & {
 export declare const PlanSchema: GenMessage<Plan>;
 
 /**
- * The new account.
+ * The properties of the new account.
  *
  * @generated from message vx.admin.v1.CreateAccountRequest
  */
 export declare type CreateAccountRequest = Message<"vx.admin.v1.CreateAccountRequest"> & {
   /**
-   * A name to recognise the account by.
+   * A name for the account.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The plan. Default: "free".
+   * The plan of the account. Default: "free".
    *
    * @generated from field: string plan = 2;
    */
@@ -150,7 +151,7 @@ export declare const CreateAccountRequestSchema: GenMessage<CreateAccountRequest
  */
 export declare type CreateAccountResponse = Message<"vx.admin.v1.CreateAccountResponse"> & {
   /**
-   * The account as it is now.
+   * The account after the call.
    *
    * @generated from field: vx.admin.v1.Account account = 1;
    */
@@ -164,7 +165,7 @@ export declare type CreateAccountResponse = Message<"vx.admin.v1.CreateAccountRe
 export declare const CreateAccountResponseSchema: GenMessage<CreateAccountResponse>;
 
 /**
- * Which account.
+ * Selects an account.
  *
  * @generated from message vx.admin.v1.GetAccountRequest
  */
@@ -190,7 +191,7 @@ export declare const GetAccountRequestSchema: GenMessage<GetAccountRequest>;
  */
 export declare type GetAccountResponse = Message<"vx.admin.v1.GetAccountResponse"> & {
   /**
-   * The account as it is now.
+   * The account after the call.
    *
    * @generated from field: vx.admin.v1.Account account = 1;
    */
@@ -204,20 +205,20 @@ export declare type GetAccountResponse = Message<"vx.admin.v1.GetAccountResponse
 export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
 
 /**
- * Which page of the accounts.
+ * Selects a page of the accounts.
  *
  * @generated from message vx.admin.v1.ListAccountsRequest
  */
 export declare type ListAccountsRequest = Message<"vx.admin.v1.ListAccountsRequest"> & {
   /**
-   * How many accounts to return: 50 if 0, at most 1000.
+   * The maximum number of accounts to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -244,7 +245,7 @@ export declare type ListAccountsResponse = Message<"vx.admin.v1.ListAccountsResp
   accounts: Account[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -258,7 +259,7 @@ export declare type ListAccountsResponse = Message<"vx.admin.v1.ListAccountsResp
 export declare const ListAccountsResponseSchema: GenMessage<ListAccountsResponse>;
 
 /**
- * The money to add.
+ * The amount to credit.
  *
  * @generated from message vx.admin.v1.CreditAccountRequest
  */
@@ -271,21 +272,21 @@ export declare type CreditAccountRequest = Message<"vx.admin.v1.CreditAccountReq
   accountId: string;
 
   /**
-   * The movement in millionths of the currency unit, more than 0.
+   * The amount to add, in micros. Greater than 0.
    *
    * @generated from field: int64 amount_micros = 2;
    */
   amountMicros: bigint;
 
   /**
-   * Why, in words the account holder can review.
+   * The reason, as shown in the ledger of the account.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * Makes the call safe to repeat: the same key moves the balance once, however often it is sent.
+   * An idempotency key: repeated calls with the same key change the balance once.
    *
    * @generated from field: string idempotency_key = 4;
    */
@@ -299,20 +300,20 @@ export declare type CreditAccountRequest = Message<"vx.admin.v1.CreditAccountReq
 export declare const CreditAccountRequestSchema: GenMessage<CreditAccountRequest>;
 
 /**
- * The account after the movement.
+ * The account after the change.
  *
  * @generated from message vx.admin.v1.CreditAccountResponse
  */
 export declare type CreditAccountResponse = Message<"vx.admin.v1.CreditAccountResponse"> & {
   /**
-   * The account as it is now.
+   * The account after the call.
    *
    * @generated from field: vx.admin.v1.Account account = 1;
    */
   account?: Account | undefined;
 
   /**
-   * The ledger row that was written, now or by the first call with this idempotency key.
+   * The ledger entry that this call, or the first call with the same idempotency key, wrote.
    *
    * @generated from field: vx.v1.LedgerEntry entry = 2;
    */
@@ -326,7 +327,7 @@ export declare type CreditAccountResponse = Message<"vx.admin.v1.CreditAccountRe
 export declare const CreditAccountResponseSchema: GenMessage<CreditAccountResponse>;
 
 /**
- * The correction.
+ * The amount to add or subtract.
  *
  * @generated from message vx.admin.v1.AdjustAccountRequest
  */
@@ -339,21 +340,21 @@ export declare type AdjustAccountRequest = Message<"vx.admin.v1.AdjustAccountReq
   accountId: string;
 
   /**
-   * The movement in millionths of the currency unit: negative takes away, never 0.
+   * The amount to add, in micros. A negative amount is subtracted. Not 0.
    *
    * @generated from field: int64 amount_micros = 2;
    */
   amountMicros: bigint;
 
   /**
-   * Why, in words the account holder can review.
+   * The reason, as shown in the ledger of the account.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * Makes the call safe to repeat: the same key moves the balance once, however often it is sent.
+   * An idempotency key: repeated calls with the same key change the balance once.
    *
    * @generated from field: string idempotency_key = 4;
    */
@@ -367,20 +368,20 @@ export declare type AdjustAccountRequest = Message<"vx.admin.v1.AdjustAccountReq
 export declare const AdjustAccountRequestSchema: GenMessage<AdjustAccountRequest>;
 
 /**
- * The account after the movement.
+ * The account after the change.
  *
  * @generated from message vx.admin.v1.AdjustAccountResponse
  */
 export declare type AdjustAccountResponse = Message<"vx.admin.v1.AdjustAccountResponse"> & {
   /**
-   * The account as it is now.
+   * The account after the call.
    *
    * @generated from field: vx.admin.v1.Account account = 1;
    */
   account?: Account | undefined;
 
   /**
-   * The ledger row that was written, now or by the first call with this idempotency key.
+   * The ledger entry that this call, or the first call with the same idempotency key, wrote.
    *
    * @generated from field: vx.v1.LedgerEntry entry = 2;
    */
@@ -394,7 +395,7 @@ export declare type AdjustAccountResponse = Message<"vx.admin.v1.AdjustAccountRe
 export declare const AdjustAccountResponseSchema: GenMessage<AdjustAccountResponse>;
 
 /**
- * Empty: there are few plans.
+ * The request has no fields.
  *
  * @generated from message vx.admin.v1.ListPlansRequest
  */
@@ -414,7 +415,7 @@ export declare const ListPlansRequestSchema: GenMessage<ListPlansRequest>;
  */
 export declare type ListPlansResponse = Message<"vx.admin.v1.ListPlansResponse"> & {
   /**
-   * The plans, by name.
+   * The plans, sorted by name.
    *
    * @generated from field: repeated vx.admin.v1.Plan plans = 1;
    */
@@ -428,7 +429,7 @@ export declare type ListPlansResponse = Message<"vx.admin.v1.ListPlansResponse">
 export declare const ListPlansResponseSchema: GenMessage<ListPlansResponse>;
 
 /**
- * The plan as it shall be.
+ * The name and the limits of the plan.
  *
  * @generated from message vx.admin.v1.PutPlanRequest
  */
@@ -441,22 +442,22 @@ export declare type PutPlanRequest = Message<"vx.admin.v1.PutPlanRequest"> & {
   name: string;
 
   /**
-   * Requests per minute of each key.
+   * The number of requests per minute that each key may make.
    *
    * @generated from field: int32 rpm = 2;
    */
   rpm: number;
 
   /**
-   * How many active keys an account may have on the plan.
+   * The maximum number of active keys of an account on the plan.
    *
    * @generated from field: int32 max_active_keys = 3;
    */
   maxActiveKeys: number;
 
   /**
-   * How many keys an account may create within a clock hour with its own keys. Keys that operators create do not count.
-   * Default: 10 times max_active_keys.
+   * The maximum number of keys that an account can create per clock hour with its own keys. Keys created by operators
+   * do not count. Default: 10 times `max_active_keys`.
    *
    * @generated from field: optional int32 max_keys_created_per_hour = 4;
    */
@@ -476,7 +477,7 @@ export declare const PutPlanRequestSchema: GenMessage<PutPlanRequest>;
  */
 export declare type PutPlanResponse = Message<"vx.admin.v1.PutPlanResponse"> & {
   /**
-   * The plan as it is now.
+   * The plan after the call.
    *
    * @generated from field: vx.admin.v1.Plan plan = 1;
    */
@@ -490,7 +491,7 @@ export declare type PutPlanResponse = Message<"vx.admin.v1.PutPlanResponse"> & {
 export declare const PutPlanResponseSchema: GenMessage<PutPlanResponse>;
 
 /**
- * Which account, and which plan.
+ * Selects an account and its new plan.
  *
  * @generated from message vx.admin.v1.SetAccountPlanRequest
  */
@@ -503,7 +504,7 @@ export declare type SetAccountPlanRequest = Message<"vx.admin.v1.SetAccountPlanR
   accountId: string;
 
   /**
-   * The plan to move to.
+   * The new plan of the account.
    *
    * @generated from field: string plan = 2;
    */
@@ -517,13 +518,13 @@ export declare type SetAccountPlanRequest = Message<"vx.admin.v1.SetAccountPlanR
 export declare const SetAccountPlanRequestSchema: GenMessage<SetAccountPlanRequest>;
 
 /**
- * The account on its plan.
+ * The account with its new plan.
  *
  * @generated from message vx.admin.v1.SetAccountPlanResponse
  */
 export declare type SetAccountPlanResponse = Message<"vx.admin.v1.SetAccountPlanResponse"> & {
   /**
-   * The account as it is now.
+   * The account after the call.
    *
    * @generated from field: vx.admin.v1.Account account = 1;
    */
@@ -537,7 +538,7 @@ export declare type SetAccountPlanResponse = Message<"vx.admin.v1.SetAccountPlan
 export declare const SetAccountPlanResponseSchema: GenMessage<SetAccountPlanResponse>;
 
 /**
- * The new key.
+ * The properties of the new key.
  *
  * @generated from message vx.admin.v1.CreateKeyRequest
  */
@@ -550,35 +551,35 @@ export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> &
   accountId: string;
 
   /**
-   * A name to recognise the key by.
+   * A name for the key.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The plan of the key. Default: the account's.
+   * The plan of the key. Default: the plan of the account.
    *
    * @generated from field: string plan = 3;
    */
   plan: string;
 
   /**
-   * What the key may do. Default: "generate" and "read".
+   * The scopes of the key. Default: "generate" and "read".
    *
    * @generated from field: repeated string scopes = 4;
    */
   scopes: string[];
 
   /**
-   * A limit for this key alone. Default: the plan's.
+   * The number of requests per minute that the key may make. Default: the limit of the plan.
    *
    * @generated from field: optional int32 rate_limit_rpm = 5;
    */
   rateLimitRpm?: number | undefined;
 
   /**
-   * When the key shall stop working by itself; must lie in the future. Default: never.
+   * The time at which the key expires, in the future. Default: never.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 6;
    */
@@ -598,14 +599,14 @@ export declare const CreateKeyRequestSchema: GenMessage<CreateKeyRequest>;
  */
 export declare type CreateKeyResponse = Message<"vx.admin.v1.CreateKeyResponse"> & {
   /**
-   * The key as it can be shown from now on.
+   * The new key, without its secret.
    *
    * @generated from field: vx.v1.ApiKey api_key = 1;
    */
   apiKey?: ApiKey | undefined;
 
   /**
-   * The full key, here and never again.
+   * The secret of the key. No other response contains it.
    *
    * @generated from field: string secret = 2;
    */
@@ -632,14 +633,14 @@ export declare type ListKeysRequest = Message<"vx.admin.v1.ListKeysRequest"> & {
   accountId: string;
 
   /**
-   * How many keys to return: 50 if 0, at most 1000.
+   * The maximum number of keys to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -666,7 +667,7 @@ export declare type ListKeysResponse = Message<"vx.admin.v1.ListKeysResponse"> &
   apiKeys: ApiKey[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -680,7 +681,7 @@ export declare type ListKeysResponse = Message<"vx.admin.v1.ListKeysResponse"> &
 export declare const ListKeysResponseSchema: GenMessage<ListKeysResponse>;
 
 /**
- * Which key.
+ * Selects a key.
  *
  * @generated from message vx.admin.v1.RevokeKeyRequest
  */
@@ -700,13 +701,13 @@ export declare type RevokeKeyRequest = Message<"vx.admin.v1.RevokeKeyRequest"> &
 export declare const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest>;
 
 /**
- * The key, revoked.
+ * The revoked key.
  *
  * @generated from message vx.admin.v1.RevokeKeyResponse
  */
 export declare type RevokeKeyResponse = Message<"vx.admin.v1.RevokeKeyResponse"> & {
   /**
-   * The key as it is now.
+   * The key after the call.
    *
    * @generated from field: vx.v1.ApiKey api_key = 1;
    */
@@ -720,7 +721,7 @@ export declare type RevokeKeyResponse = Message<"vx.admin.v1.RevokeKeyResponse">
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
- * Which key, and its limit.
+ * Selects a key and its new limit.
  *
  * @generated from message vx.admin.v1.SetKeyLimitRequest
  */
@@ -733,7 +734,7 @@ export declare type SetKeyLimitRequest = Message<"vx.admin.v1.SetKeyLimitRequest
   keyId: string;
 
   /**
-   * The limit for this key alone. Left out: the plan's applies again.
+   * The number of requests per minute that the key may make. If absent, the limit of the plan applies again.
    *
    * @generated from field: optional int32 rate_limit_rpm = 2;
    */
@@ -747,13 +748,13 @@ export declare type SetKeyLimitRequest = Message<"vx.admin.v1.SetKeyLimitRequest
 export declare const SetKeyLimitRequestSchema: GenMessage<SetKeyLimitRequest>;
 
 /**
- * The key with its limit.
+ * The key with its new limit.
  *
  * @generated from message vx.admin.v1.SetKeyLimitResponse
  */
 export declare type SetKeyLimitResponse = Message<"vx.admin.v1.SetKeyLimitResponse"> & {
   /**
-   * The key as it is now.
+   * The key after the call.
    *
    * @generated from field: vx.v1.ApiKey api_key = 1;
    */
@@ -767,7 +768,7 @@ export declare type SetKeyLimitResponse = Message<"vx.admin.v1.SetKeyLimitRespon
 export declare const SetKeyLimitResponseSchema: GenMessage<SetKeyLimitResponse>;
 
 /**
- * Which page of which ledger.
+ * Selects a page of the ledger of an account.
  *
  * @generated from message vx.admin.v1.ListLedgerEntriesRequest
  */
@@ -780,14 +781,14 @@ export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEn
   accountId: string;
 
   /**
-   * How many rows to return: 50 if 0, at most 1000.
+   * The maximum number of entries to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -807,14 +808,14 @@ export declare const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntrie
  */
 export declare type ListLedgerEntriesResponse = Message<"vx.admin.v1.ListLedgerEntriesResponse"> & {
   /**
-   * The rows, newest first.
+   * The entries, newest first.
    *
    * @generated from field: repeated vx.v1.LedgerEntry entries = 1;
    */
   entries: LedgerEntry[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -828,7 +829,7 @@ export declare type ListLedgerEntriesResponse = Message<"vx.admin.v1.ListLedgerE
 export declare const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse>;
 
 /**
- * Empty: everything is audited.
+ * The request has no fields: the audit covers all accounts.
  *
  * @generated from message vx.admin.v1.AuditRequest
  */
@@ -842,48 +843,48 @@ export declare type AuditRequest = Message<"vx.admin.v1.AuditRequest"> & {
 export declare const AuditRequestSchema: GenMessage<AuditRequest>;
 
 /**
- * What the audit counted and found.
+ * The totals and the findings of the audit.
  *
  * @generated from message vx.admin.v1.AuditResponse
  */
 export declare type AuditResponse = Message<"vx.admin.v1.AuditResponse"> & {
   /**
-   * True if nothing differs.
+   * True if there are no findings.
    *
    * @generated from field: bool consistent = 1;
    */
   consistent: boolean;
 
   /**
-   * How many accounts were recomputed.
+   * The number of audited accounts.
    *
    * @generated from field: int64 accounts = 2;
    */
   accounts: bigint;
 
   /**
-   * How many ledger rows were recomputed.
+   * The number of audited ledger entries.
    *
    * @generated from field: int64 entries = 3;
    */
   entries: bigint;
 
   /**
-   * How many keys there are.
+   * The number of keys.
    *
    * @generated from field: int64 keys = 4;
    */
   keys: bigint;
 
   /**
-   * The sum of all balances, in millionths of the currency unit.
+   * The sum of all balances, in micros.
    *
    * @generated from field: int64 balance_micros = 5;
    */
   balanceMicros: bigint;
 
   /**
-   * What differs: at most 1000 findings.
+   * The differences that the audit found, at most 1,000.
    *
    * @generated from field: repeated vx.admin.v1.AuditFinding findings = 6;
    */
@@ -897,27 +898,27 @@ export declare type AuditResponse = Message<"vx.admin.v1.AuditResponse"> & {
 export declare const AuditResponseSchema: GenMessage<AuditResponse>;
 
 /**
- * One difference between what is stored and what follows from the rows.
+ * A difference between a stored value and the value computed from the ledger entries.
  *
  * @generated from message vx.admin.v1.AuditFinding
  */
 export declare type AuditFinding = Message<"vx.admin.v1.AuditFinding"> & {
   /**
-   * The account it belongs to.
+   * The id of the account.
    *
    * @generated from field: string account_id = 1;
    */
   accountId: string;
 
   /**
-   * The rule that is broken, such as "balance_equals_ledger".
+   * The violated rule, such as "balance_equals_ledger".
    *
    * @generated from field: string rule = 2;
    */
   rule: string;
 
   /**
-   * What is stored and what was expected, in words.
+   * A description of the stored and the expected value.
    *
    * @generated from field: string detail = 3;
    */
@@ -931,20 +932,20 @@ export declare type AuditFinding = Message<"vx.admin.v1.AuditFinding"> & {
 export declare const AuditFindingSchema: GenMessage<AuditFinding>;
 
 /**
- * Which page of the models.
+ * Selects a page of the models.
  *
  * @generated from message vx.admin.v1.ListModelsRequest
  */
 export declare type ListModelsRequest = Message<"vx.admin.v1.ListModelsRequest"> & {
   /**
-   * How many models to return: 50 if 0, at most 1000.
+   * The maximum number of models to return. Default: 50. Values above 1,000 count as 1,000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before.
+   * The `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -964,14 +965,14 @@ export declare const ListModelsRequestSchema: GenMessage<ListModelsRequest>;
  */
 export declare type ListModelsResponse = Message<"vx.admin.v1.ListModelsResponse"> & {
   /**
-   * The models, by id.
+   * The models, sorted by id.
    *
    * @generated from field: repeated vx.admin.v1.CatalogModel models = 1;
    */
   models: CatalogModel[];
 
   /**
-   * Asks for the next page; empty at the end.
+   * The `page_token` of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -985,62 +986,62 @@ export declare type ListModelsResponse = Message<"vx.admin.v1.ListModelsResponse
 export declare const ListModelsResponseSchema: GenMessage<ListModelsResponse>;
 
 /**
- * A model as the operator set it up.
+ * A model as configured by the operator.
  *
  * @generated from message vx.admin.v1.CatalogModel
  */
 export declare type CatalogModel = Message<"vx.admin.v1.CatalogModel"> & {
   /**
-   * What callers send as "model".
+   * The id of the model, as sent in the field `model` of a request.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Who runs the model.
+   * The organization that runs the model.
    *
    * @generated from field: string owned_by = 2;
    */
   ownedBy: string;
 
   /**
-   * When the model was added, in seconds since 1970.
+   * The time at which the model was added, in seconds since 1970.
    *
    * @generated from field: int64 created = 3;
    */
   created: bigint;
 
   /**
-   * How many tokens input and output may have together.
+   * The maximum number of input and output tokens together.
    *
    * @generated from field: int32 context_window = 4;
    */
   contextWindow: number;
 
   /**
-   * How many tokens one answer may have.
+   * The maximum number of output tokens of one reply.
    *
    * @generated from field: int32 max_output_tokens = 5;
    */
   maxOutputTokens: number;
 
   /**
-   * The price of a million input tokens, in millionths of the currency unit.
+   * The price of one million input tokens, in micros.
    *
    * @generated from field: int64 input_micros_per_million_tokens = 6;
    */
   inputMicrosPerMillionTokens: bigint;
 
   /**
-   * The price of a million output tokens, in millionths of the currency unit.
+   * The price of one million output tokens, in micros.
    *
    * @generated from field: int64 output_micros_per_million_tokens = 7;
    */
   outputMicrosPerMillionTokens: bigint;
 
   /**
-   * Where the model runs; tried in this order.
+   * The upstreams of the model. They are tried in this order.
    *
    * @generated from field: repeated vx.admin.v1.ModelUpstream upstreams = 8;
    */
@@ -1054,34 +1055,34 @@ export declare type CatalogModel = Message<"vx.admin.v1.CatalogModel"> & {
 export declare const CatalogModelSchema: GenMessage<CatalogModel>;
 
 /**
- * Where a model runs. Keys of upstreams are never shown.
+ * An upstream of a model, without its API key.
  *
  * @generated from message vx.admin.v1.ModelUpstream
  */
 export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
   /**
-   * "sandbox", "openai" or "anthropic".
+   * The kind of the upstream: "sandbox", "openai" or "anthropic".
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * The address of the upstream; empty for the sandbox.
+   * The base URL of the upstream. Empty for the sandbox.
    *
    * @generated from field: string base_url = 2;
    */
   baseUrl: string;
 
   /**
-   * What the upstream calls the model; empty for the sandbox.
+   * The name of the model at the upstream. Empty for the sandbox.
    *
    * @generated from field: string model = 3;
    */
   model: string;
 
   /**
-   * How long it may take, in milliseconds; 0 for the sandbox.
+   * The timeout of the upstream in milliseconds. 0 for the sandbox.
    *
    * @generated from field: int32 timeout_ms = 4;
    */
@@ -1095,12 +1096,14 @@ export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
 export declare const ModelUpstreamSchema: GenMessage<ModelUpstream>;
 
 /**
- * What operators do: accounts, money, plans and keys. Served on the operator listener only.
+ * The operator API: accounts, balances, plans and keys. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
  */
 export declare const AdminService: GenService<{
   /**
+   * Create account
+   *
    * Creates an account with a balance of zero.
    *
    * @generated from rpc vx.admin.v1.AdminService.CreateAccount
@@ -1111,7 +1114,9 @@ export declare const AdminService: GenService<{
     output: typeof CreateAccountResponseSchema;
   },
   /**
-   * One account.
+   * Get account
+   *
+   * Returns one account. Fails with `not_found` if it does not exist.
    *
    * @generated from rpc vx.admin.v1.AdminService.GetAccount
    */
@@ -1121,7 +1126,9 @@ export declare const AdminService: GenService<{
     output: typeof GetAccountResponseSchema;
   },
   /**
-   * All accounts, newest first.
+   * List accounts
+   *
+   * Returns all accounts, newest first.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListAccounts
    */
@@ -1131,7 +1138,9 @@ export declare const AdminService: GenService<{
     output: typeof ListAccountsResponseSchema;
   },
   /**
-   * Adds money to an account and writes a ledger row with the reason.
+   * Credit account
+   *
+   * Adds an amount to the balance of an account and writes a ledger entry with the reason.
    *
    * @generated from rpc vx.admin.v1.AdminService.CreditAccount
    */
@@ -1141,8 +1150,10 @@ export declare const AdminService: GenService<{
     output: typeof CreditAccountResponseSchema;
   },
   /**
-   * Corrects a balance, up or down, and writes a ledger row with the reason. Refused when it would take
-   * what running calls hold.
+   * Adjust account balance
+   *
+   * Adds an amount to the balance of an account, or subtracts it, and writes a ledger entry with the reason. Fails with
+   * `insufficient_balance` if the balance would fall below the amount that running calls hold.
    *
    * @generated from rpc vx.admin.v1.AdminService.AdjustAccount
    */
@@ -1152,7 +1163,9 @@ export declare const AdminService: GenService<{
     output: typeof AdjustAccountResponseSchema;
   },
   /**
-   * All plans.
+   * List plans
+   *
+   * Returns all plans.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListPlans
    */
@@ -1162,7 +1175,9 @@ export declare const AdminService: GenService<{
     output: typeof ListPlansResponseSchema;
   },
   /**
-   * All models with their prices and where they run.
+   * List models
+   *
+   * Returns all models with their prices and upstreams.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListModels
    */
@@ -1172,7 +1187,9 @@ export declare const AdminService: GenService<{
     output: typeof ListModelsResponseSchema;
   },
   /**
-   * Creates a plan or changes it. New limits apply from the next call on.
+   * Create or update plan
+   *
+   * Creates a plan or replaces its limits. New limits apply from the next call.
    *
    * @generated from rpc vx.admin.v1.AdminService.PutPlan
    */
@@ -1182,8 +1199,10 @@ export declare const AdminService: GenService<{
     output: typeof PutPlanResponseSchema;
   },
   /**
-   * Moves an account to another plan, together with its active keys on the former one. Refused when these
-   * are more than the new plan allows.
+   * Set account plan
+   *
+   * Moves an account and its active keys on the previous plan to another plan. Fails with `key_limit_reached` if the
+   * account has more active keys than the new plan allows.
    *
    * @generated from rpc vx.admin.v1.AdminService.SetAccountPlan
    */
@@ -1193,7 +1212,10 @@ export declare const AdminService: GenService<{
     output: typeof SetAccountPlanResponseSchema;
   },
   /**
-   * Creates a key. The answer is the only place where the full key ever appears.
+   * Create key
+   *
+   * Creates a key of an account. The response is the only one that contains the secret. Fails with `key_limit_reached`
+   * if the account has the maximum number of active keys on the plan.
    *
    * @generated from rpc vx.admin.v1.AdminService.CreateKey
    */
@@ -1203,7 +1225,9 @@ export declare const AdminService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * The keys of an account, newest first, in every state.
+   * List keys
+   *
+   * Returns the keys of an account, newest first, including revoked and expired keys.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListKeys
    */
@@ -1213,7 +1237,10 @@ export declare const AdminService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Revokes a key: immediate, final, and safe to repeat.
+   * Revoke key
+   *
+   * Revokes a key permanently. Once the response is sent, every server rejects calls with the key. Revoking a revoked
+   * key has no effect.
    *
    * @generated from rpc vx.admin.v1.AdminService.RevokeKey
    */
@@ -1223,7 +1250,9 @@ export declare const AdminService: GenService<{
     output: typeof RevokeKeyResponseSchema;
   },
   /**
-   * Gives a key a limit of its own, or takes it back to the plan's.
+   * Set key limit
+   *
+   * Sets the limit of a key, or restores the limit of its plan.
    *
    * @generated from rpc vx.admin.v1.AdminService.SetKeyLimit
    */
@@ -1233,7 +1262,9 @@ export declare const AdminService: GenService<{
     output: typeof SetKeyLimitResponseSchema;
   },
   /**
-   * The rows of an account's ledger, newest first.
+   * List ledger entries
+   *
+   * Returns the ledger entries of an account, newest first.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListLedgerEntries
    */
@@ -1243,7 +1274,9 @@ export declare const AdminService: GenService<{
     output: typeof ListLedgerEntriesResponseSchema;
   },
   /**
-   * Recomputes every balance and every hash from the rows of the ledger, and names each difference.
+   * Audit ledger
+   *
+   * Recomputes all balances and hashes from the ledger entries and returns the differences.
    *
    * @generated from rpc vx.admin.v1.AdminService.Audit
    */

@@ -261,7 +261,7 @@ export const ModelUpstreamSchema = /*@__PURE__*/
   messageDesc(file_vx_admin_v1_admin, 34);
 
 /**
- * What operators do: accounts, money, plans and keys. Served on the operator listener only.
+ * The operator API: accounts, balances, plans and keys. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
  */

@@ -2,7 +2,7 @@
 // @generated from file vx/openai/v1/chat.proto (package vx.openai.v1, syntax proto3)
 /* eslint-disable */
 
-// The chat API in the form that OpenAI's clients speak, on the same models, keys, limits and balance.
+// The chat API in the wire format of OpenAI, with the same models, keys, limits and balance as the native API.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -20,21 +20,22 @@ export declare const file_vx_openai_v1_chat: GenFile;
  */
 export declare type ChatMessage = Message<"vx.openai.v1.ChatMessage"> & {
   /**
-   * Who speaks: "system" or "developer", "user", "assistant".
+   * The author of the message: "system", "developer" (the same as "system"), "user" or "assistant".
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * What is said: a text, or a list of 1 to 1,000 parts {"type": "text", "text": "…"}; at most 400,000 characters together.
+   * The text of the message: a string, or a list of 1 to 1,000 parts `{"type": "text", "text": "…"}`. At most 400,000
+   * characters in total.
    *
    * @generated from field: google.protobuf.Value content = 2;
    */
   content?: Value | undefined;
 
   /**
-   * Not supported but for an empty list.
+   * Not supported. Accepts only an empty list.
    *
    * @generated from field: google.protobuf.Value tool_calls = 3;
    */
@@ -62,13 +63,13 @@ export declare type ChatMessage = Message<"vx.openai.v1.ChatMessage"> & {
 export declare const ChatMessageSchema: GenMessage<ChatMessage>;
 
 /**
- * How to stream.
+ * Options of a streamed reply.
  *
  * @generated from message vx.openai.v1.StreamOptions
  */
 export declare type StreamOptions = Message<"vx.openai.v1.StreamOptions"> & {
   /**
-   * Whether the last piece says what was used.
+   * Whether the stream ends with a chunk that contains the usage.
    *
    * @generated from field: bool include_usage = 1;
    */
@@ -82,7 +83,7 @@ export declare type StreamOptions = Message<"vx.openai.v1.StreamOptions"> & {
 export declare const StreamOptionsSchema: GenMessage<StreamOptions>;
 
 /**
- * What to generate.
+ * The model, the messages and the options of a generation.
  *
  * @generated from message vx.openai.v1.CreateChatCompletionRequest
  */
@@ -95,141 +96,143 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   model: string;
 
   /**
-   * The conversation so far: 1 to 200 messages.
+   * The messages of the conversation, oldest first: 1 to 200.
    *
    * @generated from field: repeated vx.openai.v1.ChatMessage messages = 2;
    */
   messages: ChatMessage[];
 
   /**
-   * The most tokens the reply may have; max_completion_tokens is the same. Default: default_output_tokens of the model
-   * (4,096), or what the balance covers if that is less, but at least 64.
+   * The maximum number of output tokens. Default: `default_output_tokens` of the model (4,096), or the number of tokens
+   * that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the context window of the
+   * model can lower the maximum further.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
   maxTokens?: number | undefined;
 
   /**
-   * The most tokens the reply may have. Default: the model's maximum, or what its context window leaves.
+   * The same as `max_tokens`. If both are set, they must be equal.
    *
    * @generated from field: optional int32 max_completion_tokens = 4;
    */
   maxCompletionTokens?: number | undefined;
 
   /**
-   * How freely to choose words, from 0 to 2.
+   * The sampling temperature, from 0 to 2. Higher values make the output more random.
    *
    * @generated from field: optional double temperature = 5;
    */
   temperature?: number | undefined;
 
   /**
-   * The reply ends before this text, or before any of these at most 4 texts.
+   * One stop sequence, or up to 4. The reply ends before the first one that the model generates.
    *
    * @generated from field: google.protobuf.Value stop = 6;
    */
   stop?: Value | undefined;
 
   /**
-   * True asks for the reply in pieces.
+   * If true, the reply is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamChatCompletion`
+   * instead.
    *
    * @generated from field: bool stream = 7;
    */
   stream: boolean;
 
   /**
-   * Streams only.
+   * Options of a streamed reply. Ignored if `stream` is not true.
    *
    * @generated from field: vx.openai.v1.StreamOptions stream_options = 8;
    */
   streamOptions?: StreamOptions | undefined;
 
   /**
-   * How many replies: only 1.
+   * The number of replies. Accepts only 1.
    *
    * @generated from field: google.protobuf.Value n = 9;
    */
   n?: Value | undefined;
 
   /**
-   * Not supported but for the value that changes nothing: 1.
+   * Not supported. Accepts only 1, the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value top_p = 10;
    */
   topP?: Value | undefined;
 
   /**
-   * Not supported but for the value that changes nothing: 0.
+   * Not supported. Accepts only 0, the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value frequency_penalty = 11;
    */
   frequencyPenalty?: Value | undefined;
 
   /**
-   * Not supported but for the value that changes nothing: 0.
+   * Not supported. Accepts only 0, the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value presence_penalty = 12;
    */
   presencePenalty?: Value | undefined;
 
   /**
-   * Not supported but for an empty list.
+   * Not supported. Accepts only an empty list.
    *
    * @generated from field: google.protobuf.Value tools = 13;
    */
   tools?: Value | undefined;
 
   /**
-   * Not supported but for "none" and "auto", which change nothing without tools.
+   * Not supported. Accepts only "none" and "auto", which have no effect without tools.
    *
    * @generated from field: google.protobuf.Value tool_choice = 14;
    */
   toolChoice?: Value | undefined;
 
   /**
-   * Not supported but for an empty list.
+   * Not supported. Accepts only an empty list.
    *
    * @generated from field: google.protobuf.Value functions = 15;
    */
   functions?: Value | undefined;
 
   /**
-   * Not supported but for "none" and "auto".
+   * Not supported. Accepts only "none" and "auto", which have no effect without functions.
    *
    * @generated from field: google.protobuf.Value function_call = 16;
    */
   functionCall?: Value | undefined;
 
   /**
-   * Only {"type": "text"}.
+   * Accepts only `{"type": "text"}`.
    *
    * @generated from field: google.protobuf.Value response_format = 17;
    */
   responseFormat?: Value | undefined;
 
   /**
-   * Not supported but for false.
+   * Not supported. Accepts only false.
    *
    * @generated from field: google.protobuf.Value logprobs = 18;
    */
   logprobs?: Value | undefined;
 
   /**
-   * Not supported but for 0.
+   * Not supported. Accepts only 0.
    *
    * @generated from field: google.protobuf.Value top_logprobs = 19;
    */
   topLogprobs?: Value | undefined;
 
   /**
-   * Not supported but for an empty object.
+   * Not supported. Accepts only an empty object.
    *
    * @generated from field: google.protobuf.Value logit_bias = 20;
    */
   logitBias?: Value | undefined;
 
   /**
-   * Only ["text"].
+   * Accepts only `["text"]`.
    *
    * @generated from field: google.protobuf.Value modalities = 21;
    */
@@ -250,14 +253,14 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   webSearchOptions?: Value | undefined;
 
   /**
-   * Not supported but for false: no reply is kept.
+   * Not supported. Accepts only false, because the server does not store replies for later retrieval.
    *
    * @generated from field: google.protobuf.Value store = 24;
    */
   store?: Value | undefined;
 
   /**
-   * Only "auto" and "default", which say the same here.
+   * Accepts only "auto" and "default", which have the same effect.
    *
    * @generated from field: google.protobuf.Value service_tier = 25;
    */
@@ -271,7 +274,7 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   reasoningEffort?: Value | undefined;
 
   /**
-   * Not supported but for "medium", which changes nothing.
+   * Not supported. Accepts only "medium", the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value verbosity = 27;
    */
@@ -285,13 +288,13 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
 export declare const CreateChatCompletionRequestSchema: GenMessage<CreateChatCompletionRequest>;
 
 /**
- * The reply and what it cost.
+ * The reply, its usage and its cost.
  *
  * @generated from message vx.openai.v1.CreateChatCompletionResponse
  */
 export declare type CreateChatCompletionResponse = Message<"vx.openai.v1.CreateChatCompletionResponse"> & {
   /**
-   * Identifies the generation: "gen_…".
+   * The id of the generation: "gen_…".
    *
    * @generated from field: string id = 1;
    */
@@ -305,35 +308,35 @@ export declare type CreateChatCompletionResponse = Message<"vx.openai.v1.CreateC
   object: string;
 
   /**
-   * When the generation began, in seconds since 1970.
+   * The time at which the generation started, in seconds since 1970.
    *
    * @generated from field: int64 created = 3;
    */
   created: bigint;
 
   /**
-   * The model that replied.
+   * The id of the model.
    *
    * @generated from field: string model = 4;
    */
   model: string;
 
   /**
-   * Always one.
+   * The replies. The list has exactly one.
    *
    * @generated from field: repeated vx.openai.v1.ChatChoice choices = 5;
    */
   choices: ChatChoice[];
 
   /**
-   * What was used and what it cost.
+   * The tokens and the cost of the generation.
    *
    * @generated from field: vx.openai.v1.ChatUsage usage = 6;
    */
   usage?: ChatUsage | undefined;
 
   /**
-   * The balance after the charge, in millionths of the currency unit.
+   * The balance of the account after the charge, in micros.
    *
    * @generated from field: int64 balance_micros = 7;
    */
@@ -374,7 +377,7 @@ export declare type ChatChoice = Message<"vx.openai.v1.ChatChoice"> & {
   logprobs?: Value | undefined;
 
   /**
-   * Why it ended: "stop" or "length".
+   * The reason why the reply ended: "stop" (complete, or a stop sequence) or "length" (the token limit).
    *
    * @generated from field: string finish_reason = 4;
    */
@@ -388,7 +391,7 @@ export declare type ChatChoice = Message<"vx.openai.v1.ChatChoice"> & {
 export declare const ChatChoiceSchema: GenMessage<ChatChoice>;
 
 /**
- * What the model said.
+ * The message of a reply.
  *
  * @generated from message vx.openai.v1.ChatReply
  */
@@ -401,7 +404,7 @@ export declare type ChatReply = Message<"vx.openai.v1.ChatReply"> & {
   role: string;
 
   /**
-   * The text.
+   * The text of the reply.
    *
    * @generated from field: string content = 2;
    */
@@ -422,34 +425,34 @@ export declare type ChatReply = Message<"vx.openai.v1.ChatReply"> & {
 export declare const ChatReplySchema: GenMessage<ChatReply>;
 
 /**
- * What a generation used.
+ * The tokens and the cost of a generation.
  *
  * @generated from message vx.openai.v1.ChatUsage
  */
 export declare type ChatUsage = Message<"vx.openai.v1.ChatUsage"> & {
   /**
-   * Tokens read.
+   * The number of input tokens.
    *
    * @generated from field: int64 prompt_tokens = 1;
    */
   promptTokens: bigint;
 
   /**
-   * Tokens written.
+   * The number of output tokens.
    *
    * @generated from field: int64 completion_tokens = 2;
    */
   completionTokens: bigint;
 
   /**
-   * Both together.
+   * The number of input and output tokens together.
    *
    * @generated from field: int64 total_tokens = 3;
    */
   totalTokens: bigint;
 
   /**
-   * The charge in millionths of the currency unit.
+   * The cost in micros.
    *
    * @generated from field: int64 cost_micros = 4;
    */
@@ -463,7 +466,7 @@ export declare type ChatUsage = Message<"vx.openai.v1.ChatUsage"> & {
 export declare const ChatUsageSchema: GenMessage<ChatUsage>;
 
 /**
- * What to generate; the same fields as CreateChatCompletionRequest.
+ * The model, the messages and the options of a generation. The fields are the same as in `CreateChatCompletionRequest`.
  *
  * @generated from message vx.openai.v1.StreamChatCompletionRequest
  */
@@ -476,141 +479,143 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   model: string;
 
   /**
-   * The conversation so far: 1 to 200 messages.
+   * The messages of the conversation, oldest first: 1 to 200.
    *
    * @generated from field: repeated vx.openai.v1.ChatMessage messages = 2;
    */
   messages: ChatMessage[];
 
   /**
-   * The most tokens the reply may have; max_completion_tokens is the same. Default: default_output_tokens of the model
-   * (4,096), or what the balance covers if that is less, but at least 64.
+   * The maximum number of output tokens. Default: `default_output_tokens` of the model (4,096), or the number of tokens
+   * that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the context window of the
+   * model can lower the maximum further.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
   maxTokens?: number | undefined;
 
   /**
-   * The most tokens the reply may have. Default: the model's maximum, or what its context window leaves.
+   * The same as `max_tokens`. If both are set, they must be equal.
    *
    * @generated from field: optional int32 max_completion_tokens = 4;
    */
   maxCompletionTokens?: number | undefined;
 
   /**
-   * How freely to choose words, from 0 to 2.
+   * The sampling temperature, from 0 to 2. Higher values make the output more random.
    *
    * @generated from field: optional double temperature = 5;
    */
   temperature?: number | undefined;
 
   /**
-   * The reply ends before this text, or before any of these at most 4 texts.
+   * One stop sequence, or up to 4. The reply ends before the first one that the model generates.
    *
    * @generated from field: google.protobuf.Value stop = 6;
    */
   stop?: Value | undefined;
 
   /**
-   * True asks for the reply in pieces.
+   * If true, the reply is streamed. Only for REST; over gRPC, gRPC-Web and Connect, call `StreamChatCompletion`
+   * instead.
    *
    * @generated from field: bool stream = 7;
    */
   stream: boolean;
 
   /**
-   * Streams only.
+   * Options of a streamed reply. Ignored if `stream` is not true.
    *
    * @generated from field: vx.openai.v1.StreamOptions stream_options = 8;
    */
   streamOptions?: StreamOptions | undefined;
 
   /**
-   * How many replies: only 1.
+   * The number of replies. Accepts only 1.
    *
    * @generated from field: google.protobuf.Value n = 9;
    */
   n?: Value | undefined;
 
   /**
-   * Not supported but for the value that changes nothing: 1.
+   * Not supported. Accepts only 1, the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value top_p = 10;
    */
   topP?: Value | undefined;
 
   /**
-   * Not supported but for the value that changes nothing: 0.
+   * Not supported. Accepts only 0, the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value frequency_penalty = 11;
    */
   frequencyPenalty?: Value | undefined;
 
   /**
-   * Not supported but for the value that changes nothing: 0.
+   * Not supported. Accepts only 0, the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value presence_penalty = 12;
    */
   presencePenalty?: Value | undefined;
 
   /**
-   * Not supported but for an empty list.
+   * Not supported. Accepts only an empty list.
    *
    * @generated from field: google.protobuf.Value tools = 13;
    */
   tools?: Value | undefined;
 
   /**
-   * Not supported but for "none" and "auto", which change nothing without tools.
+   * Not supported. Accepts only "none" and "auto", which have no effect without tools.
    *
    * @generated from field: google.protobuf.Value tool_choice = 14;
    */
   toolChoice?: Value | undefined;
 
   /**
-   * Not supported but for an empty list.
+   * Not supported. Accepts only an empty list.
    *
    * @generated from field: google.protobuf.Value functions = 15;
    */
   functions?: Value | undefined;
 
   /**
-   * Not supported but for "none" and "auto".
+   * Not supported. Accepts only "none" and "auto", which have no effect without functions.
    *
    * @generated from field: google.protobuf.Value function_call = 16;
    */
   functionCall?: Value | undefined;
 
   /**
-   * Only {"type": "text"}.
+   * Accepts only `{"type": "text"}`.
    *
    * @generated from field: google.protobuf.Value response_format = 17;
    */
   responseFormat?: Value | undefined;
 
   /**
-   * Not supported but for false.
+   * Not supported. Accepts only false.
    *
    * @generated from field: google.protobuf.Value logprobs = 18;
    */
   logprobs?: Value | undefined;
 
   /**
-   * Not supported but for 0.
+   * Not supported. Accepts only 0.
    *
    * @generated from field: google.protobuf.Value top_logprobs = 19;
    */
   topLogprobs?: Value | undefined;
 
   /**
-   * Not supported but for an empty object.
+   * Not supported. Accepts only an empty object.
    *
    * @generated from field: google.protobuf.Value logit_bias = 20;
    */
   logitBias?: Value | undefined;
 
   /**
-   * Only ["text"].
+   * Accepts only `["text"]`.
    *
    * @generated from field: google.protobuf.Value modalities = 21;
    */
@@ -631,14 +636,14 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   webSearchOptions?: Value | undefined;
 
   /**
-   * Not supported but for false: no reply is kept.
+   * Not supported. Accepts only false, because the server does not store replies for later retrieval.
    *
    * @generated from field: google.protobuf.Value store = 24;
    */
   store?: Value | undefined;
 
   /**
-   * Only "auto" and "default", which say the same here.
+   * Accepts only "auto" and "default", which have the same effect.
    *
    * @generated from field: google.protobuf.Value service_tier = 25;
    */
@@ -652,7 +657,7 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   reasoningEffort?: Value | undefined;
 
   /**
-   * Not supported but for "medium", which changes nothing.
+   * Not supported. Accepts only "medium", the default of OpenAI's API.
    *
    * @generated from field: google.protobuf.Value verbosity = 27;
    */
@@ -666,13 +671,13 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
 export declare const StreamChatCompletionRequestSchema: GenMessage<StreamChatCompletionRequest>;
 
 /**
- * One piece of a streamed reply.
+ * One chunk of a streamed reply.
  *
  * @generated from message vx.openai.v1.StreamChatCompletionResponse
  */
 export declare type StreamChatCompletionResponse = Message<"vx.openai.v1.StreamChatCompletionResponse"> & {
   /**
-   * Identifies the generation: "gen_…", the same in every piece.
+   * The id of the generation: "gen_…". The same in every chunk.
    *
    * @generated from field: string id = 1;
    */
@@ -686,35 +691,35 @@ export declare type StreamChatCompletionResponse = Message<"vx.openai.v1.StreamC
   object: string;
 
   /**
-   * When the generation began, in seconds since 1970.
+   * The time at which the generation started, in seconds since 1970.
    *
    * @generated from field: int64 created = 3;
    */
   created: bigint;
 
   /**
-   * The model that replies.
+   * The id of the model.
    *
    * @generated from field: string model = 4;
    */
   model: string;
 
   /**
-   * One, or none in the piece that says what was used.
+   * The list has exactly one item, and none in the chunk with the usage.
    *
    * @generated from field: repeated vx.openai.v1.ChatChunkChoice choices = 5;
    */
   choices: ChatChunkChoice[];
 
   /**
-   * What was used, in the last piece, if it was asked for.
+   * The tokens and the cost of the generation. Set only in the last chunk, if `stream_options.include_usage` is true.
    *
    * @generated from field: vx.openai.v1.ChatUsage usage = 6;
    */
   usage?: ChatUsage | undefined;
 
   /**
-   * The balance after the charge, in the last piece.
+   * The balance of the account after the charge, in micros. Set only in the chunk with the usage.
    *
    * @generated from field: optional int64 balance_micros = 7;
    */
@@ -728,7 +733,7 @@ export declare type StreamChatCompletionResponse = Message<"vx.openai.v1.StreamC
 export declare const StreamChatCompletionResponseSchema: GenMessage<StreamChatCompletionResponse>;
 
 /**
- * A piece of the reply.
+ * A part of the reply.
  *
  * @generated from message vx.openai.v1.ChatChunkChoice
  */
@@ -741,7 +746,7 @@ export declare type ChatChunkChoice = Message<"vx.openai.v1.ChatChunkChoice"> & 
   index: number;
 
   /**
-   * What the piece adds.
+   * The content to append to the reply.
    *
    * @generated from field: vx.openai.v1.ChatDelta delta = 2;
    */
@@ -755,7 +760,7 @@ export declare type ChatChunkChoice = Message<"vx.openai.v1.ChatChunkChoice"> & 
   logprobs?: Value | undefined;
 
   /**
-   * Why the reply ended: "stop" or "length"; null until then.
+   * The reason why the reply ended: "stop" or "length". Null before the end.
    *
    * @generated from field: optional string finish_reason = 4;
    */
@@ -769,20 +774,20 @@ export declare type ChatChunkChoice = Message<"vx.openai.v1.ChatChunkChoice"> & 
 export declare const ChatChunkChoiceSchema: GenMessage<ChatChunkChoice>;
 
 /**
- * What a piece adds to the reply.
+ * The content that a chunk appends to the reply.
  *
  * @generated from message vx.openai.v1.ChatDelta
  */
 export declare type ChatDelta = Message<"vx.openai.v1.ChatDelta"> & {
   /**
-   * "assistant" in the first piece.
+   * "assistant" in the first chunk. Null in the others.
    *
    * @generated from field: optional string role = 1;
    */
   role?: string | undefined;
 
   /**
-   * A piece of the text.
+   * The text to append to the reply.
    *
    * @generated from field: optional string content = 2;
    */
@@ -796,13 +801,17 @@ export declare type ChatDelta = Message<"vx.openai.v1.ChatDelta"> & {
 export declare const ChatDeltaSchema: GenMessage<ChatDelta>;
 
 /**
- * Replies for OpenAI clients.
+ * Generations in the format of OpenAI's chat API.
  *
  * @generated from service vx.openai.v1.ChatService
  */
 export declare const ChatService: GenService<{
   /**
-   * Generates one reply in OpenAI's format. The balance is checked before and charged after it.
+   * Create chat completion
+   *
+   * Generates one reply in OpenAI's format. The maximum cost is held before the call runs and the actual cost is
+   * charged after it. Unsupported options that would change the reply are rejected with a 400; unknown fields are
+   * ignored. Fails with `insufficient_balance` if the balance does not cover the hold.
    *
    * @generated from rpc vx.openai.v1.ChatService.CreateChatCompletion
    */
@@ -812,7 +821,10 @@ export declare const ChatService: GenService<{
     output: typeof CreateChatCompletionResponseSchema;
   },
   /**
-   * Generates one reply in OpenAI's format and sends it in pieces.
+   * Stream chat completion
+   *
+   * Generates one reply in OpenAI's format and streams it in chunks. A disconnect stops the generation; the input and
+   * the output produced until then are charged.
    *
    * @generated from rpc vx.openai.v1.ChatService.StreamChatCompletion
    */

@@ -2,7 +2,7 @@
 // @generated from file vx/openai/v1/chat.proto (package vx.openai.v1, syntax proto3)
 /* eslint-disable */
 
-// The chat API in the form that OpenAI's clients speak, on the same models, keys, limits and balance.
+// The chat API in the wire format of OpenAI, with the same models, keys, limits and balance as the native API.
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
@@ -94,7 +94,7 @@ export const ChatDeltaSchema = /*@__PURE__*/
   messageDesc(file_vx_openai_v1_chat, 10);
 
 /**
- * Replies for OpenAI clients.
+ * Generations in the format of OpenAI's chat API.
  *
  * @generated from service vx.openai.v1.ChatService
  */

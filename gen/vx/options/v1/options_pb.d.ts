@@ -2,7 +2,7 @@
 // @generated from file vx/options/v1/options.proto (package vx.options.v1, syntax proto3)
 /* eslint-disable */
 
-// Options: what a call needs and what a field may hold, declared where the method and the field are.
+// Options of methods and fields: the policy of a method and the JSON Schema of an untyped field.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,34 +14,34 @@ import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_vx_options_v1_options: GenFile;
 
 /**
- * What a method asks of its caller.
+ * The requirements of a method.
  *
  * @generated from message vx.options.v1.MethodPolicy
  */
 export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
   /**
-   * Who may call.
+   * The credential that the method requires.
    *
    * @generated from field: vx.options.v1.Access access = 1;
    */
   access: Access;
 
   /**
-   * The scope the key must have: "generate", "read" or "keys". Empty: any valid key.
+   * The scope that the key must have: "generate", "read" or "keys". If empty, any valid key is accepted.
    *
    * @generated from field: string scope = 2;
    */
   scope: string;
 
   /**
-   * Whether an admitted call takes one slot of the key's requests per minute.
+   * Whether a call counts against the rate limit of the key.
    *
    * @generated from field: bool rate_limited = 3;
    */
   rateLimited: boolean;
 
   /**
-   * Whether the call is checked against the balance before and charged after it ran.
+   * Whether the maximum cost is held before the call runs and the actual cost is charged after it.
    *
    * @generated from field: bool metered = 4;
    */
@@ -55,27 +55,27 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
 export declare const MethodPolicySchema: GenMessage<MethodPolicy>;
 
 /**
- * Who may call a method.
+ * The credential that a method requires.
  *
  * @generated from enum vx.options.v1.Access
  */
 export enum Access {
   /**
-   * Not a policy: a method that leaves it here stops the server at start.
+   * Invalid. The server does not start if a method has this value.
    *
    * @generated from enum value: ACCESS_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The holder of a developer key (public listener).
+   * An API key (public listener).
    *
    * @generated from enum value: ACCESS_DEVELOPER = 1;
    */
   DEVELOPER = 1,
 
   /**
-   * The holder of the operator token (operator listener).
+   * The operator token (operator listener).
    *
    * @generated from enum value: ACCESS_OPERATOR = 2;
    */
@@ -88,23 +88,23 @@ export enum Access {
 export declare const AccessSchema: GenEnum<Access>;
 
 /**
- * Who may call the method and what the call costs them. The server refuses to start while a method has none.
+ * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.
  *
  * @generated from extension: optional vx.options.v1.MethodPolicy policy = 50901;
  */
 export declare const policy: GenExtension<MethodOptions, MethodPolicy>;
 
 /**
- * The name of a bool field of the request. Two methods may share one REST route: the one with this option
- * serves a call whose body has the field set to true, the other one every other call.
+ * The name of a bool field of the request. Two methods can share one REST route: a call whose body sets this field to
+ * true selects the method with this option, any other call selects the other method.
  *
  * @generated from extension: optional string selected_by = 50902;
  */
 export declare const selected_by: GenExtension<MethodOptions, string>;
 
 /**
- * What JSON a field of the type google.protobuf.Value takes, as a JSON Schema: its type alone says "anything". For the
- * OpenAPI document; what checks it is the service.
+ * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
+ * value.
  *
  * @generated from extension: optional string json_schema = 50903;
  */

@@ -2,7 +2,7 @@
 // @generated from file vx/options/v1/options.proto (package vx.options.v1, syntax proto3)
 /* eslint-disable */
 
-// Options: what a call needs and what a field may hold, declared where the method and the field are.
+// Options of methods and fields: the policy of a method and the JSON Schema of an untyped field.
 
 import { enumDesc, extDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
@@ -27,7 +27,7 @@ export const AccessSchema = /*@__PURE__*/
   enumDesc(file_vx_options_v1_options, 0);
 
 /**
- * Who may call a method.
+ * The credential that a method requires.
  *
  * @generated from enum vx.options.v1.Access
  */
@@ -35,7 +35,7 @@ export const Access = /*@__PURE__*/
   tsEnum(AccessSchema);
 
 /**
- * Who may call the method and what the call costs them. The server refuses to start while a method has none.
+ * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.
  *
  * @generated from extension: optional vx.options.v1.MethodPolicy policy = 50901;
  */
@@ -43,8 +43,8 @@ export const policy = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 0);
 
 /**
- * The name of a bool field of the request. Two methods may share one REST route: the one with this option
- * serves a call whose body has the field set to true, the other one every other call.
+ * The name of a bool field of the request. Two methods can share one REST route: a call whose body sets this field to
+ * true selects the method with this option, any other call selects the other method.
  *
  * @generated from extension: optional string selected_by = 50902;
  */
@@ -52,8 +52,8 @@ export const selected_by = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 1);
 
 /**
- * What JSON a field of the type google.protobuf.Value takes, as a JSON Schema: its type alone says "anything". For the
- * OpenAPI document; what checks it is the service.
+ * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
+ * value.
  *
  * @generated from extension: optional string json_schema = 50903;
  */
