@@ -4,27 +4,43 @@ import { defineConfig } from "vitest/config";
 const EXTRAS = ["browser", "python", "generated"];
 const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
+/** Tests that measure CPU time or memory. They run first, one file at a time. */
+const MEASURED = [
+  "test/codec/check-message.test.ts",
+  "test/codec/reader.test.ts",
+  "test/field/memory.test.ts",
+  "test/server/floods.test.ts",
+  "test/tokens/*.test.ts",
+  "test/upstreams/create-upstreams.test.ts",
+  "test/upstreams/floods.test.ts",
+  "test/upstreams/sandbox.test.ts",
+];
+
 /**
- * These ask servers of their own, or call what keeps nothing between two calls: files that share a process load the
- * code once, which halves their time. What kills, measures or counts in its own process has one to itself.
+ * Tests that start their own servers or test functions without state. Files that share a process load the code
+ * once, which halves their time. Tests that kill, measure or count in their own process get one each.
  */
-const TOGETHER = ["api", "codec", "domain", "rules", "rest"].map((name) => `test/${name}/**/*.test.ts`);
+const SHARED = ["api", "codec", "domain", "rules", "rest"].map((name) => `test/${name}/**/*.test.ts`);
 
 const include = [`test/${extra ? `${extra}/` : ""}**/*.test.ts`];
-const exclude = extra ? [] : EXTRAS.map((name) => `test/${name}/**`);
-const together = { name: "together", include: TOGETHER, isolate: false };
-const apart = { name: "apart", include, exclude: [...exclude, ...TOGETHER] };
+const extras = extra ? [] : EXTRAS.map((name) => `test/${name}/**`);
+
+const projects = [
+  { name: "measured", include: MEASURED, maxWorkers: 1, sequence: { groupOrder: 0 } },
+  { name: "shared", include: SHARED, exclude: MEASURED, isolate: false, sequence: { groupOrder: 1 } },
+  { name: "isolated", include, exclude: [...extras, ...MEASURED, ...SHARED], sequence: { groupOrder: 1 } },
+];
 
 export default defineConfig({
   test: {
-    projects: (extra ? [{ name: extra, include }] : [together, apart]).map((test) => ({
+    projects: (extra ? [{ name: extra, include }] : projects).map((test) => ({
       extends: true as const,
       test,
     })),
     globalSetup: ["test/support/global-setup.ts"],
-    // Two servers and a database share the machine with the tests.
-    maxWorkers: 2,
-    // A bound for what hangs, not for what is slow: other programs may share the machine.
+    // More than the two cores that the suite is made for: many tests wait for servers and databases.
+    maxWorkers: 3,
+    // A limit for tests that hang, not for slow ones: other programs may share the machine.
     testTimeout: 60_000,
     hookTimeout: 30_000,
     reporters: process.env.VX_TEST_REPORT ? ["default", "json"] : ["default"],
