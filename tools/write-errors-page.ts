@@ -1,4 +1,4 @@
-// Writes docs/errors.md from the table of errors.
+// Writes docs/errors.md from the table in src/domain/errors.ts.
 import { writeFileSync } from "node:fs";
 import { ERRORS } from "../src/domain/errors.ts";
 
@@ -10,31 +10,34 @@ writeFileSync(
   "docs/errors.md",
   `# Errors
 
-Made from \`src/domain/errors.ts\` by \`npm run generate\`.
+\`npm run generate\` writes this page from \`src/domain/errors.ts\`.
 
-Every error has one reason. Over gRPC, gRPC-Web and Connect the code says what kind of error it is, and a
-\`google.rpc.ErrorInfo\` detail (domain \`vx\`) carries the reason in upper case. \`BadRequest\`, \`RetryInfo\`, \`QuotaFailure\`
-and \`PreconditionFailure\` are added where they say more. For a method that does not exist (404), another verb (405) and
-an unknown content type (415), their code is the one that gRPC and Connect derive from the HTTP status: \`UNIMPLEMENTED\`,
-\`UNKNOWN\`, \`UNKNOWN\`. Over plain HTTP the body is
+Every error has one reason.
+
+**REST**: the response has the status of the reason and this body:
 
     {"error": {"code": reason, "type": …, "message": …, "param": field or null, "status": gRPC code,
                "details": [google.rpc details], "request_id": …}}
 
-The checks are made in this order: address → key (401) → scope (403) → rate (429) → body and fields (400) → balance (402).
-Only admitted calls take a slot of the minute.
+**gRPC, gRPC-Web and Connect**: the error has the gRPC code of the reason and a \`google.rpc.ErrorInfo\` detail with the
+domain \`vx\` and the reason in upper case. Some errors also have a \`BadRequest\`, \`RetryInfo\`, \`QuotaFailure\` or
+\`PreconditionFailure\` detail. Three errors have the code that gRPC and Connect derive from the HTTP status: an unknown method
+(404, \`UNIMPLEMENTED\`), another HTTP method (405, \`UNKNOWN\`) and an unknown content type (415, \`UNKNOWN\`).
 
-An \`Idempotency-Key\` is for one payload, and the method is part of it: whole and with \`"stream": true\`, to
-\`/v1/generate\` and to \`/v1/chat/completions\` the same messages are four payloads. With a key that another one had, the
-answer is \`idempotency_key_reused\`.
+The server checks a call in this order: path → key (401) → scope (403) → rate limit (429) → body and fields (400) → balance
+(402). Only a call that passes the rate limit counts against it.
 
-A call whose response was cut keeps what it delivered under its idempotency key: a repetition gets that again, then
-\`generation_interrupted\`, whose text says why the first response was cut. It is not charged again.
+An \`Idempotency-Key\` belongs to one request: the method, the fields and, on REST, \`stream\`. The same key with another
+request gets \`idempotency_key_reused\`. For example, the same messages sent to \`/v1/generate\` and to
+\`/v1/chat/completions\`, unary and streamed, are four requests.
 
-Where the column \`x-should-retry\` has a value, REST sends it as a header. The official OpenAI and Anthropic clients
-otherwise repeat a call after every 409, 429 and 5xx.
+If the response of a call with an \`Idempotency-Key\` was interrupted, a retry gets the content that was delivered, followed by
+\`generation_interrupted\` with the cause of the interruption. A retry is not charged again.
 
-| status | reason | gRPC code | type | \`x-should-retry\` | text, unless the call has a more exact one |
+If the column \`x-should-retry\` has a value, REST responses have this header. Without it, the official OpenAI and Anthropic
+clients retry every 409, 429 and 5xx.
+
+| status | reason | gRPC code | type | \`x-should-retry\` | default message |
 |---|---|---|---|---|---|
 ${rows.join("\n")}
 `,

@@ -1,6 +1,6 @@
 import { redactKeys } from "./api-key.ts";
 
-/** The table of errors: each reason with its gRPC code, REST status, type and text. */
+/** The table of errors: the gRPC code, REST status, type and message of each reason. */
 
 export type GrpcCode =
   | "INVALID_ARGUMENT"
@@ -42,7 +42,7 @@ export const ERRORS = {
     "INVALID_ARGUMENT",
     400,
     "invalid_request_error",
-    "The messages do not fit the context window of the model.",
+    "The messages exceed the context window of the model. Shorten them or use another model.",
   ),
   missing_api_key: row(
     "UNAUTHENTICATED",
@@ -54,138 +54,133 @@ export const ERRORS = {
     "UNAUTHENTICATED",
     401,
     "authentication_error",
-    "The API key is not valid. Check that it was copied whole.",
+    "The API key is not valid. Check that it is complete.",
   ),
   revoked_api_key: row(
     "UNAUTHENTICATED",
     401,
     "authentication_error",
-    "The API key was revoked. Create another one.",
+    "The API key was revoked. Use another key.",
   ),
   expired_api_key: row(
     "UNAUTHENTICATED",
     401,
     "authentication_error",
-    "The API key has expired. Create another one.",
+    "The API key has expired. Use another key.",
   ),
   invalid_operator_token: row(
     "UNAUTHENTICATED",
     401,
     "authentication_error",
-    "The operator token is missing or wrong. It is the value of VX_ADMIN_TOKEN, or the file 'admin-token' in the data folder.",
+    "The operator token is missing or invalid. Send the value of VX_ADMIN_TOKEN, or the content of the file 'admin-token' in the data folder.",
   ),
   insufficient_balance: row(
     "FAILED_PRECONDITION",
     402,
     "billing_error",
-    "The balance is not sufficient. Top up the account.",
+    "The balance is too low for this call. Add credit to the account.",
   ),
   insufficient_scope: row(
     "PERMISSION_DENIED",
     403,
     "permission_error",
-    "The API key lacks the scope this call needs.",
+    "The API key does not have the scope that this method requires.",
   ),
-  not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is nothing at this address."),
-  model_not_found: row("NOT_FOUND", 404, "invalid_request_error", "There is no such model."),
+  not_found: row("NOT_FOUND", 404, "invalid_request_error", "The resource does not exist. Check the path."),
+  model_not_found: row(
+    "NOT_FOUND",
+    404,
+    "invalid_request_error",
+    "The model does not exist. List the models with GET /v1/models.",
+  ),
   method_not_allowed: row(
     "UNIMPLEMENTED",
     405,
     "invalid_request_error",
-    "This address does not take this HTTP method.",
+    "This path does not support this HTTP method.",
   ),
   key_limit_reached: row(
     "FAILED_PRECONDITION",
     409,
     "invalid_request_error",
-    "The account has as many active keys as its plan allows.",
+    "The account has the maximum number of active keys of the plan. Revoke an unused key.",
     false,
   ),
   idempotency_in_progress: row(
     "ABORTED",
     409,
     "invalid_request_error",
-    "A call with this idempotency key is still running. Try again when it has ended.",
+    "A call with this idempotency key is still running. Retry after it ends.",
     true,
   ),
   generation_interrupted: row(
     "ABORTED",
     409,
     "invalid_request_error",
-    "The response of the first call with this idempotency key was cut. Send a new idempotency key to generate again.",
+    "The response of the first call with this idempotency key was interrupted. To generate again, send a new idempotency key.",
     false,
   ),
   request_too_large: row(
     "RESOURCE_EXHAUSTED",
     413,
     "invalid_request_error",
-    "The request body is too large.",
+    "The request body is too large. Send less data.",
   ),
   unsupported_media_type: row(
     "INVALID_ARGUMENT",
     415,
     "invalid_request_error",
-    "This content type is not understood here.",
+    "The content type is not supported. Send application/json.",
   ),
   idempotency_key_reused: row(
     "INVALID_ARGUMENT",
     422,
     "invalid_request_error",
-    "The idempotency key was used before, with another request.",
+    "The idempotency key was used with another request. Send a new idempotency key.",
   ),
   rate_limit_exceeded: row(
     "RESOURCE_EXHAUSTED",
     429,
     "rate_limit_error",
-    "The per-minute request limit of the key is exceeded. Wait until the next minute begins.",
+    "The requests per minute of the key are used up. Retry in the next minute.",
     true,
   ),
   key_creation_limit_reached: row(
     "RESOURCE_EXHAUSTED",
     429,
     "rate_limit_error",
-    "The account's own keys created as many keys within this hour as the plan allows. Wait until the next hour begins.",
+    "The account created the maximum number of keys per hour of the plan. Retry in the next hour.",
     false,
   ),
   too_many_failed_authentications: row(
     "RESOURCE_EXHAUSTED",
     429,
     "rate_limit_error",
-    "Too many calls with unknown, revoked or expired keys came from this address. Wait until the next minute begins.",
+    "Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute.",
     true,
   ),
   unexpected_compression: row(
     "INTERNAL",
     400,
     "invalid_request_error",
-    "The message is flagged as compressed, but the call names no compression. Name it in the header 'grpc-encoding' or 'connect-content-encoding', or send the message without the flag.",
+    "The message is flagged as compressed, but the call does not declare a compression. Declare it in the header 'grpc-encoding' or 'connect-content-encoding', or do not compress the message.",
   ),
-  internal: row(
-    "INTERNAL",
-    500,
-    "api_error",
-    "Something went wrong on our side. The request id helps us find it.",
-  ),
-  unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This operation is not available yet.", false),
+  internal: row("INTERNAL", 500, "api_error", "An internal error occurred. Report it with the request id."),
+  unimplemented: row("UNIMPLEMENTED", 501, "api_error", "This method is not available yet.", false),
   upstream_error: row(
     "UNAVAILABLE",
     502,
     "api_error",
-    "The model could not be reached, or did not finish its reply. Try again shortly.",
+    "The upstream of the model failed or is not reachable. Retry later.",
   ),
-  unavailable: row(
-    "UNAVAILABLE",
-    503,
-    "api_error",
-    "The service cannot take calls at the moment. Try again shortly.",
-  ),
-  overloaded: row("UNAVAILABLE", 503, "api_error", "The service is overloaded. Try again shortly."),
+  unavailable: row("UNAVAILABLE", 503, "api_error", "The service is temporarily unavailable. Retry later."),
+  overloaded: row("UNAVAILABLE", 503, "api_error", "The service is overloaded. Retry later."),
   // A call that reached an upstream is charged, so a retry costs again.
   deadline_exceeded: row(
     "DEADLINE_EXCEEDED",
     504,
     "api_error",
-    "The call took longer than its deadline.",
+    "The deadline of the call passed before the reply was complete.",
     false,
   ),
 } as const satisfies Record<string, Row>;
@@ -195,7 +190,7 @@ export type Reason = keyof typeof ERRORS;
 type FieldViolation = { readonly field: string; readonly description: string };
 
 export type DomainErrorOptions = {
-  /** For the caller; the default is the table's text. */
+  /** The text for the caller. Default: the message of the table. */
   readonly message?: string | undefined;
   /** For the log only. */
   readonly cause?: unknown;
@@ -206,8 +201,8 @@ export type DomainErrorOptions = {
 };
 
 /**
- * The only error that services and the store throw on purpose. Its texts may repeat the caller's input, so
- * keys are redacted here, before any protocol reads them.
+ * The only error that services and the store throw deliberately. Its texts can contain input of the caller, so keys
+ * are redacted here.
  */
 export class DomainError extends Error {
   readonly reason: Reason;

@@ -276,7 +276,7 @@ describe.concurrent("lists", () => {
 
 test("another token is refused", async () => {
   const env = { ...server.env, VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
-  refused(await vx(["plans", "list", "--json"], env), /^vx: The operator token is missing or wrong/);
+  refused(await vx(["plans", "list", "--json"], env), /^vx: The operator token is missing or invalid/);
 });
 
 test("a server on all addresses is reached on its own machine", async () => {

@@ -3,7 +3,7 @@ import type { Model } from "../../../domain/model.ts";
 import { errorBody } from "../../errors/rest-error-body.ts";
 import { REQUEST_ID } from "./examples.ts";
 
-/** The details that errors add to the text of their reason. */
+/** The message and details of each reason in the examples. */
 function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
   const unknown = `there is no model "${model.id}-tiny"`;
   const tooLong = `have at least ${model.contextWindow + 812} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
@@ -57,7 +57,7 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
   };
 }
 
-/** The body of an error, written by the code that writes the real ones. */
+/** The body of an error, created by the same code as in responses. */
 export function errorExample(reason: Reason, model: Model): unknown {
   return JSON.parse(errorBody(new DomainError(reason, factsOf(model)[reason]), REQUEST_ID));
 }
