@@ -1,12 +1,22 @@
-import { connect, constants } from "node:http2";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { hammer, type Load } from "./load.ts";
 
-export type GrpcLoad = { call(): Promise<void>; close(): void };
+type GrpcTarget = {
+  readonly url: string;
+  readonly callers: number;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly authorization?: string;
+};
 
-/** Calls GetMe over gRPC with minimal client overhead. Fails on any status but OK. */
-export function openGrpcLoad(url: string, connections: number, authorization: string | undefined): GrpcLoad {
-  const sessions = Array.from({ length: connections }, () => connect(url));
-  const emptyMessage = Buffer.alloc(5);
-  let turn = 0;
+/** An arm that calls GetMe over gRPC with minimal client overhead. Fails on any status but OK. */
+export function grpcArm({
+  url,
+  callers,
+  connections,
+  seconds,
+  authorization,
+}: GrpcTarget): () => Promise<Load> {
   const headers = {
     [constants.HTTP2_HEADER_METHOD]: "POST",
     [constants.HTTP2_HEADER_PATH]: "/vx.v1.MeService/GetMe",
@@ -14,23 +24,30 @@ export function openGrpcLoad(url: string, connections: number, authorization: st
     te: "trailers",
     ...(authorization === undefined ? {} : { authorization }),
   };
-  return {
-    call: () =>
-      new Promise((resolve, reject) => {
-        const session = sessions[turn++ % sessions.length];
-        if (!session) throw new Error("no connection");
-        const stream = session.request(headers);
-        let status: unknown;
-        stream.on("trailers", (trailers) => {
-          status = trailers["grpc-status"];
-        });
-        stream.on("error", reject);
-        stream.on("close", () => (status === "0" ? resolve() : reject(new Error(`grpc-status ${status}`))));
-        stream.resume();
-        stream.end(emptyMessage);
-      }),
-    close: () => {
+  return async () => {
+    const sessions = Array.from({ length: connections }, () => connect(url));
+    try {
+      return await hammer(callers, seconds, (caller) =>
+        callGetMe(sessions[caller % connections] as ClientHttp2Session, headers),
+      );
+    } finally {
       for (const session of sessions) session.close();
-    },
+    }
   };
+}
+
+const EMPTY_MESSAGE = Buffer.alloc(5);
+
+function callGetMe(session: ClientHttp2Session, headers: Record<string, string>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request(headers);
+    let status: unknown;
+    stream.on("trailers", (trailers) => {
+      status = trailers["grpc-status"];
+    });
+    stream.on("error", reject);
+    stream.on("close", () => (status === "0" ? resolve() : reject(new Error(`grpc-status ${status}`))));
+    stream.resume();
+    stream.end(EMPTY_MESSAGE);
+  });
 }

@@ -1,34 +1,40 @@
 import { connect, type Socket } from "node:net";
+import { hammer, type Load } from "./load.ts";
 
-export type HttpLoad = { call(caller: number): Promise<void>; close(): void };
+type HttpTarget = {
+  readonly url: string;
+  /** Sent in turn. */
+  readonly requests: readonly string[];
+  readonly connections: number;
+  readonly seconds: number;
+};
 
 /**
- * One connection per caller, with one request at a time: each sends the given requests in turn. Fails on any
- * status but 200.
+ * An arm with one connection per caller and one request at a time. Fails on any status but 200. Each round
+ * opens new connections, because servers close those that are idle while others are measured.
  */
-export async function openHttpLoad(
-  url: string,
-  connections: number,
-  request: string | readonly string[],
-): Promise<HttpLoad> {
+export function httpArm({ url, requests, connections, seconds }: HttpTarget): () => Promise<Load> {
   const { hostname, port } = new URL(url);
-  const requests = [request].flat().map((text) => Buffer.from(text, "latin1"));
+  const bytes = requests.map((text) => Buffer.from(text, "latin1"));
   let turn = 0;
-  const next = () => requests[turn++ % requests.length] as Buffer;
-  const callers = await Promise.all(
-    Array.from({ length: connections }, async () => {
-      const socket = connect({ port: Number(port), host: hostname, noDelay: true });
-      await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
-      return createCaller(socket, next);
-    }),
-  );
-  return {
-    call: (caller) => callers[caller % callers.length]?.() ?? Promise.reject(new Error("no connection")),
-    close: () => {
-      for (const caller of callers) caller.socket.destroy();
-    },
+  const next = () => bytes[turn++ % bytes.length] as Buffer;
+  return async () => {
+    const callers = await Promise.all(
+      Array.from({ length: connections }, async () => {
+        const socket = connect({ port: Number(port), host: hostname, noDelay: true });
+        await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+        return createCaller(socket, next);
+      }),
+    );
+    try {
+      return await hammer(connections, seconds, (caller) => (callers[caller] as Caller).call());
+    } finally {
+      for (const { socket } of callers) socket.destroy();
+    }
   };
 }
+
+type Caller = ReturnType<typeof createCaller>;
 
 function createCaller(socket: Socket, next: () => Buffer) {
   let settle: { resolve: () => void; reject: (error: Error) => void } | undefined;
@@ -39,11 +45,10 @@ function createCaller(socket: Socket, next: () => Buffer) {
     if (head < 0) return;
     const length = /content-length: (\d+)/i.exec(text)?.[1];
     if (length === undefined || text.length < head + 4 + Number(length)) return;
-    const ok = text.startsWith("HTTP/1.1 200");
-    const answer = text;
+    const response = text;
     text = "";
-    if (ok) settle?.resolve();
-    else settle?.reject(new Error(answer));
+    if (response.startsWith("HTTP/1.1 200")) settle?.resolve();
+    else settle?.reject(new Error(response));
   });
   socket.on("close", () => settle?.reject(new Error("the server closed the connection")));
   const call = () =>
@@ -52,19 +57,11 @@ function createCaller(socket: Socket, next: () => Buffer) {
       if (socket.destroyed) reject(new Error("the server closed the connection"));
       socket.write(next());
     });
-  return Object.assign(call, { socket });
-}
-
-export function getMeRequest(secret: string): string {
-  return getRequest("/v1/me", secret);
+  return { socket, call };
 }
 
 export function getRequest(path: string, secret: string): string {
   return `GET ${path} HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\n\r\n`;
-}
-
-export function connectGetMeRequest(secret: string): string {
-  return `POST /vx.v1.MeService/GetMe HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 }
 
 export function postRequest(path: string, body: string, secret: string, headers = ""): string {

@@ -1,23 +1,35 @@
-// Prints the figures of docs/performance.md: npm run bench [-- part …]. Exits with 1 if a figure misses its
-// floor or ceiling.
-import { admission } from "./admission.ts";
-import { alone } from "./alone.ts";
-import { bigBody } from "./big-body.ts";
-import { bigLedger } from "./big-ledger.ts";
-import { billing } from "./billing.ts";
-import { gateway } from "./gateway.ts";
-import { generate } from "./generate.ts";
-import { grpcMe } from "./grpc-me.ts";
-import { admissionMemory, idleMemory } from "./memory.ts";
-import { restMe } from "./rest-me.ts";
-import { streams } from "./streams.ts";
-import { type BenchDatabase, type Figure, startDatabase } from "./support.ts";
-import { upstreams } from "./upstreams.ts";
+// npm run bench [-- part …]               prints the figures of docs/performance.md; exits with 1 if a ratio
+//                                         misses its limit
+// npm run bench -- [part …] --against DIR compares this checkout with the one in DIR, in interleaved rounds;
+//                                         --rounds N takes N of them
+import { parseArgs } from "node:util";
+import { openCheckout } from "./checkout.ts";
+import { type AnyPart, compare, measure } from "./part.ts";
+import { admission } from "./parts/admission.ts";
+import { admissionMemory } from "./parts/admission-memory.ts";
+import { alone } from "./parts/alone.ts";
+import { bigBody } from "./parts/big-body.ts";
+import { bigLedger } from "./parts/big-ledger.ts";
+import { billing } from "./parts/billing.ts";
+import { gateway } from "./parts/gateway.ts";
+import { generate } from "./parts/generate.ts";
+import { grpcMe } from "./parts/grpc-me.ts";
+import { idleMemory } from "./parts/idle-memory.ts";
+import { restMe } from "./parts/rest-me.ts";
+import { streams } from "./parts/streams.ts";
+import { upstreams } from "./parts/upstreams.ts";
 
-/** Rows of the big ledger; --rows=1000000 gives a shorter run. */
-const rows = Number(/--rows=(\d+)/.exec(process.argv.join(" "))?.[1] ?? 10_000_000);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    against: { type: "string" },
+    rounds: { type: "string" },
+    /** Rows of the big ledger; --rows 1000000 gives a shorter run. */
+    rows: { type: "string", default: "10000000" },
+  },
+});
 
-const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
+const parts: Record<string, AnyPart> = {
   admission,
   billing,
   generate,
@@ -25,43 +37,33 @@ const parts: Record<string, (database: BenchDatabase) => Promise<Figure[]>> = {
   gateway,
   streams,
   "big-body": bigBody,
-  "big-ledger": (database) => bigLedger(database, rows),
+  "big-ledger": bigLedger(Number(values.rows)),
   "grpc-me": grpcMe,
   "rest-me": restMe,
   upstreams,
   "idle-memory": idleMemory,
-  "admission-memory": (database) => admissionMemory(database, 10_000_000),
+  "admission-memory": admissionMemory,
 };
 
-const asked = process.argv.slice(2).filter((name) => !name.startsWith("--"));
-const unknown = asked.filter((name) => !Object.hasOwn(parts, name));
+const unknown = positionals.filter((name) => !Object.hasOwn(parts, name));
 if (unknown.length > 0) {
-  console.error(`there is no part ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`);
+  console.error(`there is no part ${unknown.join(", ")}; the parts are ${Object.keys(parts).join(", ")}`);
   process.exit(2);
 }
-for (const [name, run] of Object.entries(parts)) {
-  if (asked.length > 0 && !asked.includes(name)) continue;
+const other = values.against === undefined ? undefined : openCheckout(values.against);
+if (other) console.log("columns: median here, median there, median ratio of the rounds (here ÷ there)");
+for (const [name, part] of Object.entries(parts)) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
   console.log(`\n${name}`);
-  const database = await startDatabase();
-  try {
-    for (const figure of await run(database)) print(figure);
-  } finally {
-    await database.stop();
-  }
+  if (other) await compareOrSay(part);
+  else if (!(await measure(part))) process.exitCode = 1;
 }
 
-function print({ name, value, unit, atLeast, atMost }: Figure): void {
-  const digits = value < 100 ? 2 : 0;
-  const text = value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
-  const missed = (atLeast !== undefined && value < atLeast) || (atMost !== undefined && value > atMost);
-  const bound =
-    atLeast === undefined
-      ? atMost === undefined
-        ? ""
-        : `at most ${atMost}`
-      : `at least ${atLeast.toLocaleString("en")}`;
-  console.log(
-    `  ${name.padEnd(48)} ${text.padStart(10)} ${unit.padEnd(4)} ${bound}${missed ? "  MISSED" : ""}`,
-  );
-  if (missed) process.exitCode = 1;
+/** A part that uses modules of the server cannot run in a checkout that has other modules. */
+async function compareOrSay(part: AnyPart): Promise<void> {
+  try {
+    await compare(part, other as NonNullable<typeof other>, Number(values.rounds ?? part.rounds));
+  } catch (error) {
+    console.log(`  cannot be compared: ${(error as Error).message.split("\n")[0]}`);
+  }
 }

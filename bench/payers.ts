@@ -1,33 +1,36 @@
-import { randomBytes } from "node:crypto";
-import type postgres from "postgres";
-import { drawKey } from "../src/domain/api-key.ts";
-import { typeIds } from "../src/domain/ids.ts";
-import { laneOfId } from "../src/domain/lane.ts";
+import type { Server } from "./server.ts";
 
 /** An account whose balance a bench cannot use up, and its key. */
 export type Payer = { readonly accountId: string; readonly keyId: string; readonly secret: string };
 
-const BALANCE_MICROS = 1_000_000_000_000n;
+/** The highest limit that an operator can set: 16,666 calls per second. A faster arm needs several keys. */
+const PLAN = { name: "bench", rpm: 1_000_000, maxActiveKeys: 10, maxKeysCreatedPerHour: 10 };
+const BALANCE_MICROS = "1000000000000";
+const CONCURRENT = 32;
 
-/** The plan's limit is too high to be reached. */
-export async function createPayers(owner: postgres.Sql, count: number): Promise<Payer[]> {
-  await owner`INSERT INTO vx.plans VALUES ('bench', 10000000, 1000000, 10000000) ON CONFLICT DO NOTHING`;
-  const rows = Array.from({ length: count }, () => {
-    const accountId = typeIds.account();
-    const lane = laneOfId(accountId);
-    return { lane, accountId, keyId: typeIds.key(lane), key: drawKey(lane, randomBytes) };
+/** Over the operator's API, which stays the same when the schema changes. */
+export async function createPayers(server: Server, count: number): Promise<Payer[]> {
+  await server.operate("PutPlan", PLAN);
+  const payers: Payer[] = [];
+  while (payers.length < count) {
+    const size = Math.min(CONCURRENT, count - payers.length);
+    payers.push(...(await Promise.all(Array.from({ length: size }, () => createPayer(server)))));
+  }
+  return payers;
+}
+
+async function createPayer({ operate }: Server): Promise<Payer> {
+  type Created<Name extends string> = Record<Name, { id: string }>;
+  const { account } = await operate<Created<"account">>("CreateAccount", { name: "bench", plan: PLAN.name });
+  await operate("CreditAccount", {
+    accountId: account.id,
+    amountMicros: BALANCE_MICROS,
+    reason: "bench",
+    idempotencyKey: account.id,
   });
-  const lanes = rows.map(({ lane }) => lane);
-  const accountIds = rows.map(({ accountId }) => accountId);
-  await owner`
-    INSERT INTO vx.accounts (lane, id, name, plan, balance_micros, created_at)
-    SELECT lane, id, 'bench', 'bench', ${BALANCE_MICROS.toString()}::bigint, now()
-    FROM unnest(${lanes}::smallint[], ${accountIds}::text[]) AS a (lane, id)`;
-  await owner`
-    INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end, created_at)
-    SELECT lane, decode(fingerprint, 'hex'), id, account_id, 'bench', 'bench', 7, 'abcd', 'wxyz', now()
-    FROM unnest(${lanes}::smallint[], ${rows.map(({ key }) => key.fingerprint)}::text[],
-      ${rows.map(({ keyId }) => keyId)}::text[], ${accountIds}::text[]) AS k (lane, fingerprint, id, account_id)`;
-  await owner`ANALYZE`;
-  return rows.map(({ accountId, keyId, key }) => ({ accountId, keyId, secret: key.secret }));
+  const { apiKey, secret } = await operate<Created<"apiKey"> & { secret: string }>("CreateKey", {
+    accountId: account.id,
+    name: "bench",
+  });
+  return { accountId: account.id, keyId: apiKey.id, secret };
 }

@@ -1,58 +1,74 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { START } from "../test/support/start-script.ts";
+import { join } from "node:path";
 import { createTemporaryFolder } from "../test/support/temporary-folder.ts";
-import { type BenchDatabase, type Program, startProgram } from "./support.ts";
+import type { Checkout } from "./checkout.ts";
+import { startProgram } from "./program.ts";
 
 export type Server = {
   readonly url: string;
   readonly pid: number;
+  readonly dataDir: string;
   /** Resolves to the next line of the output that matches. */
   next(pattern: RegExp): Promise<string>;
-  /** Reads a metric. */
-  metric(name: string): Promise<number>;
+  /** Calls a method of vx.admin.v1.AdminService. */
+  operate<Response>(method: string, request: object): Promise<Response>;
   stop(): Promise<void>;
 };
 
+type ServerOptions = {
+  readonly env?: Record<string, string>;
+  /** Modules that Node loads before the server. */
+  readonly preload?: readonly string[];
+  /** Default: a new data folder, and so a new database. */
+  readonly dataDir?: string;
+};
+
+/** A preload: holds and settlements cost nothing. */
+export const FREE_BILLING = join(import.meta.dirname, "programs", "free-billing.ts");
+
 const TOKEN = "operator-token-of-the-bench";
 
-/** The server as it is installed, using the bench's database. */
+/** The server of the checkout as `npm start` starts it, with the embedded PostgreSQL. */
 export async function startServer(
-  database: Pick<BenchDatabase, "url">,
-  env: Record<string, string> = {},
-  program: readonly string[] = START,
+  { folder, start }: Checkout,
+  cleanup: AsyncDisposableStack,
+  { env = {}, preload = [], dataDir = temporaryFolder(cleanup) }: ServerOptions = {},
 ): Promise<Server> {
-  const folder = createTemporaryFolder("bench-server");
   const adminPort = await freePort();
-  const server: Program = startProgram(program, {
-    DATABASE_URL: database.url,
-    PORT: "0",
-    VX_ADMIN_PORT: String(adminPort),
-    VX_ADMIN_TOKEN: TOKEN,
-    VX_DATA_DIR: folder.path,
-    VX_LOG_LEVEL: "warn",
-    ...env,
-  });
-  const url = await server.next(/^vx ready on (\S+)/);
-  return {
-    url,
-    pid: server.pid,
-    next: server.next,
-    metric: async (name) => {
-      const response = await fetch(`http://127.0.0.1:${adminPort}/metrics`, {
-        headers: { authorization: `Bearer ${TOKEN}` },
-      });
-      const value = new RegExp(`^${name.replace(/[{}]/g, "\\$&")} (\\S+)$`, "m").exec(
-        await response.text(),
-      )?.[1];
-      if (value === undefined) throw new Error(`there is no metric ${name}`);
-      return Number(value);
+  const imports = preload.flatMap((module) => ["--import", module]);
+  const server = startProgram([...imports, ...start], {
+    cwd: folder,
+    env: {
+      PORT: "0",
+      VX_ADMIN_PORT: String(adminPort),
+      VX_ADMIN_TOKEN: TOKEN,
+      VX_DATA_DIR: dataDir,
+      VX_LOG_LEVEL: "warn",
+      ...env,
     },
-    stop: async () => {
-      await server.stop();
-      folder.remove();
+  });
+  cleanup.defer(server.stop);
+  return {
+    ...server,
+    dataDir,
+    url: await server.next(/^vx ready on (\S+)/),
+    operate: async <Response>(method: string, request: object) => {
+      const response = await fetch(`http://127.0.0.1:${adminPort}/vx.admin.v1.AdminService/${method}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify(request),
+      });
+      if (!response.ok) throw new Error(`${method}: ${await response.text()}`);
+      return (await response.json()) as Response;
     },
   };
+}
+
+export function temporaryFolder(cleanup: AsyncDisposableStack): string {
+  const folder = createTemporaryFolder("bench");
+  cleanup.defer(folder.remove);
+  return folder.path;
 }
 
 export async function freePort(): Promise<number> {

@@ -3,7 +3,7 @@
 import { createServer } from "node:http2";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { MeService } from "../gen/vx/v1/me_pb.js";
+import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { serve, serveHttp } from "./serve.ts";
 
 const answer = {

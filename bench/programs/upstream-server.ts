@@ -1,6 +1,6 @@
 // A model server that only returns the bytes of a short reply, streamed if requested.
-import { DEFAULT_REPLY } from "../test/support/fake-upstreams/fake-upstream.ts";
-import { openaiJsonWire, openaiWire } from "../test/support/fake-upstreams/wire.ts";
+import { DEFAULT_REPLY } from "../../test/support/fake-upstreams/fake-upstream.ts";
+import { openaiJsonWire, openaiWire } from "../../test/support/fake-upstreams/wire.ts";
 import { onBody, serveHttp } from "./serve.ts";
 
 const reply = { ...DEFAULT_REPLY, pieces: ["Hello, ", "world", "."] };

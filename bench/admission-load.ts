@@ -1,0 +1,38 @@
+import postgres from "postgres";
+import { loginIn } from "../test/support/embedded.ts";
+import type { Checkout } from "./checkout.ts";
+import { createPayers } from "./payers.ts";
+import { startServer } from "./server.ts";
+import { openStore } from "./store.ts";
+
+type AdmitModule = typeof import("../src/store/admit.ts");
+type KeyModule = typeof import("../src/domain/api-key.ts");
+
+/** More than the operator's API allows: one key is admitted up to a million times a second. */
+const MAX_RPM = 1_000_000_000;
+
+/** Admission through the store, in this process, with the database of an idle server. */
+export async function openAdmission(checkout: Checkout, cleanup: AsyncDisposableStack, keyCount: number) {
+  const server = await startServer(checkout, cleanup);
+  const payers = await createPayers(server, keyCount);
+  const owner = postgres({ ...loginIn(server.dataDir), max: 1 });
+  await owner`UPDATE vx.plans SET rpm = ${MAX_RPM}`;
+  await owner.end();
+  const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
+  const { fingerprintOf, laneOfKey } = await checkout.load<KeyModule>("src/domain/api-key.ts");
+  const pool = await openStore(checkout, cleanup, { dataDir: server.dataDir, connections: 2 });
+  const admitter = new Admitter(pool, { pipelines: 2, maxWaiting: 16_384 });
+  const keys = payers.map(({ secret }) => ({ lane: laneOfKey(secret), fingerprint: fingerprintOf(secret) }));
+  return {
+    keys,
+    dataDir: server.dataDir,
+    admit: async (at: number) => {
+      const { outcome } = await admitter.admit({
+        ...(keys[at] as (typeof keys)[number]),
+        scope: "read",
+        limited: true,
+      });
+      if (outcome !== "admitted") throw new Error(`the call was ${outcome}`);
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { type Checkout, OWN_CHECKOUT } from "./checkout.ts";
+import { median } from "./load.ts";
+
+/** What one round of an arm measures, for example calls per second. */
+export type Sample = Readonly<Record<string, number>>;
+
+/** Programs or functions that are measured in turn, so that other load on the machine affects all of them. */
+export type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[Name]> };
+
+/** One line of the result. Only a ratio of arms has a limit: an absolute value says as much about the machine. */
+export type Figure<Round> = {
+  readonly name: string;
+  readonly unit: "/s" | "ms" | "MiB" | "KiB" | "×";
+  readonly atLeast?: number;
+  readonly atMost?: number;
+  value(round: Round): number;
+};
+
+/** Measurements of the product and, in the same rounds, of the baselines it is compared with. */
+export type Part<Product, Baselines = Record<never, never>> = {
+  readonly rounds: number;
+  /** Rounds before the measured ones, in which code is compiled and memory grows. */
+  readonly warmUpRounds: number;
+  open(checkout: Checkout, cleanup: AsyncDisposableStack): Promise<Arms<Product>>;
+  openBaselines?(cleanup: AsyncDisposableStack): Promise<Arms<Baselines>>;
+  readonly figures: readonly Figure<Product & Baselines>[];
+};
+
+type Rounds = Record<string, Sample>;
+export type AnyPart = Part<Rounds, Rounds>;
+
+/** Prints the figures of the part. Returns whether all limits are kept. */
+export async function measure(part: AnyPart): Promise<boolean> {
+  await using cleanup = new AsyncDisposableStack();
+  const arms = {
+    ...(await part.open(OWN_CHECKOUT, cleanup)),
+    ...(await part.openBaselines?.(cleanup)),
+  };
+  const rounds: Rounds[] = [];
+  for (let number = -part.warmUpRounds; number < part.rounds; number++) {
+    const round = await takeRound(arms);
+    if (number >= 0) rounds.push(round);
+  }
+  return part.figures.map((figure) => print(figure, median(rounds.map(figure.value)))).every(Boolean);
+}
+
+/** Prints the ratio of this checkout to the other one, for each arm and each measured value. */
+export async function compare(part: AnyPart, other: Checkout, rounds: number): Promise<void> {
+  await using cleanup = new AsyncDisposableStack();
+  const [ours, theirs] = [await part.open(OWN_CHECKOUT, cleanup), await part.open(other, cleanup)];
+  for (let round = 0; round < part.warmUpRounds; round++) {
+    await takeRound(ours);
+    await takeRound(theirs);
+  }
+  const pairs: { ours: Sample; theirs: Sample; arm: string }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const arm of Object.keys(ours)) pairs.push({ arm, ...(await takePair(ours, theirs, arm, round)) });
+  }
+  for (const arm of Object.keys(ours)) {
+    const samples = pairs.filter((pair) => pair.arm === arm);
+    for (const value of Object.keys(samples[0]?.ours ?? {})) {
+      const of = (side: "ours" | "theirs") => samples.map((pair) => pair[side][value] ?? Number.NaN);
+      const [our, their] = [of("ours"), of("theirs")];
+      printRatio(`${arm}, ${value}`, our, their);
+    }
+  }
+}
+
+async function takeRound(arms: Arms<Rounds>): Promise<Rounds> {
+  const round: Rounds = {};
+  for (const [name, take] of Object.entries(arms)) round[name] = await take();
+  return round;
+}
+
+/** The order alternates, so that neither side is always measured after the other. */
+async function takePair(ours: Arms<Rounds>, theirs: Arms<Rounds>, arm: string, round: number) {
+  const take = (arms: Arms<Rounds>) => arms[arm]?.() ?? Promise.reject(new Error(`no arm ${arm}`));
+  if (round % 2 === 0) return { ours: await take(ours), theirs: await take(theirs) };
+  const first = await take(theirs);
+  return { ours: await take(ours), theirs: first };
+}
+
+function print<Round>({ name, unit, atLeast, atMost }: Figure<Round>, value: number): boolean {
+  const isKept = value >= (atLeast ?? -Infinity) && value <= (atMost ?? Infinity);
+  const limit =
+    atLeast !== undefined ? `at least ${atLeast}` : atMost !== undefined ? `at most ${atMost}` : "";
+  console.log(
+    `  ${name.padEnd(56)} ${format(value).padStart(10)} ${unit.padEnd(4)} ${limit}${isKept ? "" : "  MISSED"}`,
+  );
+  return isKept;
+}
+
+const NOTICEABLE = 1.05;
+
+function printRatio(name: string, ours: readonly number[], theirs: readonly number[]): void {
+  const ratio = median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
+  const loss = name.endsWith("perSecond") ? 1 / ratio : ratio;
+  console.log(
+    `  ${name.padEnd(44)} ${format(median(ours)).padStart(10)} ${format(median(theirs)).padStart(10)} ` +
+      `${ratio.toFixed(2).padStart(6)} ×${loss > NOTICEABLE ? "  worse" : ""}`,
+  );
+}
+
+function format(value: number): string {
+  const digits = value < 100 ? 2 : 0;
+  return value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+}

@@ -1,0 +1,39 @@
+// Batched admission directly against the store, compared with one statement per call to the same function.
+import { openAdmission } from "../admission-load.ts";
+import { hammer, type Load } from "../load.ts";
+import type { Part } from "../part.ts";
+import { openStore } from "../store.ts";
+
+const CALLERS = 256;
+const KEYS = 1_000;
+const SECONDS = 2;
+
+export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
+  rounds: 5,
+  warmUpRounds: 1,
+  open: async (checkout, cleanup) => {
+    const { admit, keys, dataDir } = await openAdmission(checkout, cleanup, KEYS);
+    const pool = await openStore(checkout, cleanup, { dataDir, connections: 16 });
+    const single = (at: number) => {
+      const { lane, fingerprint } = keys[at] ?? {};
+      return pool.call("admit", `{${lane}}`, `{"\\\\x${fingerprint}"}`, "{0}", "{1}", "{0}");
+    };
+    const anyKey = () => Math.floor(Math.random() * KEYS);
+    return {
+      batched: () => hammer(CALLERS, SECONDS, () => admit(anyKey())),
+      hot: () => hammer(CALLERS, SECONDS, () => admit(0)),
+      single: () => hammer(CALLERS, SECONDS, () => single(anyKey())),
+    };
+  },
+  figures: [
+    { name: `admission, ${CALLERS} callers, ${KEYS} keys`, unit: "/s", value: (r) => r.batched.perSecond },
+    { name: `admission, ${CALLERS} callers, one key`, unit: "/s", value: (r) => r.hot.perSecond },
+    { name: "one statement per call, 16 connections", unit: "/s", value: (r) => r.single.perSecond },
+    {
+      name: "batched / one statement per call",
+      unit: "×",
+      atLeast: 3,
+      value: (r) => r.batched.perSecond / r.single.perSecond,
+    },
+  ],
+};

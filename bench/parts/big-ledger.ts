@@ -1,0 +1,124 @@
+// Generation, account status and ledger pages over ten million rows, compared with a ledger that is nearly
+// empty.
+import { statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import postgres from "postgres";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { loginIn } from "../../test/support/embedded.ts";
+import { type Checkout, OWN_CHECKOUT } from "../checkout.ts";
+import { generateBody, getRequest, httpArm, postRequest } from "../http-load.ts";
+import type { Load } from "../load.ts";
+import type { Part } from "../part.ts";
+import { createPayers, type Payer } from "../payers.ts";
+import { startServer } from "../server.ts";
+
+const BYTES_PER_ROW = 600;
+const ACCOUNTS = 1_000;
+/** Enough rows that every page is full, the deep ones included. */
+const FEW_ROWS = 200 * ACCOUNTS;
+const CONNECTIONS = 16;
+const SECONDS = 2;
+
+const names = ["generate", "me", "firstPage", "deepPage"] as const;
+type Name = (typeof names)[number];
+type Big = Record<Name, Load>;
+type Small = Record<`${Name}Small`, Load>;
+
+const TITLES: Record<Name, string> = {
+  generate: "POST /v1/generate",
+  me: "GET /v1/me",
+  firstPage: "GET /v1/ledger, first page",
+  deepPage: "GET /v1/ledger, deep page",
+};
+
+export function bigLedger(rows: number): Part<Big, Small> {
+  return {
+    rounds: 5,
+    warmUpRounds: 1,
+    open: (checkout, cleanup) => openLedger(checkout, cleanup, rows),
+    openBaselines: async (cleanup) => {
+      const { generate, me, firstPage, deepPage } = await openLedger(OWN_CHECKOUT, cleanup, FEW_ROWS);
+      return { generateSmall: generate, meSmall: me, firstPageSmall: firstPage, deepPageSmall: deepPage };
+    },
+    figures: names.flatMap((name) => [
+      {
+        name: `${TITLES[name]}, ${rows.toLocaleString("en")} rows`,
+        unit: "/s",
+        value: (r: Big) => r[name].perSecond,
+      },
+      {
+        name: `  ${FEW_ROWS.toLocaleString("en")} rows`,
+        unit: "/s",
+        value: (r: Small) => r[`${name}Small`].perSecond,
+      },
+      {
+        name: "  p50, many rows / few rows",
+        unit: "×",
+        atMost: 1.5,
+        value: (r: Big & Small) => r[name].p50Ms / r[`${name}Small`].p50Ms,
+      },
+    ]),
+  };
+}
+
+async function openLedger(checkout: Checkout, cleanup: AsyncDisposableStack, rows: number) {
+  const { bavail, bsize } = statfsSync(tmpdir());
+  const neededBytes = rows * BYTES_PER_ROW * 1.5;
+  if (bavail * bsize < neededBytes) throw new Error(`${tmpdir()} needs ${neededBytes} free bytes`);
+  const server = await startServer(checkout, cleanup);
+  const payers = await createPayers(server, ACCOUNTS);
+  const owner = postgres({ ...loginIn(server.dataDir), max: 1, onnotice: () => undefined });
+  await fillLedger(owner, payers, rows);
+  await owner.end();
+  // One account has half of all rows, so its list is the longest.
+  const secret = payers[0]?.secret ?? "";
+  const deep = Buffer.from(`entries:${Math.floor(rows / 4)}`).toString("base64url");
+  const arm = (requests: readonly string[]) =>
+    httpArm({ url: server.url, requests, connections: CONNECTIONS, seconds: SECONDS });
+  return {
+    generate: arm(payers.map((payer) => postRequest("/v1/generate", generateBody(), payer.secret))),
+    me: arm(payers.map((payer) => getRequest("/v1/me", payer.secret))),
+    firstPage: arm([getRequest("/v1/ledger", secret)]),
+    deepPage: arm([getRequest(`/v1/ledger?page_token=${deep}`, secret)]),
+  };
+}
+
+/**
+ * Writes directly into the table and creates the indexes afterwards: minutes instead of hours. The hashes
+ * form no chain, because the bench does not read them.
+ */
+async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: number): Promise<void> {
+  const lanes = payers.map(({ accountId }) => laneOfId(accountId));
+  const hotRows = Math.floor(rows / 2);
+  const otherRows = Math.floor((rows - hotRows) / (payers.length - 1));
+  await owner.begin(async (sql) => {
+    const keys = await sql<{ name: string; definition: string }[]>`
+      SELECT conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+      WHERE conrelid = 'vx.ledger'::regclass AND contype IN ('p', 'u')`;
+    // TRUNCATE in the same transaction lets PostgreSQL skip the write-ahead log for the rows.
+    await sql`TRUNCATE vx.ledger`;
+    for (const { name } of keys) await sql`ALTER TABLE vx.ledger DROP CONSTRAINT ${sql(name)}`;
+    await sql`
+      INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
+        key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
+        created_at, hash_version, hash)
+      SELECT p.lane, p.account_id, s, 'led_' || md5(p.n || '-' || s), 0, CASE s WHEN 1 THEN 'credit' ELSE 'generation' END,
+        CASE s WHEN 1 THEN 1000000000000 ELSE -33 END, 1000000000000 - 33 * (s - 1),
+        'Generation with vx-sandbox-small: 7 tokens in, 25 tokens out', 'req_' || md5(s::text), p.key_id,
+        'vx-sandbox-small', 7, 25, 250000, 1250000, now() - interval '1 year' + s * interval '1 second',
+        1, sha256(convert_to(s::text, 'UTF8'))
+      FROM unnest(${lanes}::smallint[], ${payers.map(({ accountId }) => accountId)}::text[],
+          ${payers.map(({ keyId }) => keyId)}::text[]) WITH ORDINALITY AS p (lane, account_id, key_id, n),
+        generate_series(1, CASE p.n WHEN 1 THEN ${hotRows}::bigint ELSE ${otherRows}::bigint END) s`;
+    for (const { name, definition } of keys) {
+      await sql.unsafe(`ALTER TABLE vx.ledger ADD CONSTRAINT ${name} ${definition}`);
+    }
+    await sql`
+      UPDATE vx.accounts a SET last_seq = l.seq, balance_micros = l.balance_after_micros, last_hash = l.hash
+      FROM vx.ledger l WHERE l.lane = a.lane AND l.account_id = a.id
+        AND l.seq = CASE a.id WHEN ${payers[0]?.accountId ?? ""} THEN ${hotRows}::bigint ELSE ${otherRows}::bigint END`;
+  });
+  await owner`VACUUM ANALYZE vx.ledger`;
+  await owner`VACUUM ANALYZE vx.accounts`;
+  await owner`CHECKPOINT`;
+}

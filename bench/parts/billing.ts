@@ -1,0 +1,82 @@
+// Durable holds and settlements directly against the store, batched, over many accounts and over one.
+import type { HoldOutcome } from "../../src/store/billing.ts";
+import type { Checkout } from "../checkout.ts";
+import { hammer, type Load } from "../load.ts";
+import type { Part } from "../part.ts";
+import { createPayers, type Payer } from "../payers.ts";
+import { startServer } from "../server.ts";
+import { openStore } from "../store.ts";
+
+const ACCOUNTS = 1_000;
+const CALLERS = 256;
+const SECONDS = 2;
+
+export const billing: Part<{ many: Load; hot: Load; alone: Load }> = {
+  rounds: 3,
+  warmUpRounds: 1,
+  open: async (checkout, cleanup) => {
+    const generate = await openBilling(checkout, cleanup);
+    const anyAccount = () => generate(Math.floor(Math.random() * ACCOUNTS));
+    return {
+      many: () => hammer(CALLERS, SECONDS, anyAccount),
+      hot: () => hammer(CALLERS, SECONDS, () => generate(0)),
+      alone: () => hammer(1, SECONDS, anyAccount),
+    };
+  },
+  figures: [
+    {
+      name: `hold and settle, ${CALLERS} callers, ${ACCOUNTS} accounts`,
+      unit: "/s",
+      value: (r) => r.many.perSecond,
+    },
+    { name: `hold and settle, ${CALLERS} callers, one account`, unit: "/s", value: (r) => r.hot.perSecond },
+    {
+      name: "one account / many accounts",
+      unit: "×",
+      atLeast: 0.8,
+      value: (r) => r.hot.perSecond / r.many.perSecond,
+    },
+    { name: "hold and settle, one caller, p50", unit: "ms", value: (r) => r.alone.p50Ms },
+  ],
+};
+
+async function openBilling(checkout: Checkout, cleanup: AsyncDisposableStack) {
+  const { Billing } =
+    await checkout.load<typeof import("../../src/store/billing.ts")>("src/store/billing.ts");
+  const { DatabaseClock } = await checkout.load<typeof import("../../src/store/driver/database-clock.ts")>(
+    "src/store/driver/database-clock.ts",
+  );
+  const { typeIds } = await checkout.load<typeof import("../../src/domain/ids.ts")>("src/domain/ids.ts");
+  const { laneOfId } = await checkout.load<typeof import("../../src/domain/lane.ts")>("src/domain/lane.ts");
+  const server = await startServer(checkout, cleanup);
+  const payers = await createPayers(server, ACCOUNTS);
+  const pool = await openStore(checkout, cleanup, { dataDir: server.dataDir, connections: 1 });
+  const store = new Billing(pool, {
+    serverId: "bench",
+    clock: new DatabaseClock(() => performance.now()),
+    pipelines: 1,
+    maxWaiting: 16_384,
+  });
+  return async (at: number) => {
+    const { accountId, keyId } = payers[at] as Payer;
+    const holdId = typeIds.generation(laneOfId(accountId));
+    const held: HoldOutcome = await store.hold({ ...HOLD, holdId, accountId, keyId });
+    if (held.outcome !== "held") throw new Error(`the hold was ${held.outcome}`);
+    const ended = await store.end({ holdId, accountId, charge: { ...CHARGE, keyId } });
+    if (ended.outcome !== "settled") throw new Error(`the hold was ${ended.outcome}`);
+  };
+}
+
+const HOLD = { amountMicros: 4_000n, seconds: 600, idempotency: undefined };
+
+const CHARGE = {
+  amountMicros: 1_234n,
+  reason: "Generation with vx-sandbox-small: 12 tokens in, 40 tokens out",
+  requestId: "req_0123456789abcdef0123456789abcdef",
+  model: "vx-sandbox-small",
+  inputTokens: 12,
+  outputTokens: 40,
+  inputPrice: 100_000n,
+  outputPrice: 400_000n,
+  answer: undefined,
+};

@@ -1,0 +1,55 @@
+// POST /v1/generate on the sandbox, with a durable hold and settlement per call, compared with a node:http
+// JSON echo.
+import { generateBody, httpArm, postRequest } from "../http-load.ts";
+import type { Load } from "../load.ts";
+import type { Part } from "../part.ts";
+import { createPayers } from "../payers.ts";
+import { startBaseline } from "../program.ts";
+import { startServer } from "../server.ts";
+
+const ACCOUNTS = 1_000;
+const CONNECTIONS = 64;
+const SECONDS = 2;
+const PATH = "/v1/generate";
+
+function arm(url: string, requests: readonly string[]) {
+  return httpArm({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
+}
+
+export const generate: Part<{ many: Load; hot: Load }, { echo: Load }> = {
+  rounds: 7,
+  warmUpRounds: 2,
+  open: async (checkout, cleanup) => {
+    const server = await startServer(checkout, cleanup);
+    const payers = await createPayers(server, ACCOUNTS);
+    const requests = payers.map(({ secret }) => postRequest(PATH, generateBody(), secret));
+    return { many: arm(server.url, requests), hot: arm(server.url, requests.slice(0, 1)) };
+  },
+  openBaselines: async (cleanup) => ({
+    echo: arm(await startBaseline(cleanup, "echo-server"), [postRequest(PATH, generateBody(), "none")]),
+  }),
+  figures: [
+    {
+      name: `POST ${PATH}, ${CONNECTIONS} connections, ${ACCOUNTS} accounts`,
+      unit: "/s",
+      value: (r) => r.many.perSecond,
+    },
+    { name: "  p50", unit: "ms", value: (r) => r.many.p50Ms },
+    { name: "  p99", unit: "ms", value: (r) => r.many.p99Ms },
+    { name: "bare node:http JSON echo", unit: "/s", value: (r) => r.echo.perSecond },
+    {
+      name: "generate / bare node:http",
+      unit: "×",
+      atLeast: 0.07,
+      value: (r) => r.many.perSecond / r.echo.perSecond,
+    },
+    { name: "one hot account", unit: "/s", value: (r) => r.hot.perSecond },
+    { name: "  p99", unit: "ms", value: (r) => r.hot.p99Ms },
+    {
+      name: `one account / ${ACCOUNTS} accounts`,
+      unit: "×",
+      atLeast: 0.8,
+      value: (r) => r.hot.perSecond / r.many.perSecond,
+    },
+  ],
+};

@@ -1,0 +1,63 @@
+// GET /v1/me with admission in PostgreSQL per call, compared with a bare node:http server and with the same
+// RPC over Connect, on this server and on a plain connect-node server without keys.
+import { getRequest, httpArm, postRequest } from "../http-load.ts";
+import type { Load } from "../load.ts";
+import type { Part } from "../part.ts";
+import { createPayers } from "../payers.ts";
+import { startBaseline } from "../program.ts";
+import { startServer } from "../server.ts";
+
+const KEYS = 16;
+const CONNECTIONS = 64;
+const SECONDS = 2;
+const CONNECT_PATH = "/vx.v1.MeService/GetMe";
+
+function arm(url: string, requests: readonly string[]) {
+  return httpArm({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
+}
+
+export const restMe: Part<{ rest: Load; connect: Load }, { bare: Load; plain: Load }> = {
+  rounds: 7,
+  warmUpRounds: 2,
+  open: async (checkout, cleanup) => {
+    const server = await startServer(checkout, cleanup);
+    const payers = await createPayers(server, KEYS);
+    return {
+      rest: arm(
+        server.url,
+        payers.map(({ secret }) => getRequest("/v1/me", secret)),
+      ),
+      connect: arm(
+        server.url,
+        payers.map(({ secret }) => postRequest(CONNECT_PATH, "{}", secret)),
+      ),
+    };
+  },
+  openBaselines: async (cleanup) => ({
+    bare: arm(await startBaseline(cleanup, "bare-server"), [getRequest("/v1/me", "none")]),
+    plain: arm(await startBaseline(cleanup, "baseline-server", { args: ["http1"] }), [
+      postRequest(CONNECT_PATH, "{}", "none"),
+    ]),
+  }),
+  figures: [
+    { name: `GET /v1/me, ${CONNECTIONS} connections`, unit: "/s", value: (r) => r.rest.perSecond },
+    { name: "  p50", unit: "ms", value: (r) => r.rest.p50Ms },
+    { name: "  p99", unit: "ms", value: (r) => r.rest.p99Ms },
+    { name: "bare node:http, the same bytes", unit: "/s", value: (r) => r.bare.perSecond },
+    {
+      name: "REST / bare node:http",
+      unit: "×",
+      atLeast: 0.15,
+      value: (r) => r.rest.perSecond / r.bare.perSecond,
+    },
+    { name: "the same RPC as Connect JSON", unit: "/s", value: (r) => r.connect.perSecond },
+    { name: "REST / Connect JSON", unit: "×", value: (r) => r.rest.perSecond / r.connect.perSecond },
+    { name: "the same RPC, connect-node without keys", unit: "/s", value: (r) => r.plain.perSecond },
+    {
+      name: "REST / connect-node without keys",
+      unit: "×",
+      atLeast: 1,
+      value: (r) => r.rest.perSecond / r.plain.perSecond,
+    },
+  ],
+};
