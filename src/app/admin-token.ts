@@ -14,13 +14,12 @@ export function loadOrCreateAdminToken(dataDir: string, setting: string | undefi
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
       throw new StartError(
-        `VX_DATA_DIR: ${fileProblem(path, error, "written")}; set VX_DATA_DIR to a folder that this user may write`,
+        `VX_DATA_DIR: ${fileProblem(path, error, "written")}; set VX_DATA_DIR to a folder that this user can write to`,
       );
     }
   }
   const token = readToken(dataDir);
-  if (token === "")
-    throw new StartError(`VX_DATA_DIR: ${path} is empty; remove it, and a new one is written`);
+  if (token === "") throw new StartError(`VX_DATA_DIR: ${path} is empty; delete it to create a new token`);
   return token;
 }
 

@@ -88,7 +88,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     };
     return { url, adminUrl: urlOf(config.adminTls ? "https" : "http", adminAddress), reload, stop };
   } catch (error) {
-    await stop().catch((failure: unknown) => log.error({ err: failure }, "not everything was stopped"));
+    await stop().catch((failure: unknown) => log.error({ err: failure }, "stop failed"));
     throw error;
   }
 }
@@ -114,7 +114,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
 export async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closers) await close().catch((error: unknown) => failures.push(error));
-  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed");
+  if (failures.length > 0) throw new AggregateError(failures, "some components failed to close");
 }
 
 const PUBLIC: ListenSettings = { host: "VX_HOST", port: "PORT" };

@@ -1,2 +1,2 @@
-/** One line per wrong setting. */
+/** The message has one line per invalid setting. */
 export class ConfigError extends Error {}

@@ -49,7 +49,7 @@ const flag = z
 const schema = z.object({
   DATABASE_URL: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+    .regex(/^postgres(ql)?:\/\//, "must start with postgres:// or postgresql://")
     .superRefine((url, context) => {
       const problem = databaseUrlProblem(url);
       if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
@@ -105,8 +105,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const connections = embeddedConnections(sizes);
   if (values.DATABASE_URL === undefined && connections > MAX_EMBEDDED_CONNECTIONS) {
     throw new ConfigError(
-      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: together they need ${connections} connections, ` +
-        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; lower one of them, or set DATABASE_URL`,
+      `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: need ${connections} connections in total, ` +
+        `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
     );
   }
   return Object.freeze({

@@ -52,7 +52,7 @@ export function createMetering(options: MeteringOptions): Metering {
     clock,
     pipelines: options.pipelines,
     maxWaiting: MAX_WAITING,
-    onBatch: (size) => metrics.batchSize.observe({ lane: "billing" }, size),
+    onBatch: (size) => metrics.batchSize.observe({ batcher: "billing" }, size),
   });
   const settler = new Settler({
     billing,
@@ -62,7 +62,7 @@ export function createMetering(options: MeteringOptions): Metering {
     onFailure: (end, error) =>
       log.error(
         { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
-        "stopped before a generation was settled; its hold will be released uncharged",
+        "stopped before a generation was settled; its hold will be released without a charge",
       ),
   });
   const running = new RunningGenerations(MAX_RUNNING);
@@ -86,7 +86,7 @@ export function createMetering(options: MeteringOptions): Metering {
     "Holds and settlements that wait for the next batch.",
     () => billing.depth,
   );
-  metrics.gauge("vx_running_generations", "Generations that run or settle.", () => running.count);
+  metrics.gauge("vx_running_generations", "Generations that run or are being settled.", () => running.count);
   return {
     meter: new Meter({
       ...options,

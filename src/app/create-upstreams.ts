@@ -40,7 +40,7 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
     },
   });
-  metrics.gaugesOf("vx_upstream_running", "Calls that an upstream is working on.", "upstream", () =>
+  metrics.gaugesOf("vx_upstream_running", "Calls that run at an upstream.", "upstream", () =>
     runner.status().map(({ name, running }) => [name, running]),
   );
   metrics.gaugesOf("vx_upstream_waiting", "Calls that wait for an upstream.", "upstream", () =>
@@ -48,13 +48,13 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
   );
   metrics.gaugesOf(
     "vx_upstream_open",
-    "1 while a breaker keeps all accounts from an upstream.",
+    "1 while the breaker of an upstream is open for all accounts.",
     "upstream",
     () => runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
   );
   metrics.gaugesOf(
     "vx_upstream_open_accounts",
-    "Accounts that a breaker keeps from an upstream because their own calls failed.",
+    "Accounts for which the breaker of an upstream is open.",
     "upstream",
     () => runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
   );

@@ -35,16 +35,24 @@ export function createParts({ config, log, catalog, login, maintenance }: PartsO
   const admitter = new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,
-    onBatch: (size) => metrics.batchSize.observe({ lane: "admission" }, size),
+    onBatch: (size) => metrics.batchSize.observe({ batcher: "admission" }, size),
   });
-  metrics.gauge("vx_lane_queue_depth", "Calls that wait for the next admission batch.", () => admitter.depth);
-  metrics.gauge("vx_database_connections", "Connections for single statements.", () => database.connections);
+  metrics.gauge(
+    "vx_admission_queue_depth",
+    "Calls that wait for the next admission batch.",
+    () => admitter.depth,
+  );
+  metrics.gauge(
+    "vx_database_connections",
+    "Open connections for single statements.",
+    () => database.connections,
+  );
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
 
   const monitor = new DatabaseMonitor(databases.monitor, {
     onChange: (reachable, error) => {
-      if (reachable) log.info("the database is back");
-      else log.error({ err: error }, "the database cannot be reached");
+      if (reachable) log.info("database is reachable again");
+      else log.error({ err: error }, "database is not reachable");
     },
     revive: async () => await maintenance?.revive(),
     maintain: async () => await maintenance?.maintain(),

@@ -70,10 +70,10 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
     isOurs = await guard.hold();
     if (wasOurs && !isOurs) {
       log.error(
-        "another server has taken over the data folder: both serve the same data, and this one leaves the database running when it stops",
+        "another server uses the data folder too; this server will not stop the database when it exits",
       );
     }
-    if (!wasOurs && isOurs) log.info("the data folder is this server's again");
+    if (!wasOurs && isOurs) log.info("no other server uses the data folder any more");
   };
   return {
     address: socketOf(embedded, APP_ROLE),
@@ -89,7 +89,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
     },
     stop: async () => {
       await hold().catch((error: unknown) =>
-        log.warn({ err: error }, "could not renew the guard of the data folder"),
+        log.warn({ err: error }, "renewing the guard of the data folder failed"),
       );
       await guard.close();
       if (isOurs) await embedded.stop();
@@ -103,7 +103,7 @@ async function takeGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
   const holder = await guard.take();
   if (holder !== undefined) {
     throw new DataDirInUse(
-      `the data folder ${dataDir} is in use by ${holder}; stop that server, or set VX_DATA_DIR, PORT and VX_ADMIN_PORT for a second one`,
+      `the data folder ${dataDir} is in use by ${holder}; stop that server, or set another VX_DATA_DIR, PORT and VX_ADMIN_PORT`,
     );
   }
 }

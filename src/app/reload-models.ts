@@ -18,9 +18,9 @@ export async function reloadModels({ path, catalog, upstreams, log }: ReloadOpti
     const models = await readModels(path, process.env);
     await upstreams.use(models);
     catalog.replace(models);
-    log.info({ models: models.length }, "models were read again");
+    log.info({ models: models.length }, "reloaded models");
   } catch (error) {
     if (!(error instanceof ModelsError)) throw error;
-    log.error({ mistakes: error.message }, "models could not be read again, the former ones stay");
+    log.error({ mistakes: error.message }, "reloading models failed, the previous models stay in use");
   }
 }

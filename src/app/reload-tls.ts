@@ -14,6 +14,6 @@ export function reloadTls(listener: Listener, files: TlsFiles | undefined, log: 
     log.info({ file: files.certPath, valid_to: validTo }, "reloaded TLS certificate");
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    log.error({ problem: error.message }, "could not reload TLS certificate, the old one stays in use");
+    log.error({ problem: error.message }, "reloading TLS certificate failed, the previous one stays in use");
   }
 }

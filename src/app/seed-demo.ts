@@ -27,7 +27,7 @@ export async function seedDemo(deps: Deps): Promise<string | undefined> {
 export function demoText(secret: string, baseUrl: string, models: readonly Model[]): string {
   const model = exampleModel(models)?.id ?? "MODEL";
   return `
-An account "demo" was created with a balance of ${formatMicros(BALANCE_MICROS)} and this key. It is shown this once:
+Created the account "demo" with a balance of ${formatMicros(BALANCE_MICROS)} and this key, which is shown only once:
 
     ${secret}
 

@@ -30,7 +30,7 @@ export class TlsFiles {
     if (certPath === undefined && keyPath === undefined) return undefined;
     if (certPath === undefined || keyPath === undefined)
       throw new ConfigError(
-        `${certPath === undefined ? certSetting : keySetting}: is missing; set ${certSetting} and ${keySetting}, or neither`,
+        `${certPath === undefined ? certSetting : keySetting}: is missing; set both ${certSetting} and ${keySetting}, or neither`,
       );
     const files = new TlsFiles(certSetting, certPath, keySetting, keyPath);
     files.read();
@@ -45,11 +45,15 @@ export class TlsFiles {
   read(): TlsPair {
     const cert = readFile(this.#certSetting, this.#certPath);
     const key = readFile(this.#keySetting, this.#keyPath);
-    check(this.#certSetting, "holds no certificate in PEM", { cert });
-    check(this.#keySetting, `holds no unencrypted private key in PEM that belongs to ${this.#certSetting}`, {
-      cert,
-      key,
-    });
+    check(this.#certSetting, "must contain a certificate in PEM format", { cert });
+    check(
+      this.#keySetting,
+      `must contain the unencrypted private key of ${this.#certSetting} in PEM format`,
+      {
+        cert,
+        key,
+      },
+    );
     return { cert, key };
   }
 }

@@ -17,7 +17,7 @@ export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly M
   for (const name of Object.keys(env)) {
     if (!name.startsWith("VX_") || known.has(name)) continue;
     const nearest = nearestSetting(name);
-    log.warn({ variable: name, nearest }, `unknown setting ${name} is ignored; the nearest is ${nearest}`);
+    log.warn({ variable: name, nearest }, `unknown setting ${name} is ignored; did you mean ${nearest}?`);
   }
 }
 

@@ -49,20 +49,20 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
       log.error({ ...details, pid: worker.process.pid }, message);
       setTimeout(() => {
         if (!stopping)
-          fork().catch((error: unknown) => log.error({ err: error }, "a worker could not be started"));
+          fork().catch((error: unknown) => log.error({ err: error }, "starting a worker failed"));
       }, RESTART_MS);
     };
     return new Promise((resolve, reject) => {
       worker.on("message", (message: FromWorker) => {
         if (message.kind === "ready") resolve(message.address);
         if (message.kind === "failed") reject(new StartError(message.message));
-        if (message.kind === "crashed") replace({}, "a worker crashed, another one is started");
+        if (message.kind === "crashed") replace({}, "worker crashed, starting another one");
         if (message.kind === "metrics") metrics.told(worker.id, message.metrics);
       });
       worker.once("exit", (code, signal) => {
         metrics.ended(worker.id);
-        reject(new StartError(`a worker ended while it started (${signal ?? code})`));
-        replace({ code, signal }, "a worker ended, another one is started");
+        reject(new StartError(`a worker exited during the start (${signal ?? code})`));
+        replace({ code, signal }, "worker exited, starting another one");
       });
     });
   };

@@ -29,25 +29,28 @@ const columns: readonly Column<Response>[] = [
   { title: "REASON", value: ({ entry }) => entry?.reason ?? "" },
 ];
 
-/** The commands that move money. */
+/** The commands that change a balance. */
 export function addMovements(group: Command): void {
-  movementCommand(group, "credit", "Add money to an account.", [
+  movementCommand(group, "credit", "Add an amount to the balance of an account.", [
     'vx accounts credit acct_… 25.00 --reason "invoice 1001"',
   ])
-    .argument("<amount>", "more than 0, with at most 6 decimals", creditAmount)
+    .argument("<amount>", "greater than 0, with at most 6 decimals", creditAmount)
     .action(credit);
-  movementCommand(group, "adjust", "Correct a balance, up or down.", [
+  movementCommand(group, "adjust", "Add an amount to the balance of an account, or subtract it.", [
     'vx accounts adjust acct_… -5.00 --reason "credited twice"',
   ])
-    .argument("<amount>", "negative takes away; at most 6 decimals", adjustAmount)
+    .argument("<amount>", "negative to subtract; at most 6 decimals", adjustAmount)
     .action(adjust);
 }
 
 function movementCommand(group: Command, name: string, description: string, examples: string[]): Command {
-  const command = callCommand(group, name, description, examples).argument("<account_id>", "the account");
-  return requiredOption(command, "--reason <reason>", "why, in words the account holder can review").option(
+  const command = callCommand(group, name, description, examples).argument(
+    "<account_id>",
+    "the id of the account",
+  );
+  return requiredOption(command, "--reason <reason>", "the reason, shown in the ledger").option(
     "--idempotency-key <key>",
-    "moves the money once, however often the command is run (default: a random one)",
+    "repeated commands with the same key change the balance once (default: a random key)",
   );
 }
 
@@ -81,7 +84,7 @@ async function move<Answer>(
     );
   } catch (error) {
     if (!(error instanceof CallFailure) || error.refused) throw error;
-    const advice = `to try again without moving the money twice, add --idempotency-key ${shellQuote(idempotencyKey)}`;
+    const advice = `to retry safely, add --idempotency-key ${shellQuote(idempotencyKey)}`;
     throw new CommandFailure(`${error.message}; ${advice}`);
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);

@@ -18,24 +18,24 @@ export const define: Define = (group) => {
   const creating = callCommand(group, "create", "Create an account with a balance of zero.", [
     "vx accounts create --name acme --plan pro",
   ]);
-  requiredOption(creating, "--name <name>", "a name to recognise the account by")
-    .option("--plan <plan>", 'the plan of its keys (default: "free")')
+  requiredOption(creating, "--name <name>", "the name of the account")
+    .option("--plan <plan>", 'the plan of the account (default: "free")')
     .action(create);
   addListOptions(
-    callCommand(group, "list", "List the accounts, newest first.", ["vx accounts list --limit 20"]),
+    callCommand(group, "list", "List accounts, newest first.", ["vx accounts list --limit 20"]),
   ).action(list);
   callCommand(group, "get", "Show one account.", ["vx accounts get acct_…"])
-    .argument("<account_id>", "the account")
+    .argument("<account_id>", "the id of the account")
     .action(get);
   addMovements(group);
   callCommand(
     group,
     "set-plan",
-    "Move an account, with its active keys on the former plan, to another plan.",
+    "Move an account and its active keys on the previous plan to another plan.",
     ["vx accounts set-plan acct_… scale"],
   )
-    .argument("<account_id>", "the account")
-    .argument("<plan>", "the plan to move to")
+    .argument("<account_id>", "the id of the account")
+    .argument("<plan>", "the new plan")
     .action(setPlan);
 };
 
@@ -52,7 +52,7 @@ async function list(options: ListOptions): Promise<void> {
       fetch: (page) => admin.listAccounts(page),
       rows: (page) => page.accounts,
       columns: accountColumns,
-      none: "There are no accounts yet.",
+      none: "There are no accounts.",
     }),
   );
 }

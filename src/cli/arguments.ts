@@ -9,7 +9,7 @@ function refuse(name: string, rule: string, text: string): never {
 }
 
 const AMOUNT = "<amount>";
-/** The server's limit for one movement. */
+/** The largest amount that the server accepts for one entry. */
 const MAX_MOVEMENT_MICROS = 1_000_000_000_000_000n;
 export const MAX_RPM = 1_000_000;
 const MAX_INT32 = 2_147_483_647;
@@ -28,13 +28,13 @@ export function positiveNumber(name: string, max: number = MAX_INT32): Parser<nu
 export function creditAmount(text: string): Micros {
   const micros = amount(text);
   if (micros > 0n) return micros;
-  return refuse(AMOUNT, "must be more than 0 ('vx accounts adjust' takes money away)", text);
+  return refuse(AMOUNT, "must be greater than 0 (to subtract, use 'vx accounts adjust')", text);
 }
 
 /** An amount to add or, if negative, to subtract. */
 export function adjustAmount(text: string): Micros {
   const micros = amount(text);
-  return micros === 0n ? refuse(AMOUNT, "must be more or less than 0", text) : micros;
+  return micros === 0n ? refuse(AMOUNT, "must not be 0", text) : micros;
 }
 
 function amount(text: string): Micros {
@@ -43,7 +43,7 @@ function amount(text: string): Micros {
     return refuse(AMOUNT, "must be an amount such as 25.00, with a dot and at most 6 decimals", text);
   }
   const isInRange = micros <= MAX_MOVEMENT_MICROS && micros >= -MAX_MOVEMENT_MICROS;
-  return isInRange ? micros : refuse(AMOUNT, "must be at most 1000000000.00 in one movement", text);
+  return isInRange ? micros : refuse(AMOUNT, "must be between -1000000000.00 and 1000000000.00", text);
 }
 
 /** Accepts RFC 3339, or a date, which means 00:00 UTC. */
@@ -69,10 +69,10 @@ export function collect(text: string, before: readonly string[] = []): string[] 
 /** The account id, given as an argument or as an option. */
 export function accountOf(argument: string | undefined, option: string | undefined): string {
   const account = argument ?? option;
-  if (account === undefined) throw usageFailure("the account is missing: name it with --account ID");
+  if (account === undefined) throw usageFailure("the account is missing; add --account ID");
   if (option !== undefined && option !== account) {
     throw usageFailure(
-      `--account: names the account ${JSON.stringify(option)}, but the argument names ${JSON.stringify(argument)}; name one account`,
+      `--account is ${JSON.stringify(option)}, but the argument is ${JSON.stringify(argument)}; give one account`,
     );
   }
   return account;

@@ -28,9 +28,7 @@ async function audit(options: JsonOption): Promise<void> {
   const response = await withAdmin((admin) => admin.audit({}, { timeoutMs: NO_TIMEOUT_MS }));
   await show(options, AuditResponseSchema, response, () => report(response));
   if (!response.consistent) {
-    throw new CommandFailure(
-      "what is stored does not follow from the rows: the findings name each difference",
-    );
+    throw new CommandFailure("the stored values differ from the ledger entries; see the findings");
   }
 }
 

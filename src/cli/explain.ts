@@ -22,27 +22,24 @@ const UNCERTAIN: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
-const REMEDY = "Set VX_ADMIN_HOST and VX_ADMIN_PORT to the address of its operator listener";
+const REMEDY = "Set VX_ADMIN_HOST and VX_ADMIN_PORT to the address of the operator listener";
 
 /** Converts the error to a one-line message. */
 export function explain(error: ConnectError, url: string): CallFailure {
   const refused = !UNCERTAIN.has(error.code);
   // Every error of this server has this detail.
   if (error.findDetails(ErrorInfoSchema).length > 0) return new CallFailure(withFields(error), refused);
-  if (error.code === Code.Canceled) return new CallFailure("the call was stopped", refused);
-  if (error.code === Code.DeadlineExceeded) return new CallFailure(`${url} did not answer in time`, refused);
+  if (error.code === Code.Canceled) return new CallFailure("the call was cancelled", refused);
+  if (error.code === Code.DeadlineExceeded) return new CallFailure(`${url} did not respond in time`, refused);
   const errno = errnoOf(error);
   if (errno !== undefined) {
     return new CallFailure(
-      `the server cannot be reached at ${url} (${errno}): is 'vx serve' running? ${REMEDY}`,
+      `cannot connect to ${url} (${errno}). Check that 'vx serve' is running. ${REMEDY}`,
       refused,
     );
   }
-  const reply = error.rawMessage || `the call ended with "${Code[error.code]}" and no message`;
-  return new CallFailure(
-    `${url} does not answer as the operator listener of a vx server (${reply}). ${REMEDY}`,
-    refused,
-  );
+  const reply = error.rawMessage || `"${Code[error.code]}" without a message`;
+  return new CallFailure(`${url} is not the operator listener of a vx server (${reply}). ${REMEDY}`, refused);
 }
 
 /** Adds the names of the fields if the message does not contain them. */

@@ -25,13 +25,13 @@ type CreateOptions = JsonOption &
 export const define: Define = (group) => {
   withExamples(group, ["vx keys create --account acct_… --name ci", "vx keys revoke key_…"]);
   const create = withAccount(
-    callCommand(group, "create", "Create a key. This is the only time the full key is shown.", [
+    callCommand(group, "create", "Create a key. The full key is shown only once.", [
       "vx keys create --account acct_… --name ci --scope generate --scope read",
       "vx keys create --account acct_… --name trial --plan free --expires-at 2030-01-31",
     ]),
   );
-  requiredOption(create, "--name <name>", "a name to recognise the key by")
-    .option("--plan <plan>", "the plan of the key (default: the account's)")
+  requiredOption(create, "--name <name>", "the name of the key")
+    .option("--plan <plan>", "the plan of the key (default: the plan of the account)")
     .option(
       "--scope <scope>",
       "generate, read or keys; can be repeated (default: generate and read)",
@@ -39,36 +39,32 @@ export const define: Define = (group) => {
     )
     .option(
       "--rpm <n>",
-      "requests per minute of this key alone (default: the plan's)",
+      "requests per minute of the key (default: the limit of the plan)",
       positiveNumber("--rpm", MAX_RPM),
     )
-    .option(
-      "--expires-at <time>",
-      "when the key stops working by itself (default: never)",
-      time("--expires-at"),
-    )
+    .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
     .action(createKey);
   const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
     "vx keys list --account acct_…",
   ]);
   addListOptions(withAccount(listing)).action(list);
-  callCommand(group, "revoke", "Revoke a key: at once and for good.", ["vx keys revoke key_…"])
-    .argument("<key_id>", "the key")
+  callCommand(group, "revoke", "Revoke a key immediately and permanently.", ["vx keys revoke key_…"])
+    .argument("<key_id>", "the id of the key")
     .action(revoke);
-  callCommand(group, "set-limit", "Give a key a limit of its own, or take it back to the plan's.", [
+  callCommand(group, "set-limit", "Set the limit of a key, or restore the limit of its plan.", [
     "vx keys set-limit key_… --rpm 30",
     "vx keys set-limit key_… --default",
   ])
-    .argument("<key_id>", "the key")
-    .option("--rpm <n>", "requests per minute of this key alone", positiveNumber("--rpm", MAX_RPM))
-    .addOption(new Option("--default", "the limit of the plan").conflicts("rpm"))
+    .argument("<key_id>", "the id of the key")
+    .option("--rpm <n>", "requests per minute of the key", positiveNumber("--rpm", MAX_RPM))
+    .addOption(new Option("--default", "restore the limit of the plan").conflicts("rpm"))
     .action(setLimit);
 };
 
 function withAccount(command: Command): Command {
   return command
     .argument("[account_id]", "the same as --account")
-    .option("--account <id>", "the account of the key");
+    .option("--account <id>", "the id of the account");
 }
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
@@ -85,10 +81,10 @@ async function createKey(argument: string | undefined, options: CreateOptions): 
   const forPeople = () => `${tableOf(response.apiKey)}\n${visible(response.secret)}\n`;
   if (!(await show(options, CreateKeyResponseSchema, response, forPeople))) {
     throw new CommandFailure(
-      `the key ${visible(response.apiKey?.id ?? "")} was created, but nobody reads it: revoke it`,
+      `the key ${visible(response.apiKey?.id ?? "")} was created, but its secret could not be printed: revoke it`,
     );
   }
-  if (!options.json) await printError("The full key is shown this once: store it now.");
+  if (!options.json) await printError("The full key is shown only once. Store it now.");
 }
 
 async function list(argument: string | undefined, options: ListOptions & AccountOption): Promise<void> {
@@ -99,7 +95,7 @@ async function list(argument: string | undefined, options: ListOptions & Account
       fetch: (page) => admin.listKeys({ accountId, ...page }),
       rows: (page) => page.apiKeys,
       columns: keyColumns,
-      none: "The account has no keys yet.",
+      none: "The account has no keys.",
     }),
   );
 }
@@ -115,7 +111,7 @@ async function setLimit(
 ): Promise<void> {
   const { rpm } = options;
   if (rpm === undefined && !options.default)
-    throw usageFailure("the limit is missing: give --rpm N or --default");
+    throw usageFailure("the limit is missing; add --rpm N or --default");
   const response = await withAdmin((admin) =>
     admin.setKeyLimit({ keyId, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) }),
   );

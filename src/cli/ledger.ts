@@ -7,11 +7,11 @@ import { addListOptions, type ListOptions, printList } from "./list.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx ledger list acct_…"]);
-  const listing = callCommand(group, "list", "List the rows of an account's ledger, newest first.", [
+  const listing = callCommand(group, "list", "List the ledger entries of an account, newest first.", [
     "vx ledger list acct_… --limit 20",
   ])
-    .argument("[account_id]", "the account")
-    .option("--account <id>", "the account, if it is not named as an argument");
+    .argument("[account_id]", "the same as --account")
+    .option("--account <id>", "the id of the account");
   addListOptions(listing).action(list);
 };
 

@@ -29,11 +29,11 @@ export function addListOptions(command: Command): Command {
   return command
     .option(
       "--limit <n>",
-      "print at most this many (default: all; with --json, one page)",
+      "the maximum number to print (default: all; with --json, one page)",
       positiveNumber("--limit"),
     )
-    .option("--page-size <n>", "with --json: how many the page holds at most", positiveNumber("--page-size"))
-    .option("--page-token <token>", "with --json: the next_page_token of the page before");
+    .option("--page-size <n>", "with --json: the maximum size of the page", positiveNumber("--page-size"))
+    .option("--page-token <token>", "with --json: the next_page_token of the previous page");
 }
 
 /** With --json, prints one page; otherwise prints all pages as a table. */
@@ -50,7 +50,7 @@ export async function printList<Desc extends DescMessage, Row>(
   }
   if (pageSize !== undefined || pageToken !== "") {
     throw usageFailure(
-      "--page-size and --page-token belong to --json; a table shows all pages, or --limit rows",
+      "--page-size and --page-token require --json; a table contains all pages, or --limit rows",
     );
   }
   const printed = await printPages(list, limit ?? Number.POSITIVE_INFINITY);

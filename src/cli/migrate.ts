@@ -12,7 +12,7 @@ async function run(): Promise<void> {
   const { databaseUrl } = readSettings(process.env, ["DATABASE_URL"]);
   if (databaseUrl === undefined) {
     throw usageFailure(
-      "DATABASE_URL is not set: it names the database to migrate ('vx serve' migrates the embedded one)",
+      "DATABASE_URL is not set; set it to the database to migrate ('vx serve' migrates the embedded database)",
     );
   }
   try {

@@ -7,7 +7,7 @@ import { addListOptions, type ListOptions, printList } from "./list.ts";
 export const define: Define = (group) => {
   withExamples(group, ["vx models list"]);
   addListOptions(
-    callCommand(group, "list", "List the models with their prices and where they run, by id.", [
+    callCommand(group, "list", "List the models with their prices and upstreams, sorted by id.", [
       "vx models list",
       "vx models list --json",
     ]),

@@ -9,17 +9,17 @@ import { show } from "./show.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx plans list", "vx plans set tiny --rpm 5 --max-active-keys 2"]);
-  callCommand(group, "list", "List the plans.", ["vx plans list"]).action(list);
+  callCommand(group, "list", "List plans, sorted by name.", ["vx plans list"]).action(list);
   const setting = callCommand(
     group,
     "set",
-    "Create a plan or change it; the new limits apply from the next call on.",
+    "Create a plan or replace its limits. New limits apply from the next call.",
     ["vx plans set tiny --rpm 5 --max-active-keys 2"],
   )
-    .argument("<name>", "the plan")
+    .argument("<name>", "the name of the plan")
     .option(
       "--max-keys-created-per-hour <n>",
-      "how many keys an account may create within an hour with its own keys (default: 10 times --max-active-keys)",
+      "the maximum number of keys that an account can create per hour with its own keys (default: 10 times --max-active-keys)",
       positiveNumber("--max-keys-created-per-hour"),
     )
     .action(set);
@@ -27,7 +27,7 @@ export const define: Define = (group) => {
   requiredOption(
     setting,
     "--max-active-keys <n>",
-    "how many active keys an account may have on the plan",
+    "the maximum number of active keys of an account on the plan",
     positiveNumber("--max-active-keys"),
   );
 };
@@ -38,7 +38,7 @@ async function list(options: JsonOption): Promise<void> {
   await show(options, ListPlansResponseSchema, response, () =>
     none ? "" : formatTable(planColumns, response.plans),
   );
-  if (none && !options.json) await printError("There are no plans yet.");
+  if (none && !options.json) await printError("There are no plans.");
 }
 
 async function set(

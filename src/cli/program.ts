@@ -8,20 +8,20 @@ import { visible } from "./visible.ts";
 
 type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
 
-/** Loads only the command that is run: the server and the client are large. */
+/** Each group is loaded only when used, because the server and the client are large. */
 const GROUPS: Readonly<Record<string, Group>> = {
-  serve: { description: "Run the server until a signal stops it.", load: () => import("./serve-command.ts") },
+  serve: { description: "Start the server.", load: () => import("./serve-command.ts") },
   migrate: {
-    description: "Bring the schema of DATABASE_URL up to date.",
+    description: "Migrate the schema of DATABASE_URL.",
     load: () => import("./migrate.ts"),
   },
-  accounts: { description: "Customers and their prepaid balances.", load: () => import("./accounts.ts") },
-  keys: { description: "API keys.", load: () => import("./keys.ts") },
-  plans: { description: "What the keys on a plan may do.", load: () => import("./plans.ts") },
-  models: { description: "The models that are served.", load: () => import("./models.ts") },
-  ledger: { description: "Every movement of a balance.", load: () => import("./ledger.ts") },
+  accounts: { description: "Manage accounts and their balances.", load: () => import("./accounts.ts") },
+  keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
+  plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },
+  models: { description: "List the models of the server.", load: () => import("./models.ts") },
+  ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
   audit: {
-    description: "Recompute every balance from the ledger; exit 1 if one differs.",
+    description: "Recompute all balances from the ledger. Exits with 1 if one differs.",
     load: () => import("./audit.ts"),
   },
 };
@@ -32,14 +32,14 @@ Examples:
   vx accounts create --name acme --plan pro
   vx accounts credit acct_… 25.00 --reason "invoice 1001"
 
-Settings of the commands that call a server:
-  VX_ADMIN_HOST, VX_ADMIN_PORT  where its operator listener is (default: 127.0.0.1, 8081)
-  VX_ADMIN_URL                  the same as one address, such as https://ops.example:8081
-  VX_ADMIN_TLS_CERT             the certificate of the listener; if it is set, only this one is trusted
-  VX_ADMIN_TOKEN                the operator token; if it is not set, the file admin-token in VX_DATA_DIR
+Environment variables of the commands that call a server:
+  VX_ADMIN_HOST, VX_ADMIN_PORT  the address of the operator listener (default: 127.0.0.1, 8081)
+  VX_ADMIN_URL                  the address as a URL, such as https://ops.example:8081
+  VX_ADMIN_TLS_CERT             the certificate of the listener; if set, no other certificate is trusted
+  VX_ADMIN_TOKEN                the operator token (default: the file admin-token in VX_DATA_DIR)
   VX_DATA_DIR                   the data folder of the server (default: .vx)
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+Exit codes: 0 success, 1 failure, 2 wrong usage.
 `;
 
 /** Runs a command and sets the exit code, so that all output is written before the process exits. */
@@ -56,7 +56,7 @@ export async function runCommandLine(args: string[]): Promise<void> {
 async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("vx")
     .description(
-      "A paid, metered generation API in front of your models: its server, and the tools of its operator.",
+      "vx is a paid, metered generation API in front of your models. This program starts the server and manages it.",
     )
     .version(version())
     .exitOverride()

@@ -18,7 +18,7 @@ async function run(): Promise<void> {
   } catch (error) {
     // This is a bug, so the stack is needed. Other fields of the error are omitted: they may contain a
     // password.
-    await printError(`vx: the server could not be started\n${error instanceof Error ? error.stack : error}`);
+    await printError(`vx: the server failed to start\n${error instanceof Error ? error.stack : error}`);
     exitCode = EXIT_FAILED;
   }
   // Exit explicitly: a partly started server or an unread output would keep the process alive.

@@ -18,7 +18,7 @@ export async function serve(): Promise<number> {
     config = readConfig(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`vx: wrong setting\n${error.message}\n`);
+    process.stderr.write(`vx: invalid settings\n${error.message}\n`);
     return EXIT_USAGE;
   }
   const log = createLog(config.logLevel);
@@ -39,7 +39,7 @@ async function run(config: Config, log: Log): Promise<number> {
     app = await startApp({ config, log, say: (line) => process.stdout.write(`${line}\n`) });
   } catch (error) {
     if (error instanceof ModelsError) {
-      process.stderr.write(`vx: wrong models\n${error.message}\n`);
+      process.stderr.write(`vx: invalid models file\n${error.message}\n`);
       return EXIT_USAGE;
     }
     if (!isForPeople(error)) throw error;
@@ -53,11 +53,11 @@ async function run(config: Config, log: Log): Promise<number> {
   if (log.isLevelEnabled("info")) await flushed(log);
   process.stdout.write(`vx ready on ${app.url}\n`);
   const delayMs = await stop.requested;
-  log.info({ delay_ms: delayMs }, "stopping: running calls may finish");
+  log.info({ delay_ms: delayMs }, "stopping, waiting for running calls");
   try {
     await app.stop(delayMs);
   } catch (error) {
-    log.error({ err: error }, "not everything was stopped");
+    log.error({ err: error }, "stop failed");
     return EXIT_FAILED;
   }
   log.info("stopped");

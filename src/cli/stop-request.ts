@@ -17,7 +17,8 @@ export class StopRequest {
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
         // A second signal is ignored: npm and systemd may both send one for the same stop.
-        if (this.#isRequested) log.warn({ signal }, "already stopping, running calls have up to 30 s");
+        if (this.#isRequested)
+          log.warn({ signal }, "already stopping, running calls have up to 30 s to finish");
         else this.#request(signalDelayMs);
       });
     }
@@ -57,7 +58,7 @@ export function onCrash(log: Log, stop: () => void): void {
 /** Ends the process if the stop hangs. */
 export function endAfter(ms: number, log: Log): void {
   const end = async () => {
-    log.fatal("the stop took too long, the process ends now");
+    log.fatal("stop timed out, exiting");
     await flushed(log);
     process.exit(EXIT_FAILED);
   };

@@ -26,7 +26,7 @@ function givenUrl(text: string | undefined): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
     throw usageFailure(
-      "wrong setting: VX_ADMIN_URL: must be http:// or https://, a host and a port, such as https://ops.example:8081",
+      "invalid setting: VX_ADMIN_URL: must be a URL with host and port only, such as https://ops.example:8081",
     );
   return url.origin;
 }
@@ -40,7 +40,7 @@ function readCertificate(path: string | undefined): Buffer | undefined {
     return cert;
   } catch (error) {
     throw usageFailure(
-      `wrong setting: VX_ADMIN_TLS_CERT: holds no certificate in PEM (${(error as Error).message})`,
+      `invalid setting: VX_ADMIN_TLS_CERT: must contain a certificate in PEM format (${(error as Error).message})`,
     );
   }
 }
@@ -51,12 +51,12 @@ export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): 
     return readConfig(Object.fromEntries(names.map((name) => [name, env[name] ?? ""])));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw usageFailure(`wrong setting: ${error.message.replaceAll("\n", "; ")}`);
+    throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
   }
 }
 
 function localUrl(scheme: string, { adminHost: host, adminPort: port }: Config): string {
-  if (port === 0) throw usageFailure("wrong setting: VX_ADMIN_PORT: 0 is no port to connect to");
+  if (port === 0) throw usageFailure("invalid setting: VX_ADMIN_PORT: must not be 0");
   // A server that listens on every address is reached through the loopback address.
   if (host === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
   if (isIPv6(host)) {
@@ -69,7 +69,7 @@ function localUrl(scheme: string, { adminHost: host, adminPort: port }: Config):
 }
 
 function wrongHost(): CommandFailure {
-  return usageFailure("wrong setting: VX_ADMIN_HOST: must be a host name or an address");
+  return usageFailure("invalid setting: VX_ADMIN_HOST: must be a host name or an address");
 }
 
 function tokenOf({ adminToken, dataDir }: Config): string {
@@ -82,12 +82,12 @@ function tokenOf({ adminToken, dataDir }: Config): string {
     const { code, message } = error as NodeJS.ErrnoException;
     const why =
       code === "ENOENT"
-        ? `there is no operator token in ${dataDir}`
+        ? `${dataDir} has no file admin-token`
         : `the operator token cannot be read: ${message}`;
     throw new CommandFailure(`${why}; ${remedy}`);
   }
   // A header cannot contain other characters.
   if (!/^[!-~]+$/.test(token))
-    throw new CommandFailure(`the file admin-token in ${dataDir} holds no token; ${remedy}`);
+    throw new CommandFailure(`the file admin-token in ${dataDir} has no valid token; ${remedy}`);
   return token;
 }

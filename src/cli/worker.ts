@@ -12,7 +12,7 @@ import { letYoungGenerationGrow } from "./young-generation.ts";
 export async function runWorker(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  // Ignored: the terminal signals every process of the group, but a worker stops when its parent tells it to.
+  // Ignored, because a terminal signals every process of the group. A worker stops when its parent requests it.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   const { promise: started, resolve: start } =
     Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
@@ -43,7 +43,7 @@ export async function runWorker(): Promise<void> {
     answerMetrics = (id) => {
       worker.registry.getMetricsAsJSON().then(
         (metrics) => tell({ kind: "metrics", id, metrics }),
-        (error: unknown) => log.error({ err: error }, "metrics could not be read"),
+        (error: unknown) => log.error({ err: error }, "reading metrics failed"),
       );
     };
     tell({ kind: "ready", address: worker.address });

@@ -49,7 +49,7 @@ export function parseModels(text: string, file: string, env: Env): readonly Mode
 /** Reports each unknown field as a mistake with its own line. */
 function mistakesOf(issue: z.core.$ZodIssue, content: unknown): Mistake[] {
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is no known field" }));
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
   }
   const isMissing = issue.code !== "custom" && valueAt(content, issue.path) === undefined;
   return [{ path: issue.path, message: isMissing ? "is missing" : issue.message }];
@@ -60,7 +60,7 @@ function sameIds(models: readonly Model[]): Mistake[] {
   return models.flatMap(({ id }, at) => {
     const isNew = !seen.has(id);
     seen.add(id);
-    return isNew ? [] : [{ path: ["models", at, "id"], message: `"${id}" is there twice` }];
+    return isNew ? [] : [{ path: ["models", at, "id"], message: `"${id}" is used twice` }];
   });
 }
 

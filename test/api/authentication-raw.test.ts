@@ -131,7 +131,7 @@ async function admissionBatches(): Promise<number> {
   const page = await fetch(`${app.adminUrl}/metrics`, {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
   });
-  const match = /^vx_lane_batch_size_count\{lane="admission"\} (\d+)$/m.exec(await page.text());
+  const match = /^vx_batch_size_count\{batcher="admission"\} (\d+)$/m.exec(await page.text());
   return Number(match?.[1] ?? 0);
 }
 

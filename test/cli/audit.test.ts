@@ -10,7 +10,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("audit exits 0 when all is as it should be, and 1 on the first micro of difference", async () => {
+test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by one micro", async () => {
   const created = await vx(["accounts", "create", "--name", "acme", "--json"], server.env);
   const { id } = JSON.parse(created.stdout).account;
   await vx(["accounts", "credit", id, "25.00", "--reason", "invoice 1001"], server.env);

@@ -13,8 +13,8 @@ afterAll(async () => {
 
 const run = (...args: string[]) => vx(args, server.env);
 
-/** A command that must succeed; its response message. */
-// biome-ignore lint/suspicious/noExplicitAny: the tests look into messages of every shape
+/** Runs a command that must succeed, and returns its response message. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests read messages of different types
 async function json(...args: string[]): Promise<any> {
   const { code, stdout, stderr } = await run(...args, "--json");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -22,7 +22,7 @@ async function json(...args: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
-/** Made without a command: each is a process. */
+/** Created over the API, because each command is a process. */
 async function newAccount(): Promise<string> {
   const id = typeIds.account();
   await server.database.owner`SELECT vx.create_account(vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
@@ -38,14 +38,14 @@ function refused({ code, stdout, stderr }: Ended, message: RegExp): void {
   });
 }
 
-test("lists that are empty say so on stderr", async () => {
+test("an empty list prints a message on stderr", async () => {
   expect(await run("accounts", "list")).toEqual({
     code: 0,
     stdout: "",
-    stderr: "There are no accounts yet.\n",
+    stderr: "There are no accounts.\n",
   });
   const account = await newAccount();
-  expect((await run("keys", "list", account)).stderr).toBe("The account has no keys yet.\n");
+  expect((await run("keys", "list", account)).stderr).toBe("The account has no keys.\n");
   expect((await run("ledger", "list", account)).stderr).toBe("The ledger of the account is empty.\n");
 });
 
@@ -64,7 +64,7 @@ describe.concurrent("accounts", () => {
     expect(await json("accounts", "get", account.id)).toEqual({ account });
   });
 
-  test("a table has a header, and amounts stand to the right", async () => {
+  test("a table has a header, and amounts are right-aligned", async () => {
     const account = await newAccount();
     await json("accounts", "credit", account, "1234.5", "--reason", "invoice 1001");
     const [header = "", row = "", rest] = (await run("accounts", "get", account)).stdout.split("\n");
@@ -104,7 +104,7 @@ describe.concurrent("accounts", () => {
     refused(await run(...conflict, "--json"), /^vx: .*idempotency/i);
   });
 
-  test("adjust takes a negative amount, but no more than there is", async () => {
+  test("adjust accepts a negative amount up to the balance", async () => {
     const account = await newAccount();
     await json("accounts", "credit", account, "25.00", "--reason", "invoice 1001");
     const { stdout } = await run("accounts", "adjust", account, "-5.00", "--reason", "credited twice");
@@ -114,7 +114,7 @@ describe.concurrent("accounts", () => {
     refused(await run("accounts", "adjust", account, "-500", "--reason", "too much", "--json"), /^vx: /);
   });
 
-  test("set-plan moves the account", async () => {
+  test("set-plan changes the plan of the account", async () => {
     const account = await newAccount();
     expect((await json("accounts", "set-plan", account, "scale")).account.plan).toBe("scale");
     refused(
@@ -123,11 +123,11 @@ describe.concurrent("accounts", () => {
     );
   });
 
-  test("an account that is not there is a refusal", async () => {
+  test("an unknown account exits 1", async () => {
     refused(await run("accounts", "get", "acct_nonesuch", "--json"), /^vx: .*acct_nonesuch/);
   });
 
-  test("a refusal names the field, and never repeats control characters", async () => {
+  test("an error names the field and contains no control characters", async () => {
     const outcome = await run("accounts", "create", "--name", "a\u001b[31mb", "--json");
     refused(outcome, /^vx: .*\bname\b/);
     expect(outcome.stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
@@ -151,7 +151,7 @@ describe.concurrent("models", () => {
     });
   });
 
-  test("a table shows prices as amounts", async () => {
+  test("the table of models contains prices as amounts", async () => {
     const [header, , small] = (await run("models", "list")).stdout.split("\n");
     expect(header).toMatch(/^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +OUTPUT \/ 1M +UPSTREAMS$/);
     expect(small).toMatch(/^vx-sandbox-small +8192 +4096 +\$0\.25 +\$1\.25 +sandbox$/);
@@ -159,14 +159,14 @@ describe.concurrent("models", () => {
 });
 
 describe.concurrent("plans, keys and their limits", () => {
-  test("the table of a plan shows its limits", async () => {
+  test("the table of plans contains their limits", async () => {
     const limits = ["--rpm", "5", "--max-active-keys", "2", "--max-keys-created-per-hour", "7"];
     const [header, row] = (await run("plans", "set", "shown", ...limits)).stdout.split("\n");
     expect(header).toMatch(/^NAME +RPM +MAX ACTIVE KEYS +MAX KEYS CREATED PER HOUR$/);
     expect(row).toMatch(/^shown +5 +2 +7$/);
   });
 
-  test("a key on a plan of one's own, as in the examples", async () => {
+  test("a key on a new plan can be created, listed and revoked", async () => {
     const { plan } = await json("plans", "set", "tiny", "--rpm", "5", "--max-active-keys", "2");
     expect(plan).toEqual({ name: "tiny", rpm: 5, max_active_keys: 2, max_keys_created_per_hour: 20 });
     expect((await json("plans", "list")).plans).toContainEqual(plan);
@@ -189,7 +189,7 @@ describe.concurrent("plans, keys and their limits", () => {
     expect(revoked.api_key).toMatchObject({ state: "revoked", revoked_at: expect.any(String) });
   });
 
-  test("create shows the full key on stdout, and says on stderr that this was the only time", async () => {
+  test("create prints the full key on stdout and a warning on stderr", async () => {
     const account = await newAccount();
     const { code, stdout, stderr } = await run(
       "keys",
@@ -200,7 +200,7 @@ describe.concurrent("plans, keys and their limits", () => {
       "--expires-at",
       "2100-01-31",
     );
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "The full key is shown this once: store it now.\n" });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "The full key is shown only once. Store it now.\n" });
     const secret = /\n(vx_live_\w+)\n$/.exec(stdout)?.[1] ?? "";
     expect(secret.length).toBeGreaterThan(30);
     const list = await run("keys", "list", "--account", account);
@@ -208,14 +208,14 @@ describe.concurrent("plans, keys and their limits", () => {
     expect(list.stdout).not.toContain(secret);
   });
 
-  test("set-limit gives a limit and takes it back", async () => {
+  test("set-limit sets a limit and restores the limit of the plan", async () => {
     const { api_key: key } = await json("keys", "create", await newAccount(), "--name", "ci", "--rpm", "7");
     expect(key.rate_limit_rpm).toBe(7);
     expect((await json("keys", "set-limit", key.id, "--rpm", "30")).api_key.rate_limit_rpm).toBe(30);
     expect((await json("keys", "set-limit", key.id, "--default")).api_key.rate_limit_rpm).toBe(600);
   });
 
-  test("a time that has passed is a refusal that names the field", async () => {
+  test("an expiry in the past is an error that names the field", async () => {
     const create = [
       "keys",
       "create",
@@ -230,7 +230,7 @@ describe.concurrent("plans, keys and their limits", () => {
 });
 
 describe.concurrent("lists", () => {
-  test("a table shows all, or --limit rows; --json shows one page", async () => {
+  test("a table contains all rows, or --limit rows; --json prints one page", async () => {
     const account = await newAccount();
     for (const reason of ["first", "second", "third"]) {
       await json("accounts", "credit", account, "1", "--reason", reason);
@@ -249,7 +249,7 @@ describe.concurrent("lists", () => {
     expect((await json("ledger", "list", account, "--limit", "1")).entries).toHaveLength(1);
   });
 
-  test("a table goes on over the pages of the server", async () => {
+  test("a table contains the rows of all pages", async () => {
     const account = await newAccount();
     await server.database.owner`
       SELECT vx.move_balance(vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
@@ -261,7 +261,7 @@ describe.concurrent("lists", () => {
     ]);
     const some = (await run("ledger", "list", account, "--limit", "1000")).stdout.trimEnd().split("\n");
     expect(some).toHaveLength(1001);
-    // Far more than a pipe holds: the process must not end before it is read.
+    // Much more than a pipe buffers: the process must not exit before the output is read.
     expect((await json("ledger", "list", account, "--page-size", "5000")).entries).toHaveLength(1000);
   });
 
@@ -269,16 +269,16 @@ describe.concurrent("lists", () => {
     expect(await run("accounts", "list", "--page-size", "2")).toMatchObject({ code: 2, stdout: "" });
   });
 
-  test("a page token nobody was given is a refusal", async () => {
+  test("an unknown page token is an error", async () => {
     refused(await run("accounts", "list", "--json", "--page-token", "x"), /^vx: page_token/);
   });
 });
 
-test("another token is refused", async () => {
+test("an invalid operator token is rejected", async () => {
   const env = { ...server.env, VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
   refused(await vx(["plans", "list", "--json"], env), /^vx: The operator token is missing or invalid/);
 });
 
-test("a server on all addresses is reached on its own machine", async () => {
+test("a host of 0.0.0.0 connects to the loopback address", async () => {
   expect(await vx(["plans", "list"], { ...server.env, VX_ADMIN_HOST: "0.0.0.0" })).toMatchObject({ code: 0 });
 });

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "../support/database.ts";
 import { freePort, vx } from "./support.ts";
 
-test("migrate brings an empty database up to date, and may be repeated", async () => {
+test("migrate creates the schema in an empty database and can be repeated", async () => {
   const database = await createTestDatabase({ template: "template0" });
   onTestFinished(() => database.drop());
   for (const _ of ["empty", "up to date"]) {
@@ -15,7 +15,7 @@ test("migrate brings an empty database up to date, and may be repeated", async (
   expect((await database.owner`SELECT version FROM vx.schema_version()`)[0]?.version).toBeGreaterThan(0);
 });
 
-test("a database that cannot be reached is one line, without the password", async () => {
+test("an unreachable database is a one-line error without the password", async () => {
   const url = `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`;
   const { code, stdout, stderr } = await vx(["migrate"], { DATABASE_URL: url });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });

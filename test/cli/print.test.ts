@@ -12,10 +12,10 @@ const columns: readonly Column<Row>[] = [
   { title: "AMOUNT", value: ({ amount }) => amount, align: "right" },
 ];
 
-/** Erase the screen, the same by C1, a bell, a line break, and a turn of the writing direction. */
+/** Erase screen, erase screen in C1, bell, line break, and right-to-left override. */
 const HOSTILE = "a\u001b[2Jb\u009b2Jc\u0007d\r\ne\u202ef\u2066g\u2028h\u007f";
 
-test("columns are as wide as their widest cell, and amounts stand to the right", () => {
+test("columns are as wide as their widest cell, and amounts are right-aligned", () => {
   const rows = [
     { name: "a", amount: "$1.00" },
     { name: "größer ✓", amount: "-$1000.50" },
@@ -25,7 +25,7 @@ test("columns are as wide as their widest cell, and amounts stand to the right",
   );
 });
 
-test("an empty cell has a dash, so that every line has as many columns", () => {
+test("an empty cell is a dash, so that every line has the same number of columns", () => {
   expect(formatTable(columns, [{ name: "", amount: "$1.00" }])).toBe("NAME  AMOUNT\n-      $1.00\n");
 });
 
@@ -35,14 +35,14 @@ test("later pages have no header and keep the columns", () => {
   expect(format([{ name: "b", amount: "$1.00" }])).toBe("b          $1.00\n");
 });
 
-test("nothing in a cell can steer the terminal", () => {
+test("cells contain no terminal control characters", () => {
   expect(visible(HOSTILE)).toBe("a�[2Jb�2Jc�d��e�f�g�h�");
   const lines = formatTable(columns, [{ name: HOSTILE, amount: HOSTILE }]).split("\n");
   expect(lines).toHaveLength(3);
   expect(lines.join("")).not.toMatch(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
 });
 
-test("JSON is one line that a terminal cannot obey either, and reads as the message", () => {
+test("JSON is one line without terminal control characters and parses to the message", () => {
   const message = create(CreateAccountResponseSchema, {
     account: { name: HOSTILE, balanceMicros: 9_007_199_254_740_993n },
   });
@@ -52,7 +52,7 @@ test("JSON is one line that a terminal cannot obey either, and reads as the mess
   expect(JSON.parse(line).account).toMatchObject({ name: HOSTILE, id: "", created_at: null });
 });
 
-test("times are told to the second, in UTC", () => {
+test("times are printed in UTC, to the second", () => {
   expect(formatTime(timestampFromDate(new Date("2030-01-31T12:00:00.123Z")))).toBe("2030-01-31T12:00:00Z");
   expect(formatTime(undefined)).toBe("");
 });

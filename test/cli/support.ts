@@ -19,7 +19,7 @@ export function startVx(args: readonly string[], env: Env): ChildProcess {
   return spawn(process.execPath, [VX, ...args], { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Waits for a command to end by itself. */
+/** Waits until a command exits. */
 export async function ended(child: ChildProcess): Promise<Ended> {
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout as NodeJS.ReadableStream),
@@ -34,13 +34,13 @@ export async function vx(args: readonly string[], env: Env = {}): Promise<Ended>
 }
 
 export type RunningServer = {
-  /** The settings with which the command line finds it. */
+  /** The environment variables with which a command connects to the server. */
   readonly env: Env;
   readonly database: TestDatabase;
   stop(): Promise<void>;
 };
 
-/** `vx serve` as its own process. */
+/** Runs `vx serve` in a process. */
 export async function startServer(): Promise<RunningServer> {
   const database = await createTestDatabase();
   const dataDir = mkdtempSync(join(tmpdir(), "vx-test-cli-"));
@@ -72,7 +72,7 @@ async function ready(child: ChildProcess, stderr: Promise<string>): Promise<void
   throw new Error(`the server did not start: ${await stderr}`);
 }
 
-/** Nothing listens there, at least for the moment. */
+/** A port on which nothing listens at the moment. */
 export async function freePort(): Promise<number> {
   const server = await listen(() => undefined);
   const { port } = server.address() as AddressInfo;

@@ -30,14 +30,14 @@ afterAll(async () => {
 
 const plans = (env: Record<string, string>) => vx(["plans", "list", "--json"], { ...TOKEN, ...env });
 
-test("with the certificate of the listener a command finds it by its port, over TLS", async () => {
+test("VX_ADMIN_TLS_CERT with a port connects over TLS", async () => {
   const { port } = new URL(app.adminUrl);
   const outcome = await plans({ VX_ADMIN_PORT: port, VX_ADMIN_TLS_CERT: inFolder("right.crt") });
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
   expect(outcome.stdout).toContain('"free"');
 });
 
-test("with an address it finds it there, whatever host and port say", async () => {
+test("VX_ADMIN_URL takes precedence over VX_ADMIN_HOST and VX_ADMIN_PORT", async () => {
   const outcome = await plans({
     VX_ADMIN_URL: app.adminUrl,
     VX_ADMIN_PORT: "1",
@@ -60,14 +60,14 @@ test.each([
   expect(stderr).toMatch(problem);
 });
 
-test.each(["ops.example:8081", "https://me@ops.example/"])("the address %s is wrong usage", async (url) => {
+test.each(["ops.example:8081", "https://me@ops.example/"])("VX_ADMIN_URL=%s is wrong usage", async (url) => {
   const { code, stderr } = await plans({ VX_ADMIN_URL: url });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/VX_ADMIN_URL: must be http:\/\/ or https:\/\//);
+  expect(stderr).toMatch(/VX_ADMIN_URL: must be a URL with host and port only/);
 });
 
-test("a file that is no certificate is wrong usage", async () => {
+test("a file without a certificate is wrong usage", async () => {
   const { code, stderr } = await plans({ VX_ADMIN_TLS_CERT: inFolder("right.key") });
   expect(code).toBe(2);
-  expect(stderr).toContain("VX_ADMIN_TLS_CERT: holds no certificate in PEM");
+  expect(stderr).toContain("VX_ADMIN_TLS_CERT: must contain a certificate in PEM format");
 });

@@ -31,17 +31,14 @@ function failed({ code, stdout, stderr }: Ended, message: RegExp): void {
   });
 }
 
-describe("without an answer", () => {
-  test("the line says where the server was expected", async () => {
+describe("without a response", () => {
+  test("the error contains the address of the server", async () => {
     const port = String(await freePort());
     const outcome = await vx(["plans", "list", "--json"], { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: port });
-    failed(
-      outcome,
-      new RegExp(`^vx: the server cannot be reached at http://127\\.0\\.0\\.1:${port} .*vx serve`),
-    );
+    failed(outcome, new RegExp(`^vx: cannot connect to http://127\\.0\\.0\\.1:${port} .*vx serve`));
   });
 
-  test("a credit tells the key with which it is safe to repeat", async () => {
+  test("a credit that cannot connect prints an idempotency key for a retry", async () => {
     const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: String(await freePort()) };
     failed(await vx(CREDIT, env), /--idempotency-key [0-9a-f-]{36}\n$/);
     failed(
@@ -50,22 +47,22 @@ describe("without an answer", () => {
     );
   });
 
-  test("so does one whose connection breaks", async () => {
+  test("a credit whose connection breaks prints an idempotency key for a retry", async () => {
     const port = await listenWith((socket) => socket.once("data", () => socket.resetAndDestroy()));
     failed(await vx(CREDIT, { VX_ADMIN_TOKEN: TOKEN, ...port }), /--idempotency-key [0-9a-f-]{36}\n$/);
   });
 
-  test("and one that is stopped while it waits", async () => {
+  test("a credit that is interrupted prints an idempotency key for a retry", async () => {
     const asked = Promise.withResolvers<void>();
     const port = await listenWith((socket) => socket.once("data", () => asked.resolve()));
     const child = startVx(CREDIT, { VX_ADMIN_TOKEN: TOKEN, ...port });
     const outcome = ended(child);
     await asked.promise;
     child.kill("SIGINT");
-    failed(await outcome, /^vx: the call was stopped; .*--idempotency-key [0-9a-f-]{36}\n$/);
+    failed(await outcome, /^vx: the call was cancelled; .*--idempotency-key [0-9a-f-]{36}\n$/);
   });
 
-  test("what is no vx server is named as such", async () => {
+  test("a server that is not vx is an error", async () => {
     const port = await listenWith((socket) =>
       socket.once("data", () =>
         socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
@@ -73,11 +70,11 @@ describe("without an answer", () => {
     );
     failed(
       await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
-      /^vx: http:\/\/127\.0\.0\.1:\d+ does not answer as the operator listener of a vx server \(HTTP 404\)\. Set VX_ADMIN_HOST/,
+      /^vx: http:\/\/127\.0\.0\.1:\d+ is not the operator listener of a vx server \(HTTP 404\)\. Set VX_ADMIN_HOST/,
     );
   });
 
-  test("an error without a message, as the public listener sends it, is described by its code", async () => {
+  test("an error without a message, as from the public listener, is described by its code", async () => {
     const body = JSON.stringify({ code: "unimplemented" });
     const port = await listenWith((socket) =>
       socket.once("data", () =>
@@ -88,37 +85,37 @@ describe("without an answer", () => {
     );
     failed(
       await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
-      /of a vx server \(the call ended with "Unimplemented" and no message\)\. Set VX_ADMIN_HOST/,
+      /of a vx server \("Unimplemented" without a message\)\. Set VX_ADMIN_HOST/,
     );
   });
 });
 
-describe("without a token", () => {
+describe("without an operator token", () => {
   const folder = () => {
     const dataDir = mkdtempSync(join(tmpdir(), "vx-test-cli-"));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     return dataDir;
   };
 
-  test("the line says how to name one", async () => {
+  test("the error names the settings", async () => {
     const dataDir = folder();
     failed(
       await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
-      new RegExp(`^vx: there is no operator token in ${dataDir}; set VX_ADMIN_TOKEN, or VX_DATA_DIR`),
+      new RegExp(`^vx: ${dataDir} has no file admin-token; set VX_ADMIN_TOKEN, or VX_DATA_DIR`),
     );
   });
 
-  test("a file without one is not sent", async () => {
+  test("a file without a valid token is not sent", async () => {
     const dataDir = folder();
     writeFileSync(join(dataDir, "admin-token"), "two\nlines\n");
     failed(
       await vx(["plans", "list"], { VX_DATA_DIR: dataDir }),
-      /^vx: the file admin-token in .* holds no token/,
+      /^vx: the file admin-token in .* has no valid token/,
     );
   });
 });
 
-test("a server without its database is one line", async () => {
+test("serve with an unreachable database is a one-line error", async () => {
   const env = {
     DATABASE_URL: `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`,
     VX_ADMIN_TOKEN: TOKEN,
@@ -126,7 +123,7 @@ test("a server without its database is one line", async () => {
   failed(await vx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
 });
 
-test("output that nobody reads is no error, and ends the command", async () => {
+test("closed output ends the command without an error", async () => {
   const child = startVx(["--help"], {});
   child.stdout?.destroy();
   const [code] = await once(child, "exit");

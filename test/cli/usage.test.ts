@@ -33,7 +33,7 @@ describe.concurrent("help", () => {
     expect(stdout).toMatch(new RegExp(`Examples?:\\n.*vx ${command}`));
   });
 
-  test("is what 'vx' alone prints, as wrong usage", async () => {
+  test("without a command is printed as wrong usage", async () => {
     const { code, stdout, stderr } = await vx([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^Usage: vx /);
@@ -48,7 +48,7 @@ describe.concurrent("help", () => {
   });
 });
 
-describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
+describe.concurrent("wrong usage exits 2 with an error on stderr", () => {
   const WRONG: readonly [args: string, why: RegExp][] = [
     ["nonesuch", /unknown command/],
     ["accounts nonesuch", /unknown command/],
@@ -67,7 +67,10 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
       "accounts credit acct_1 25,00 --reason r",
       /^vx: <amount>: must be an amount such as 25\.00, with a dot and at most 6 decimals, not "25,00" \(--help/,
     ],
-    ["accounts credit acct_1 9000000000 --reason r", /^vx: <amount>: must be at most 1000000000\.00 in one/],
+    [
+      "accounts credit acct_1 9000000000 --reason r",
+      /^vx: <amount>: must be between -1000000000\.00 and 1000000000\.00/,
+    ],
     ["accounts credit acct_1 1.0000001 --reason r", /amount/],
     ["accounts credit acct_1 9999999999999 --reason r", /amount/],
     ["accounts adjust acct_1 -0.00 --reason r", /amount/],
@@ -75,7 +78,7 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
     ["keys create --name n", /--account/],
     [
       "keys create acct_1 --account acct_2 --name n",
-      /^vx: --account: names the account "acct_2", but the argument names "acct_1"/,
+      /^vx: --account is "acct_2", but the argument is "acct_1"; give one account/,
     ],
     ["keys create acct_1 --name n --rpm 0", /^vx: --rpm: must be a whole number from 1 to 1000000, not "0"/],
     ["keys create acct_1 --name n --rpm 99999999999", /--rpm/],
@@ -106,29 +109,29 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
     { VX_ADMIN_HOST: "a host" },
     { VX_ADMIN_HOST: "host/path" },
     { VX_ADMIN_TOKEN: "short" },
-  ])("with the setting %o", async (env) => {
+  ])("a call with %o", async (env) => {
     const { code, stdout, stderr } = await vx(["plans", "list"], {
       VX_ADMIN_TOKEN: "a-token-of-some-length",
       ...env,
     });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(new RegExp(`^vx: wrong setting: ${Object.keys(env)[0]}: `));
+    expect(stderr).toMatch(new RegExp(`^vx: invalid setting: ${Object.keys(env)[0]}: `));
   });
 
-  test("migrate, with what is no URL, without the password", async () => {
+  test("migrate with an invalid URL, without the password in the error", async () => {
     const { code, stderr } = await vx(["migrate"], { DATABASE_URL: "postgres://owner:secret@host:99999/vx" });
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: "vx: wrong setting: DATABASE_URL: has no valid port: 99999\n",
+      stderr: "vx: invalid setting: DATABASE_URL: has no valid port: 99999\n",
     });
   });
 
-  test("serve, with a wrong setting", async () => {
+  test("serve with an invalid setting", async () => {
     const outcome = await vx(["serve"], { PORT: "http" });
     expect(outcome).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: 'vx: wrong setting\nPORT: must be a whole number from 0 to 65535, not "http"\n',
+      stderr: 'vx: invalid settings\nPORT: must be a whole number from 0 to 65535, not "http"\n',
     });
   });
 
@@ -145,21 +148,22 @@ describe.concurrent("wrong usage exits 2 and says why on stderr", () => {
       { VX_LOG_LEVEL: "loud" },
       'VX_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
     ],
-    [{ VX_TLS_CERT: "a.pem" }, "VX_TLS_KEY: is missing; set VX_TLS_CERT and VX_TLS_KEY, or neither"],
+    [{ VX_TLS_CERT: "a.pem" }, "VX_TLS_KEY: is missing; set both VX_TLS_CERT and VX_TLS_KEY, or neither"],
     [
       { VX_TLS_CERT: "/none.pem", VX_TLS_KEY: "/none.pem" },
       "VX_TLS_CERT: /none.pem cannot be read: no such file or directory (ENOENT)",
     ],
-  ])("serve, with %o", async ([env, line]) => {
+  ])("serve with %o", async ([env, line]) => {
     const { code, stderr } = await vx(["serve"], env);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: `vx: wrong setting\n${line}\n` });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `vx: invalid settings\n${line}\n` });
   });
 
-  test("serve, with a file of models that is not there", async () => {
+  test("serve with a missing models file", async () => {
     const { code, stderr } = await vx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: "/none" });
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: "vx: wrong models\nVX_MODELS: /none.yaml cannot be read: no such file or directory (ENOENT)\n",
+      stderr:
+        "vx: invalid models file\nVX_MODELS: /none.yaml cannot be read: no such file or directory (ENOENT)\n",
     });
   });
 });

@@ -205,7 +205,7 @@ test("an answer does not say what it cost and what is left: each does, as the la
 test("all wait for one hot row: calls of one account share their statements, the more the more there are", async () => {
   const calls = 400;
   const key = await metered.payer(BigInt(calls * EMPTY_HELD));
-  const statements = () => metered.metric('vx_lane_batch_size_count\\{lane="billing"\\}');
+  const statements = () => metered.metric('vx_batch_size_count\\{batcher="billing"\\}');
   // A server that has billed nothing yet has no such figure.
   const warm = await metered.payer(1_000n);
   for (const client of clients) await client.generate(EMPTY, { secret: warm.secret });

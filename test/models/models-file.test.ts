@@ -156,7 +156,7 @@ describe("a mistake is told with its line and its field", () => {
       /^models.yaml:6: .*output_micros/,
     ],
     ["a price in quotes", { input_micros_per_million_tokens: '"1"' }, /^models.yaml:5: .*input_micros/],
-    ["an unknown field", { colour: "red" }, /^models.yaml:8: models\[0\]\.colour: is no known field$/],
+    ["an unknown field", { colour: "red" }, /^models.yaml:8: models\[0\]\.colour: is not a known field$/],
     ["no upstream", { upstream: "" }, /^models.yaml:2: models\[0\]\.upstream: is missing/],
     [
       "both forms",
@@ -173,7 +173,7 @@ describe("a mistake is told with its line and its field", () => {
     [
       "a field of another kind",
       { upstream: "{kind: sandbox, model: x}" },
-      /upstream\.model: is no known field$/,
+      /upstream\.model: is not a known field$/,
     ],
     ["no base_url", { upstream: "{kind: openai, model: m}" }, /upstream\.base_url: is missing$/],
     [
@@ -214,7 +214,7 @@ describe("a mistake is told with its line and its field", () => {
 
   test("the same id twice", () => {
     const twice = yaml() + yaml().replace("models:\n", "");
-    expect(mistakes(twice)).toEqual(['models.yaml:8: models[1].id: "acme-1" is there twice']);
+    expect(mistakes(twice)).toEqual(['models.yaml:8: models[1].id: "acme-1" is used twice']);
   });
 
   test("several at once, each in a line", () => {

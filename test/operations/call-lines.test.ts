@@ -57,7 +57,7 @@ const lines = (): Line[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Line);
 
-/** What was logged in this test, once the call with the id is among it. */
+/** The lines logged in this test, once they contain the call with the id. */
 async function loggedBy(requestId: string): Promise<Line[]> {
   const mine = () =>
     lines()
@@ -75,7 +75,7 @@ const optionsOf = (requestId: string, signal?: AbortSignal) => ({
   ...(signal ? { signal } : {}),
 });
 
-test.each(generators)("the line of a call over $name says what it used", async ({ name, open }) => {
+test.each(generators)("the log line of a call over $name contains its usage", async ({ name, open }) => {
   const generator = open(app.url);
   const ids = ["unary", "stream"].map((kind) => `${kind}-${name.replaceAll(/\W+/g, "-")}`);
   await generator.generate(REQUEST, optionsOf(ids[0] as string));
@@ -153,7 +153,7 @@ async function chargedBy(requestId: string): Promise<number> {
   return row?.amount ?? 0;
 }
 
-test("the line of a stream that broke off says what was charged", async () => {
+test("the log line of an interrupted stream contains the charge", async () => {
   first.next(hangUpAfter(2));
   const read = async () => {
     for await (const _ of rest().stream(REQUEST, optionsOf("broken")));
@@ -165,7 +165,7 @@ test("the line of a stream that broke off says what was charged", async () => {
   expect(line?.cost_micros).toBeGreaterThan(0);
 });
 
-test("the line of a caller who left says what was charged", async () => {
+test("the log line of a disconnected call contains the charge", async () => {
   first.next(silentAfter(2));
   for await (const _ of rest().stream(REQUEST, optionsOf("left"))) break;
   const line = (await loggedBy("left")).at(-1);
@@ -174,7 +174,7 @@ test("the line of a caller who left says what was charged", async () => {
   expect(line?.cost_micros).toBeGreaterThan(0);
 });
 
-test("the line of a generation that goes on without its caller is written when it is charged", async () => {
+test("the log line of a generation that continues without its caller is written when it is charged", async () => {
   const gate = Promise.withResolvers<void>();
   first.next(replyWhen(gate.promise, 2));
   const options = optionsOf("goes-on");
@@ -187,14 +187,14 @@ test("the line of a generation that goes on without its caller is written when i
   expect((await loggedBy("goes-on")).at(-1)).toMatchObject({ code: "canceled", ...USED });
 });
 
-test("a model that is not in the catalog is not logged", async () => {
+test("an unknown model name is not logged", async () => {
   await expect(
     rest().generate({ ...REQUEST, model: "sent-by-the-caller" }, optionsOf("unknown")),
   ).rejects.toThrow();
   expect(JSON.stringify(await loggedBy("unknown"))).not.toContain("sent-by-the-caller");
 });
 
-test("neither content nor key is in any line", () => {
+test("no log line contains content or keys", () => {
   expect(app.logText()).not.toContain(SECRET_PROMPT);
   expect(app.logText()).not.toContain("Hello, world");
   expect(app.logText()).not.toContain(key.secret);

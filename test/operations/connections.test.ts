@@ -7,7 +7,7 @@ import { closeDatabases, type Databases, openDatabases } from "../../src/app/dat
 import type { Database } from "../../src/store/driver/database.ts";
 
 const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;
-/** One each for the guard and the migrations, two for a person, three that PostgreSQL keeps for superusers. */
+/** One each for the guard and the migrations, two for psql, three that PostgreSQL reserves for superusers. */
 const OTHERS = 7;
 
 async function connectionsOf(config: Config): Promise<number> {
@@ -17,7 +17,7 @@ async function connectionsOf(config: Config): Promise<number> {
   return pools.reduce((sum, { connections }) => sum + connections, 0);
 }
 
-test("the embedded database allows every connection that the settings let the processes open", async () => {
+test("the embedded database allows all connections that the settings permit", async () => {
   const count = (max: number) => fc.integer({ min: 1, max });
   await fc.assert(
     fc.asyncProperty(
@@ -41,9 +41,9 @@ test("the embedded database allows every connection that the settings let the pr
   );
 });
 
-test("settings that need more connections than the embedded database allows are refused", () => {
+test("settings that need more connections than the embedded database allows are rejected", () => {
   const env = { VX_WORKERS: "64", VX_BILLING_PIPELINES: "64", VX_ADMISSION_PIPELINES: "64" };
   expect(() => readConfig(env)).toThrow(ConfigError);
-  expect(() => readConfig(env)).toThrow(/VX_BILLING_PIPELINES: together they need 9000 connections/);
+  expect(() => readConfig(env)).toThrow(/VX_BILLING_PIPELINES: need 9000 connections/);
   expect(readConfig({ ...env, DATABASE_URL: "postgres://h/d" }).workers).toBe(64);
 });

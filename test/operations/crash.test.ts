@@ -11,7 +11,7 @@ useDataFolder();
 let database: TestDatabase;
 let env: Record<string, string>;
 
-/** SIGUSR2 raises an exception that nothing catches, SIGWINCH a rejection that nothing handles. */
+/** SIGUSR2 raises an uncaught exception, SIGWINCH an unhandled rejection. */
 const PRELOAD = `data:text/javascript,${encodeURIComponent(`
   process.on("SIGUSR2", () => { throw new Error("planted exception"); });
   process.on("SIGWINCH", () => { Promise.reject(new Error("planted rejection")); });`)}`;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Of the demo account, which the first start makes. */
+/** The key of the demo account, which the first start creates. */
 let secret: string | undefined;
 
 async function startWith(more: Record<string, string>, stderr?: number) {
@@ -33,7 +33,7 @@ async function startWith(more: Record<string, string>, stderr?: number) {
   return { server, url, secret };
 }
 
-describe("an exception that nothing catches", () => {
+describe("an uncaught exception", () => {
   test.each([
     ["SIGUSR2", "uncaught exception", "planted exception"],
     ["SIGWINCH", "unhandled rejection", "planted rejection"],
@@ -63,7 +63,7 @@ describe("an exception that nothing catches", () => {
     expect(lines.filter((text) => text.includes('"msg":"stopped"'))).toHaveLength(1);
   });
 
-  test("a worker is replaced at once, and the others go on", async () => {
+  test("replaces the worker at once, and the others continue", async () => {
     const { server, url, secret } = await startWith({ VX_WORKERS: "2" });
     const [crashed = 0, other] = workersOf(server.child.pid as number);
     process.kill(crashed, "SIGUSR2");
@@ -72,14 +72,14 @@ describe("an exception that nothing catches", () => {
       timeout: 10_000,
     });
     expect(workersOf(server.child.pid as number)).toContain(other);
-    expect(server.stderr()).toContain("a worker crashed, another one is started");
-    expect(server.stderr()).not.toContain("a worker ended");
+    expect(server.stderr()).toContain("worker crashed, starting another one");
+    expect(server.stderr()).not.toContain("worker exited");
     expect(await getMe(url, secret)).toMatchObject({ status: 200 });
     expect(await server.end("SIGTERM")).toBe(0);
   });
 });
 
-describe("a log that cannot be written", () => {
+describe("a log that is not writable", () => {
   test.each([
     ["SIGTERM", 0],
     ["SIGUSR2", 1],
@@ -91,7 +91,7 @@ describe("a log that cannot be written", () => {
     expect(await server.end(signal)).toBe(code);
   });
 
-  test("with stdout and stderr closed the server serves, and ends on SIGTERM with 0", async () => {
+  test("with stdout and stderr closed, the server serves calls and exits with 0 on SIGTERM", async () => {
     const { server, url, secret } = await startWith({});
     for (const output of [server.child.stdout, server.child.stderr]) {
       output?.destroy();
@@ -101,11 +101,11 @@ describe("a log that cannot be written", () => {
     expect(await server.end("SIGTERM")).toBe(0);
   });
 
-  test("with a stderr whose reader has stopped the server serves, and ends on SIGTERM with 0", async () => {
+  test("with a stalled stderr reader, the server serves calls and exits with 0 on SIGTERM", async () => {
     const path = inDataFolder("fifo");
     execFileSync("mkfifo", [path]);
     const pipe = openSync(path, constants.O_RDWR);
-    // All that a pipe holds.
+    // Everything that the pipe buffered.
     writeSync(pipe, Buffer.alloc(65_536));
     const { server, url, secret } = await startWith({}, pipe);
     for (let i = 0; i < 3; i++) expect(await getMe(url, secret)).toMatchObject({ status: 200 });

@@ -16,7 +16,7 @@ import {
 
 useDataFolder();
 
-test("after kill -9 the next start takes the database over, and nothing is lost", async () => {
+test("after kill -9 the next start reuses the database without data loss", async () => {
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
   await first.line(ready);
@@ -29,7 +29,7 @@ test("after kill -9 the next start takes the database over, and nothing is lost"
   expect(isAlive(postmaster)).toBe(false);
 });
 
-test("a second server on the same data folder says so and leaves the first one alone", async () => {
+test("a second server on the same data folder exits with an error and does not affect the first", async () => {
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
   const url = await first.line(ready);
@@ -40,12 +40,12 @@ test("a second server on the same data folder says so and leaves the first one a
   expect(await getMe(url, secret)).toMatchObject({ status: 200 });
 });
 
-test("an embedded database that is killed with all its children comes back by itself", async () => {
+test("an embedded database that is killed with all its children is restarted", async () => {
   const server = start();
   const secret = await server.line(/(vx_live_\w+)/);
   const url = await server.line(ready);
   killFamily(postmasterPid());
-  // Until it is back, calls are refused with 503, not with anything that says the key is wrong.
+  // Until it is restarted, calls get 503, not 401.
   await vi.waitFor(
     async () => {
       const { status } = await getMe(url, secret);
@@ -57,7 +57,7 @@ test("an embedded database that is killed with all its children comes back by it
   await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), { timeout: 5_000 });
 });
 
-test("the embedded database logs no row that the server could not write", async () => {
+test("the embedded database does not log rows that failed to be written", async () => {
   const server = start();
   await server.line(ready);
   const role = postgres(loginIn(inDataFolder(), "vx_app"));
@@ -71,7 +71,7 @@ test("the embedded database logs no row that the server could not write", async 
   expect(text.join("")).not.toContain("Failing row");
 });
 
-test("the embedded database takes as many connections as the settings ask for, also one that was left running", async () => {
+test("the embedded database allows the configured connections, even if it was left running", async () => {
   const first = start();
   await first.line(ready);
   await first.end("SIGKILL");
@@ -80,11 +80,11 @@ test("the embedded database takes as many connections as the settings ask for, a
   const owner = postgres(loginIn(inDataFolder()));
   const [row] = await owner`SELECT current_setting('max_connections')::int AS max`;
   await owner.end();
-  // Two workers and the process that starts them.
+  // Two workers and their parent process.
   expect(row?.max).toBeGreaterThan(3 * (64 + 8 + 2 + 1));
 });
 
-test("a data folder whose guard lost its connection is guarded again", async () => {
+test("the guard of a data folder is renewed after it lost its connection", async () => {
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
   const url = await first.line(ready);
@@ -108,7 +108,7 @@ test("a data folder whose guard lost its connection is guarded again", async () 
   expect(await getMe(url, secret)).toMatchObject({ status: 200 });
 });
 
-test("a server whose data folder was taken over goes on, and leaves the database running when it stops", async () => {
+test("a server that lost the guard of its data folder continues, and leaves the database running when it stops", async () => {
   const server = start();
   const url = await server.line(ready);
   const owner = postgres(loginIn(inDataFolder()));
@@ -118,7 +118,7 @@ test("a server whose data folder was taken over goes on, and leaves the database
   const taken = other`SELECT pg_advisory_lock(7665121)`;
   await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
   await taken;
-  await vi.waitFor(() => expect(server.stderr()).toContain("another server has taken over the data folder"), {
+  await vi.waitFor(() => expect(server.stderr()).toContain("another server uses the data folder too"), {
     timeout: 5_000,
   });
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
@@ -126,7 +126,7 @@ test("a server whose data folder was taken over goes on, and leaves the database
   expect(isAlive(postmasterPid())).toBe(true);
   other.release();
   await owner.end();
-  // The next server finds it running and stops it in the end.
+  // The next server reuses the running database and stops it at the end.
   const next = start();
   await next.line(ready);
   expect(await next.end("SIGTERM")).toBe(0);

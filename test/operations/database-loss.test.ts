@@ -10,7 +10,7 @@ import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
-test("while the database is away calls are 503 unavailable and /readyz is 503; then both recover", async () => {
+test("while the database is down, calls and /readyz return 503; afterwards both recover", async () => {
   const folder = createTemporaryFolder("loss");
   const postgres = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
   const url = urlTo(postgres);

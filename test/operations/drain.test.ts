@@ -14,7 +14,7 @@ import { isAlive, ready, start, useDataFolder, workersOf } from "./server-proces
 useDataFolder();
 
 const path = "/vx.v1.MeService/GetMe";
-/** A connection for this request alone. */
+/** A separate connection for each request. */
 const CLOSE = { headers: { connection: "close" } };
 
 let database: TestDatabase;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Of the demo account, which the first start makes. */
+/** The key of the demo account, which the first start creates. */
 let demoSecret: string | undefined;
 
 async function startDelayed(workers: number, seconds: string) {
@@ -40,7 +40,7 @@ async function startDelayed(workers: number, seconds: string) {
   return { server: { process: server, adminUrl }, url, secret: demoSecret };
 }
 
-test("a call that runs when the server is stopped is finished, new ones are not taken", async () => {
+test("a drain finishes the running call and rejects new ones", async () => {
   const app = await startTestApp();
   const { secret } = await createTestKey(operatorOf(app));
   const session = connect(app.url);
@@ -57,7 +57,7 @@ test("a call that runs when the server is stopped is finished, new ones are not 
   stream.on("data", (chunk: Buffer) => {
     body += chunk.toString();
   });
-  // The gate has let it in, and it waits for the rest of its body.
+  // The call is admitted and waits for the rest of its body.
   stream.write("{");
   await vi.waitFor(async () => expect(await running(app.adminUrl)).toBe(1));
 
@@ -70,7 +70,7 @@ test("a call that runs when the server is stopped is finished, new ones are not 
   await stopped;
 });
 
-test("idle connections do not hold a stop up", async () => {
+test("idle connections do not delay a stop", async () => {
   const app = await startTestApp();
   const session = connect(app.url);
   await new Promise((resolve) => session.once("remoteSettings", resolve));
@@ -80,7 +80,7 @@ test("idle connections do not hold a stop up", async () => {
   expect(performance.now() - startedAt).toBeLessThan(2_000);
 });
 
-test("who watches the health is told that it ends", async () => {
+test("a health watch gets NOT_SERVING when the drain starts", async () => {
   const app = await startTestApp();
   const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));
   const told: Status[] = [];
@@ -97,7 +97,7 @@ test("who watches the health is told that it ends", async () => {
   await stopped;
 });
 
-test("who keeps watching does not hold the stop up", async () => {
+test("an open health watch does not delay a stop", async () => {
   const app = await startTestApp();
   const health = createClient(Health, createGrpcTransport({ baseUrl: app.url }));
   const told: Status[] = [];
@@ -113,14 +113,14 @@ test("who keeps watching does not hold the stop up", async () => {
 });
 
 describe.each([1, 2])("with a shutdown delay and %i server process(es)", (workers) => {
-  test("the server is not ready after SIGTERM, and accepts connections and calls", async () => {
+  test("after SIGTERM the server is not ready but still accepts connections and calls", async () => {
     const { server, url, secret } = await startDelayed(workers, "3600");
     const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
     const { adminUrl } = server;
     server.process.child.kill("SIGTERM");
     await vi.waitFor(async () => expect((await fetch(`${url}/readyz`, CLOSE)).status).toBe(503));
     await vi.waitFor(async () => expect((await fetch(`${adminUrl}/readyz`, CLOSE)).status).toBe(503));
-    // Each over a connection of its own, so that every worker gets some.
+    // Each over a separate connection, so that every worker gets some.
     for (let i = 0; i < 4; i++) {
       expect((await fetch(`${url}/readyz`, CLOSE)).status).toBe(503);
       expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
@@ -135,12 +135,12 @@ describe.each([1, 2])("with a shutdown delay and %i server process(es)", (worker
     expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
     const pids = workersOf(server.process.child.pid as number);
     expect(await server.process.end("SIGKILL")).toBe("SIGKILL");
-    // Workers end when the process that started them has ended.
+    // Workers exit when their parent process has exited.
     await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), { timeout: 10_000 });
   });
 });
 
-test("after the delay the server drains and ends with 0", async () => {
+test("after the delay the server drains and exits with 0", async () => {
   const { server, url } = await startDelayed(2, "1");
   const told: Status[] = [];
   const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
@@ -153,7 +153,7 @@ test("after the delay the server drains and ends with 0", async () => {
   expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]);
 });
 
-test("a connection that is still open during the drain gets 503 from /readyz, and is closed", async () => {
+test("an open connection gets 503 from /readyz during the drain and is closed", async () => {
   const app = await startTestApp();
   const { secret } = await createTestKey(operatorOf(app));
   const begin = () => {

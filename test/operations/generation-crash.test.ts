@@ -20,13 +20,13 @@ afterEach(async () => {
   folder.remove();
 });
 
-test("a server is killed between the upstream's answer and the settlement: nothing is charged, and a retry works", async () => {
+test("a server killed between the upstream's response and the settlement charges nothing, and a retry works", async () => {
   const { database } = metered.app;
   server = startServerProcess({
     DATABASE_URL: database.url,
     VX_DATA_DIR: folder.path,
     VX_MODELS: metered.modelsFile,
-    // One pipeline: a batch that waits keeps the settlement in the server.
+    // One pipeline: a waiting batch delays the settlement.
     VX_BILLING_PIPELINES: "1",
   });
   const doomed = open(await server.line(/^vx ready on (\S+)$/m));

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => metered.stop());
 
-test("a stop waits for a call that goes on without its caller, and its answer is there after the restart", async () => {
+test("a stop waits for a call that continues without its caller, and a retry after the restart gets its response", async () => {
   const { database } = metered.app;
   const env = { VX_MODELS: metered.modelsFile };
   const app = await startTestApp({ env, database });
@@ -49,7 +49,7 @@ test("a stop waits for a call that goes on without its caller, and its answer is
   expect(metered.upstream.executions).toHaveLength(1);
 });
 
-test("a stream that runs when the server is stopped comes to its end, paid", async () => {
+test("a drain finishes and charges a running stream", async () => {
   const { database } = metered.app;
   const app = await startTestApp({ env: { VX_MODELS: metered.modelsFile }, database });
   const key = await metered.payer(1_000n);
@@ -67,7 +67,7 @@ test("a stream that runs when the server is stopped comes to its end, paid", asy
   expect(await metered.account(key)).toEqual({ balance: 981, held: 0 });
 });
 
-test("a call goes on when its model is taken out of the file, and is paid at the price it began with", async () => {
+test("a call whose model is removed from the file continues and is charged at its original price", async () => {
   const models = createModelsFile(readFileSync(metered.modelsFile, "utf8"));
   const folder = createTemporaryFolder("reload");
   const server = startServerProcess({

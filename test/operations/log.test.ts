@@ -25,7 +25,7 @@ function run(script: string, stderr: number) {
   return spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["pipe", "pipe", stderr] });
 }
 
-test("a pipe that nobody reads costs a bounded amount of memory, and keeps no process from ending", async () => {
+test("a stalled pipe uses bounded memory and does not prevent the process from exiting", async () => {
   const folder = createTemporaryFolder("pipe");
   const path = join(folder.path, "fifo");
   execFileSync("mkfifo", [path]);
@@ -53,7 +53,7 @@ test("a pipe that nobody reads costs a bounded amount of memory, and keeps no pr
   expect(Number(mib)).toBeLessThan(180);
 });
 
-test("lines that a full disk does not take are dropped, and logging resumes when there is room", async () => {
+test("a full disk drops log lines, and logging resumes when there is space", async () => {
   const folder = createTemporaryFolder("full");
   const path = join(folder.path, "log");
   const script = `
@@ -69,7 +69,7 @@ test("lines that a full disk does not take are dropped, and logging resumes when
     log.info("room again");
     await flushed(log);
     process.exit(0);`;
-  // A limit of the size of files stands for the size of the disk.
+  // A file size limit simulates a full disk.
   const command = `ulimit -f 8; exec "$0" --input-type=module -e "$1" 2>>"$2"`;
   const child = spawn("sh", ["-c", command, process.execPath, script, path], {
     stdio: ["pipe", "pipe", "ignore"],
@@ -88,7 +88,7 @@ test("lines that a full disk does not take are dropped, and logging resumes when
   expect(code).toBe(0);
 });
 
-test("the logs of the embedded database are emptied beyond their bound, and no link is followed", async () => {
+test("logs of the embedded database are truncated above their limit, without following links", async () => {
   const folder = createTemporaryFolder("logs");
   const log = join(folder.path, "log");
   mkdirSync(log);

@@ -43,7 +43,7 @@ test("too many statements do not make the database unreachable", async () => {
   await pool.close();
 });
 
-test("what fails to close keeps nothing else from being closed", async () => {
+test("a component that fails to close does not prevent the others from closing", async () => {
   const closed: string[] = [];
   const closing = closeAll([
     async () => void closed.push("first"),

@@ -5,7 +5,7 @@ import { childrenOf, isAlive, ready, start, useDataFolder } from "./server-proce
 useDataFolder();
 
 test.each(["SIGTERM", "SIGINT"] as const)(
-  "%s to the process of npm start stops the server, and the exit code is 0",
+  "%s to npm start stops the server with exit code 0",
   async (signal) => {
     const database = await createTestDatabase();
     const npm = start({ DATABASE_URL: database.url }, { command: ["npm", "start"] });
@@ -19,14 +19,14 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-test("the exit code of npm start is that of the server", async () => {
+test("npm start exits with the exit code of the server", async () => {
   const npm = start({ PORT: "eighty" }, { command: ["npm", "start"] });
   expect(await npm.exited()).toBe(2);
 });
 
-test("a Node that is too old starts the right one, and passes signals and the exit code on", async () => {
+test("an old Node version starts the bundled one and forwards signals and the exit code", async () => {
   const database = await createTestDatabase();
-  // It claims to be old once; the process that it starts tells the truth.
+  // Only the first process reports an old version.
   const old = `data:text/javascript,${encodeURIComponent(`
     if (process.env.CLAIMS_TO_BE_OLD) {
       delete process.env.CLAIMS_TO_BE_OLD;

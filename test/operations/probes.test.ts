@@ -25,7 +25,7 @@ describe.each(["url", "adminUrl"] as const)("on the listener of %s", (listener) 
     expect(refused.headers.get("allow")).toBe("GET, HEAD");
   });
 
-  test("grpc.health.v1 knows the server and its services", async () => {
+  test("grpc.health.v1 reports the server and its services", async () => {
     const health = createClient(Health, createGrpcTransport({ baseUrl: app[listener] }));
     const service = listener === "url" ? "vx.v1.KeyService" : "vx.admin.v1.AdminService";
     expect(await health.check({})).toMatchObject({ status: Status.SERVING });
@@ -64,13 +64,13 @@ describe.each(["url", "adminUrl"] as const)("on the listener of %s", (listener) 
 });
 
 describe("metrics", () => {
-  test("are for the holder of the operator token, on the operator listener only", async () => {
+  test("require the operator token, and only the operator listener serves them", async () => {
     expect((await fetch(`${app.adminUrl}/metrics`)).status).toBe(401);
     expect((await fetch(`${app.adminUrl}/metrics`, { headers: bearer("wrong") })).status).toBe(401);
     expect((await fetch(`${app.url}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).status).toBe(404);
   });
 
-  test("count calls by RPC, protocol and code, and tell of lanes and the pool", async () => {
+  test("count calls by RPC, protocol and code, and include batches and connections", async () => {
     const { secret } = await createTestKey(operatorOf(app));
     for (const { name, open } of protocols) {
       const caller = open(app.url);
@@ -87,15 +87,15 @@ describe("metrics", () => {
       }
       expect(text).toContain(`vx_call_seconds_count{rpc="vx.v1.MeService/GetMe",protocol="${protocol}"} 4`);
     }
-    expect(text).toMatch(/vx_lane_queue_depth 0/);
-    expect(text).toMatch(/vx_lane_batch_size_count\{lane="admission"\} [1-9]/);
+    expect(text).toMatch(/vx_admission_queue_depth 0/);
+    expect(text).toMatch(/vx_batch_size_count\{batcher="admission"\} [1-9]/);
     expect(text).toMatch(/vx_database_connections [1-9]/);
     expect(text).not.toContain(secret);
   });
 });
 
 describe("the log", () => {
-  test("is JSON with the request id of the caller, and redacts what looks like a key", async () => {
+  test("is JSON with the request id of the caller, and redacts keys", async () => {
     const { secret, id } = await createTestKey(operatorOf(app));
     const headers = {
       ...bearer(secret),

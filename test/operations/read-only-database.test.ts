@@ -17,7 +17,7 @@ const folder = createTemporaryFolder("read-only");
 let primary: EmbeddedPostgres;
 let owner: postgres.Sql;
 let standby: Standby;
-/** What stands for the address of the database: a proxy, or a name that points elsewhere after a failover. */
+/** Simulates a database proxy, or a DNS name that changes after a failover. */
 let route: Line;
 let app: TestApp;
 let key: TestKey;
@@ -50,7 +50,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-test("while the route leads to a hot standby calls are 503 and /readyz is 503; both recover when it leads back", async () => {
+test("while the route leads to a hot standby, calls and /readyz return 503; both recover when it leads to the primary", async () => {
   expect(await generate()).toBe(200);
   route.retarget({ path: standby.socketPath });
   route.cut();
@@ -60,7 +60,7 @@ test("while the route leads to a hot standby calls are 503 and /readyz is 503; b
   await expectRecovery();
 });
 
-test("after default_transaction_read_only was on for a while, every connection can write again", async () => {
+test("after default_transaction_read_only is turned off, every connection can write again", async () => {
   await expectRecovery();
   await owner`ALTER SYSTEM SET default_transaction_read_only = on`;
   await owner`SELECT pg_reload_conf()`;
@@ -79,7 +79,7 @@ test("connections that were opened while the login was read-only are replaced", 
   await expectRecovery();
 });
 
-test("of several hosts the one that can write is used, whichever comes first", async () => {
+test("of several hosts, the writable one is used, in any order", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
   const url = `postgres://postgres@127.0.0.1:${toStandby.port},127.0.0.1:${route.port}/postgres?target_session_attrs=read-write&password=${primary.passwordOf("postgres")}`;
   const other = await startTestApp({ env: { DATABASE_URL: url } });
@@ -88,7 +88,7 @@ test("of several hosts the one that can write is used, whichever comes first", a
   await toStandby.stop();
 });
 
-test("a database that is read-only at the start is one clear line", async () => {
+test("a read-only database at start is a one-line error", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
   await expect(startTestApp({ env: { DATABASE_URL: urlOf(toStandby) } })).rejects.toThrow(
     /127\.0\.0\.1:\d+ is read-only: it is a standby/,
@@ -108,7 +108,7 @@ async function generate({ url } = app): Promise<number> {
   return answer.status;
 }
 
-/** Nothing else is answered before it, and nothing is charged. */
+/** No call gets another response in the meantime, and nothing is charged. */
 async function expectUnavailable(): Promise<void> {
   await vi.waitFor(async () => expect(await generate()).toBe(503), { timeout: 5_000 });
   await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(503), {
@@ -121,7 +121,7 @@ async function expectRecovery(): Promise<void> {
   await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(200), {
     timeout: 5_000,
   });
-  // As many at once as there are connections of any kind, so that each of them is used.
+  // As many concurrent calls as connections, so that each connection is used.
   await vi.waitFor(
     async () => {
       const statuses = await Promise.all(Array.from({ length: 20 }, () => generate()));

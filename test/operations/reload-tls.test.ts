@@ -23,7 +23,7 @@ function write(name: string, { cert, key }: Certificate): void {
   writeFileSync(inDataFolder(`${name}.key`), key);
 }
 
-/** A connection that trusts this certificate alone. */
+/** A connection that trusts only this certificate. */
 async function open(url: string, { cert }: Certificate): Promise<TLSSocket> {
   const socket = connect({
     port: Number(new URL(url).port),
@@ -48,7 +48,7 @@ async function isServed(url: string, { cert }: Certificate): Promise<void> {
 }
 
 describe.each([1, 2])("with %i server process(es)", (workers) => {
-  test("SIGHUP takes the new certificates of both listeners, and open connections stay", async () => {
+  test("SIGHUP reloads the certificates of both listeners, and open connections continue", async () => {
     const [first, second, admin, nextAdmin] = [0, 1, 2, 3].map(createCertificate) as [
       Certificate,
       Certificate,
@@ -71,12 +71,12 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
     const logged = (text: string) => server.stderr().split(text).length - 1;
     const before = await Promise.all([open(url, first), open(adminUrl, admin)]);
 
-    // A certificate whose key is not there yet, and one that cannot be read.
+    // A certificate whose key is not written yet, and an unreadable one.
     writeFileSync(inDataFolder("public.crt"), second.cert);
     rmSync(inDataFolder("admin.key"));
     server.child.kill("SIGHUP");
-    await vi.waitFor(() => expect(logged("the old one stays in use")).toBe(workers + 1));
-    expect(server.stderr()).toContain("VX_TLS_KEY: holds no unencrypted private key in PEM that belongs to");
+    await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1));
+    expect(server.stderr()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
     expect(server.stderr()).toMatch(
       /VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/,
     );

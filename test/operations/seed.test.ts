@@ -37,7 +37,7 @@ async function counts() {
   return row;
 }
 
-test("an account that cannot have its key is not made at all, and the next start makes it whole", async () => {
+test("if the key cannot be created, the account is not created either; the next start creates both", async () => {
   const wrongLane = { ...typeIds, key: (lane: Lane) => typeIds.key((lane + 1) % LANE_COUNT) };
   await expect(seed(wrongLane)).rejects.toThrow();
   expect(await counts()).toEqual({ accounts: 0, entries: 0, keys: 0 });
@@ -45,7 +45,7 @@ test("an account that cannot have its key is not made at all, and the next start
   expect(await counts()).toEqual({ accounts: 1, entries: 1, keys: 1 });
 });
 
-test("of several servers that start at once one makes it", async () => {
+test("of several servers that start concurrently, one creates the demo account", async () => {
   const secrets = await Promise.all(Array.from({ length: 4 }, () => seed()));
   expect(secrets.filter((secret) => secret !== undefined)).toHaveLength(1);
   expect(await counts()).toEqual({ accounts: 1, entries: 1, keys: 1 });

@@ -8,7 +8,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 let folder: ReturnType<typeof createTemporaryFolder>;
 let servers: ServerProcess[];
 
-/** Gives each test of the file a data folder, and ends what it started. */
+/** Creates a data folder for each test of the file, and stops the processes it started. */
 export function useDataFolder(): void {
   beforeEach(() => {
     folder = createTemporaryFolder("process");
@@ -20,7 +20,7 @@ export function useDataFolder(): void {
   });
 }
 
-/** A place in the data folder of the test. */
+/** A path in the data folder of the test. */
 export function inDataFolder(...names: string[]): string {
   return join(folder.path, ...names);
 }
@@ -40,7 +40,7 @@ export function postmasterPid(): number {
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // Dead, but nobody has asked for its exit code: what a container without an init leaves of orphans.
+    // A zombie, as in a container without an init process.
     const stat = `/proc/${pid}/stat`;
     return !existsSync(stat) || !/\) Z /.test(readFileSync(stat, "utf8"));
   } catch {
@@ -53,7 +53,7 @@ export function childrenOf(pid: number): number[] {
   return existsSync(path) ? readFileSync(path, "utf8").trim().split(" ").filter(Boolean).map(Number) : [];
 }
 
-/** The server processes that a server has started. */
+/** The worker processes of a server. */
 export function workersOf(pid: number): number[] {
   return childrenOf(pid).filter((child) => readFileSync(`/proc/${child}/cmdline`, "utf8").includes("vx.js"));
 }

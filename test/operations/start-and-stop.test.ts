@@ -16,7 +16,7 @@ import {
 
 useDataFolder();
 
-test("a first start makes a demo key and an operator token that hold later too, and no signal leaves a process behind", async () => {
+test("the first start creates a demo key and an operator token that stay valid, and a stop leaves no process", async () => {
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
   const url = await first.line(ready);
@@ -51,10 +51,10 @@ async function expectCleanEnd(server: ServerProcess, signal: NodeJS.Signals): Pr
   expect(existsSync(inDataFolder("postgres", "postmaster.pid"))).toBe(false);
 }
 
-test("a wrong setting is a clear line and exit 2", async () => {
+test("an invalid setting exits 2 with a one-line error", async () => {
   const server = start({ PORT: "eighty" });
   expect(await server.exited()).toBe(2);
-  expect(server.stderr()).toMatch(/^vx: wrong setting\nPORT: /);
+  expect(server.stderr()).toMatch(/^vx: invalid settings\nPORT: /);
 });
 
 test.each([
@@ -66,7 +66,7 @@ test.each([
   {
     what: "a file that is no certificate",
     env: { VX_TLS_CERT: "package.json", VX_TLS_KEY: "package.json" },
-    line: /^VX_TLS_CERT: holds no/,
+    line: /^VX_TLS_CERT: must contain/,
   },
   {
     what: "more connections than can be",
@@ -81,7 +81,7 @@ test.each([
   expect(more).toEqual([]);
 });
 
-test("a port that is taken is a clear line and exit 1, and no database stays behind", async () => {
+test("a port in use exits 1 with a one-line error, and the database is stopped", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
@@ -94,7 +94,7 @@ test("a port that is taken is a clear line and exit 1, and no database stays beh
   other.close();
 });
 
-test("an address that is not of this machine is a clear line that names the setting", async () => {
+test("an address of another machine is a one-line error that names the setting", async () => {
   const database = await createTestDatabase();
   const server = start({ DATABASE_URL: database.url, VX_ADMIN_HOST: "192.0.2.1" });
   expect(await server.exited()).toBe(1);
@@ -102,7 +102,7 @@ test("an address that is not of this machine is a clear line that names the sett
   await database.drop();
 });
 
-test("a data folder that is a file is a clear line that names the setting", async () => {
+test("a data folder that is a file is a one-line error that names the setting", async () => {
   const database = await createTestDatabase();
   const server = start({ DATABASE_URL: database.url, VX_DATA_DIR: "package.json" });
   expect(await server.exited()).toBe(1);
@@ -112,7 +112,7 @@ test("a data folder that is a file is a clear line that names the setting", asyn
   await database.drop();
 });
 
-test("a database that cannot be reached is one clear line and exit 1", async () => {
+test("an unreachable database exits 1 with a one-line error", async () => {
   const server = start({ DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none" });
   expect(await server.exited()).toBe(1);
   expect(server.stderr().trim().split("\n")).toHaveLength(1);

@@ -28,7 +28,7 @@ afterAll(async () => {
   vi.unstubAllEnvs();
 });
 
-test("an unknown variable is warned of with the nearest setting, and its value is not shown", () => {
+test("an unknown variable logs a warning with the nearest setting and without its value", () => {
   const warnings = app
     .logText()
     .trim()
@@ -38,12 +38,12 @@ test("an unknown variable is warned of with the nearest setting, and its value i
   expect(warnings.find(({ variable }) => variable === "VX_SHUTDOWN_DELEY")).toMatchObject({
     level: "warn",
     nearest: "VX_SHUTDOWN_DELAY",
-    msg: "unknown setting VX_SHUTDOWN_DELEY is ignored; the nearest is VX_SHUTDOWN_DELAY",
+    msg: "unknown setting VX_SHUTDOWN_DELEY is ignored; did you mean VX_SHUTDOWN_DELAY?",
   });
   expect(app.logText()).not.toContain("value-of-the-setting");
 });
 
-test("settings, variables of clients and keys of upstreams are known", () => {
+test("settings, variables of clients and keys of upstreams log no warning", () => {
   expect(app.logText()).not.toMatch(/"variable":"(VX_UPSTREAM_KEY|VX_KEY|VX_WORKERS)"/);
 });
 

@@ -4,7 +4,7 @@ import { getMe, ready, start, useDataFolder, workersOf } from "./server-process.
 
 useDataFolder();
 
-test("several workers share the port, and the metrics are of all of them", async () => {
+test("several workers share the port, and the metrics include all of them", async () => {
   const server = start({ VX_WORKERS: "2", VX_ADMIN_TOKEN: "operator-token-of-the-tests" });
   const secret = await server.line(/(vx_live_\w+)/);
   const url = await server.line(ready);
@@ -17,7 +17,7 @@ test("several workers share the port, and the metrics are of all of them", async
   expect(await server.end("SIGTERM")).toBe(0);
 });
 
-test("what a worker counted stays counted when it dies", async () => {
+test("the counters of a worker are kept after it exits", async () => {
   const server = start({ VX_WORKERS: "2", VX_ADMIN_TOKEN: "operator-token-of-the-tests" });
   const secret = await server.line(/(vx_live_\w+)/);
   const url = await server.line(ready);
@@ -36,6 +36,6 @@ test("what a worker counted stays counted when it dies", async () => {
   });
   const text = await read();
   expect(text).toContain(`${counted} 21`);
-  // Of processes that are gone nothing runs.
+  // Gauges of exited processes are removed.
   expect(text).toContain("vx_running_calls 0");
 });

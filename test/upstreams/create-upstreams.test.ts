@@ -43,8 +43,8 @@ test("attempts are counted by upstream and outcome; failures are logged with the
 
   const page = await metrics.registry.metrics();
   const name = `openai 127.0.0.1:${fake.port}/v1 fake-model`;
-  expect(page).toContain(`vx_upstream_tries_total{upstream="${name}",outcome="failed"} 1`);
-  expect(page).toContain(`vx_upstream_tries_total{upstream="${name}",outcome="ok"} 1`);
+  expect(page).toContain(`vx_upstream_attempts_total{upstream="${name}",outcome="failed"} 1`);
+  expect(page).toContain(`vx_upstream_attempts_total{upstream="${name}",outcome="ok"} 1`);
   expect(page).toContain(`vx_upstream_running{upstream="${name}"} 0`);
   expect(page).toContain(`vx_upstream_open{upstream="${name}"} 0`);
   expect(logged.map((line) => JSON.parse(line) as unknown)).toEqual([

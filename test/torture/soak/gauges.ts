@@ -18,7 +18,7 @@ async function readGauges(servers: readonly RunServer[]): Promise<Gauges> {
   const sum = (name: string) => texts.reduce((total, text) => total + gaugeOf(text, name), 0);
   return {
     at: performance.timeOrigin + performance.now(),
-    admissionQueue: sum("vx_lane_queue_depth"),
+    admissionQueue: sum("vx_admission_queue_depth"),
     billingQueue: sum("vx_billing_queue_depth"),
     running: sum("vx_running_generations"),
   };
