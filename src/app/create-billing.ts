@@ -79,7 +79,7 @@ export function createMetering(options: MeteringOptions): Metering {
   const watch = new RevocationWatch(databases.single, {
     now: () => performance.now(),
     isNeeded: () => running.count > 0,
-    onRevoked: (keyIds) => running.cutStreams(keyIds),
+    onRevoked: (keyIds) => running.stopStreams(keyIds),
   });
   metrics.gauge(
     "vx_billing_queue_depth",
@@ -100,10 +100,10 @@ export function createMetering(options: MeteringOptions): Metering {
       watch.start();
     },
     cut: () => {
-      running.close();
-      settler.close();
+      running.stopAll();
+      settler.limitRetries();
     },
-    settle: () => running.idle(),
+    settle: () => running.whenIdle(),
     stop: async () => {
       watch.stop();
       await presence.stop();

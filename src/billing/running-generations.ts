@@ -7,10 +7,10 @@ import type { Generation } from "./generation.ts";
 export class RunningGenerations {
   readonly #max: number;
   readonly #generations = new SlotArray<Generation>();
-  readonly #waiting = new Set<() => void>();
+  readonly #idleListeners = new Set<() => void>();
   /** Slots per account, so that no account can use all of them. */
   readonly #slots = new FairShare();
-  #closed = false;
+  #isStopped = false;
 
   constructor(max: number) {
     this.#max = max;
@@ -22,31 +22,31 @@ export class RunningGenerations {
 
   /** Takes a slot for a generation before its hold is placed; throws overloaded if there is none. */
   reserve(accountId: string): void {
-    if (this.#closed) throw new DomainError("unavailable");
+    if (this.#isStopped) throw new DomainError("unavailable");
     if (!this.#slots.take(accountId, 1, this.#max)) throw new DomainError("overloaded");
   }
 
   release(accountId: string | undefined): void {
     this.#slots.release(accountId, 1);
     if (this.count > 0) return;
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
+    for (const resolve of this.#idleListeners) resolve();
+    this.#idleListeners.clear();
   }
 
-  /** Returns the index of the generation, which is passed to `leave` after settlement. */
-  enter(generation: Generation): number {
-    const place = this.#generations.insert(generation);
-    // The server was closed while the hold was being placed.
-    if (this.#closed) generation.stop("unavailable");
-    return place;
+  /** Returns the number to pass to `unregister` after settlement. */
+  register(generation: Generation): number {
+    const slot = this.#generations.insert(generation);
+    // The server was stopped while the hold was being placed.
+    if (this.#isStopped) generation.stop("unavailable");
+    return slot;
   }
 
-  leave(place: number): void {
-    this.#generations.remove(place);
+  unregister(slot: number): void {
+    this.#generations.remove(slot);
   }
 
   /** Stops the streams of revoked keys. Unary calls run to their end. */
-  cutStreams(keyIds: ReadonlySet<string>): void {
+  stopStreams(keyIds: ReadonlySet<string>): void {
     for (const generation of this.#generations) {
       const { streamed, key } = generation.order;
       if (streamed && keyIds.has(key.keyId)) generation.stop("revoked_api_key");
@@ -54,20 +54,20 @@ export class RunningGenerations {
   }
 
   /** Delays the end of the server until the work has ended. Its errors are handled elsewhere. */
-  during(work: Promise<unknown>): void {
+  waitFor(work: Promise<unknown>): void {
     this.#slots.take(undefined, 1, Number.POSITIVE_INFINITY);
     work.catch(() => undefined).finally(() => this.release(undefined));
   }
 
   /** Stops all running generations and refuses new ones. */
-  close(): void {
-    this.#closed = true;
+  stopAll(): void {
+    this.#isStopped = true;
     for (const generation of this.#generations) generation.stop("unavailable");
   }
 
   /** Resolves when all generations have ended and are settled. */
-  idle(): Promise<void> {
+  whenIdle(): Promise<void> {
     if (this.count === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.add(resolve));
+    return new Promise((resolve) => this.#idleListeners.add(resolve));
   }
 }

@@ -1,8 +1,9 @@
+import { InvariantViolation } from "../domain/invariant.ts";
 import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
-/** After `close`, how long attempts may still be started. */
+/** After `limitRetries`, how long attempts may still be started. */
 export const MAX_SETTLE_MS = 60_000;
 
 type SettlerOptions = {
@@ -12,17 +13,17 @@ type SettlerOptions = {
   readonly wait: (ms: number) => Promise<unknown>;
   /** Called once per hold, when the first attempt fails. */
   readonly onRetry: (end: EndRequest, error: unknown) => void;
-  /** Called when no attempt succeeded before the limit that `close` sets. */
+  /** Called when no attempt succeeded before the limit that `limitRetries` sets. */
   readonly onFailure: (end: EndRequest, error: unknown) => void;
 };
 
 /**
  * Ends holds. Ending a hold is idempotent, so any error is retried until the database reports that the hold
- * is settled or gone: temporary failures must not lose a charge.
+ * is settled or gone: temporary failures must not lose a charge. Only a violated invariant is not retried.
  */
 export class Settler {
   readonly #options: SettlerOptions;
-  #until = Number.POSITIVE_INFINITY;
+  #retryUntil = Number.POSITIVE_INFINITY;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
@@ -39,7 +40,8 @@ export class Settler {
       try {
         return await billing.end(end);
       } catch (error) {
-        if (now() + pauseMs > this.#until) {
+        if (error instanceof InvariantViolation) throw error;
+        if (now() + pauseMs > this.#retryUntil) {
           onFailure(end, error);
           throw error;
         }
@@ -50,7 +52,7 @@ export class Settler {
   }
 
   /** Limits the time for all attempts, because the process is about to exit. */
-  close(): void {
-    this.#until = this.#options.now() + MAX_SETTLE_MS;
+  limitRetries(): void {
+    this.#retryUntil = this.#options.now() + MAX_SETTLE_MS;
   }
 }

@@ -26,7 +26,7 @@ test("a process takes no more than it has places for, and says when all have end
   for (let i = 0; i < 7; i++) running.reserve("one");
   expect(reason(() => running.reserve("one"))).toBe("overloaded");
   let isIdle = false;
-  const idle = running.idle().then(() => {
+  const idle = running.whenIdle().then(() => {
     isIdle = true;
   });
   for (let i = 0; i < 6; i++) running.release("one");

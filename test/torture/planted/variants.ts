@@ -77,44 +77,44 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/generation.ts",
-      find: "const { outcome, balanceMicros } = await this.#settle();",
-      put: "const outcome = await this.#outcome(); const balanceMicros = 0n; setTimeout(() => this.#settle(), 250);",
+      find: "const ended = await settler.end(end);",
+      put: 'const ended = { outcome: "settled", balanceMicros: 0n }; setTimeout(() => settler.end(end), 250);',
     },
   },
   {
     name: "a caller who leaves a stream pays nothing",
     under: "none",
     code: {
-      file: "src/billing/generation.ts",
-      find: "return this.#progress.isAsked;",
-      put: "return this.#progress.isAsked && !this.order.streamed;",
+      file: "src/billing/charge.ts",
+      find: "? progress.isAsked :",
+      put: "? progress.isAsked && !order.streamed :",
     },
   },
   {
     name: "a caller who leaves before the first token pays nothing",
     under: "none",
     code: {
-      file: "src/billing/generation.ts",
-      find: "return this.#progress.isAsked;",
-      put: "return this.#progress.isAsked && !this.#text.isEmpty;",
+      file: "src/billing/charge.ts",
+      find: "? progress.isAsked :",
+      put: '? progress.isAsked && text !== "" :',
     },
   },
   {
     name: "a unary call whose deadline passes pays nothing",
     under: "none",
     code: {
-      file: "src/billing/generation.ts",
-      find: "return this.#progress.isAsked;",
-      put: 'return this.#progress.isAsked && this.#stop !== "deadline_exceeded";',
+      file: "src/billing/charge.ts",
+      find: "? progress.isAsked :",
+      put: '? progress.isAsked && ending.why !== "deadline_exceeded" :',
     },
   },
   {
     name: "a call that failed is charged",
     under: "none",
     code: {
-      file: "src/billing/generation.ts",
-      find: "return this.order.streamed && !this.#text.isEmpty;",
-      put: "return true;",
+      file: "src/billing/charge.ts",
+      find: 'const isDelivered = order.streamed && text !== "";',
+      put: "const isDelivered = true;",
     },
   },
   {
@@ -163,7 +163,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "function missing for 2.5 s",
     code: {
       file: "src/billing/settler.ts",
-      find: "if (now() + pauseMs > this.#until) {",
+      find: "if (now() + pauseMs > this.#retryUntil) {",
       put: "if (now() > 0) {",
     },
   },

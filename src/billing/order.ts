@@ -1,0 +1,18 @@
+import type { Model } from "../domain/model.ts";
+import type { Prompt } from "../domain/prompt.ts";
+import type { AdmittedKey } from "../store/admit.ts";
+import type { Size } from "./generation-size.ts";
+
+/** What a generation with a placed hold is to do. */
+export type Order = {
+  readonly id: string;
+  readonly key: AdmittedKey;
+  readonly requestId: string;
+  readonly model: Model;
+  readonly prompt: Prompt;
+  readonly size: Size;
+  /** Whether pieces are sent to the caller as they arrive. */
+  readonly streamed: boolean;
+  /** Whether the answer is stored for a retry with the same idempotency key. */
+  readonly kept: boolean;
+};

@@ -1,0 +1,106 @@
+import { DomainError } from "../domain/errors.ts";
+import { assertInvariant } from "../domain/invariant.ts";
+import type { Model } from "../domain/model.ts";
+import { costOf } from "../domain/price.ts";
+import type { Billing, HoldOutcome, HoldRequest } from "../store/billing.ts";
+import type { Caller } from "./caller.ts";
+import type { GenerationRequest } from "./generation-request.ts";
+import { countedSize, leastSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
+import { insufficientBalance } from "./refusals.ts";
+import type { RunningGenerations } from "./running-generations.ts";
+import type { Settler } from "./settler.ts";
+import type { Tokens } from "./token-counts.ts";
+
+export const MAX_CALL_MS = 600_000;
+/** A hold outlives the longest call plus its settlement retries. */
+const HOLD_SECONDS = 720;
+
+export type HoldParts = {
+  readonly billing: Billing;
+  readonly settler: Settler;
+  readonly running: RunningGenerations;
+  readonly tokens: Tokens;
+};
+
+export type HoldWish = {
+  readonly id: string;
+  readonly caller: Caller;
+  readonly request: GenerationRequest;
+  readonly model: Model;
+  readonly idempotency: HoldRequest["idempotency"];
+};
+
+/** The size that the hold covers, or the stored answer of an earlier call with the same idempotency key. */
+export type Placed =
+  | { readonly kind: "held"; readonly size: Size }
+  | { readonly kind: "answered"; readonly answer: string };
+
+/**
+ * If the hold does not fit the balance, the input is counted, then a default output limit is lowered. Only
+ * the statement that places the hold decides, because a balance that was read earlier may be out of date.
+ */
+export async function placeHold(parts: HoldParts, wish: HoldWish): Promise<Placed> {
+  const { request, model } = wish;
+  const { key, signal } = wish.caller;
+  const { tokens } = parts;
+  let size = await sizeOf(model, request, key, tokens, signal);
+  let held = await tryHold(parts, wish, size);
+  if (held.outcome === "insufficient" && !size.counted) {
+    size = await countedSize(model, request, tokens, { signal, payer: key.accountId });
+    held = await tryHold(parts, wish, size);
+  }
+  // Another call may take the funds in between, so the last attempt uses the lowest limit.
+  for (const lower of [sizeWithin, leastSize]) {
+    if (held.outcome !== "insufficient" || size.maxTokens === size.leastTokens) break;
+    const availableMicros = held.balanceMicros - held.heldMicros;
+    size = lower(model, size, availableMicros);
+    if (size.amountMicros <= availableMicros) held = await tryHold(parts, wish, size);
+  }
+  return placedOf(held, size);
+}
+
+async function tryHold(parts: HoldParts, wish: HoldWish, size: Size): Promise<HoldOutcome> {
+  const { key } = wish.caller;
+  const { inputTokens, maxTokens, amountMicros } = size;
+  assertInvariant(
+    amountMicros === costOf(wish.model, { inputTokens, outputTokens: maxTokens }),
+    "a hold is the cost of its size",
+    { generation: wish.id, amountMicros, inputTokens, maxTokens },
+  );
+  const hold: HoldRequest = {
+    holdId: wish.id,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    amountMicros,
+    seconds: HOLD_SECONDS,
+    idempotency: wish.idempotency,
+  };
+  try {
+    return await parts.billing.hold(hold);
+  } catch (error) {
+    // A statement that was sent may have placed the hold although its reply was lost, so it is released.
+    if (!isOverloaded(error)) parts.running.waitFor(parts.settler.abandon(hold));
+    throw error;
+  }
+}
+
+function placedOf(held: HoldOutcome, size: Size): Placed {
+  switch (held.outcome) {
+    case "held":
+      return { kind: "held", size };
+    case "answered":
+      return { kind: "answered", answer: held.answer };
+    case "insufficient":
+      throw insufficientBalance(held.balanceMicros, held.heldMicros, size.amountMicros);
+    case "revoked":
+      throw new DomainError("revoked_api_key");
+    case "running":
+      throw new DomainError("idempotency_in_progress", { retryAfterSeconds: 1 });
+    case "reused":
+      throw new DomainError("idempotency_key_reused");
+  }
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof DomainError && error.reason === "overloaded";
+}

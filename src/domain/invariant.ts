@@ -1,0 +1,38 @@
+import { channel } from "node:diagnostics_channel";
+import { DomainError } from "./errors.ts";
+
+/** Ids, amounts and states. Never a key or content of a call: the facts are logged. */
+export type Facts = Readonly<Record<string, string | number | bigint | boolean | undefined>>;
+
+/** A bug: a state of the money that must not occur. The call gets `internal`, and the process ends after a drain. */
+export class InvariantViolation extends DomainError {
+  readonly invariant: string;
+  readonly facts: Facts;
+
+  constructor(invariant: string, facts: Facts) {
+    super("internal", { cause: new Error(`invariant violated: ${invariant}`) });
+    this.name = "InvariantViolation";
+    this.invariant = invariant;
+    this.facts = facts;
+  }
+}
+
+/** A channel, so that no violation is lost, whoever catches the error. */
+const violations = channel("vx.invariant-violation");
+
+export function assertInvariant(condition: boolean, invariant: string, facts: Facts): asserts condition {
+  if (!condition) throw reportViolation(new InvariantViolation(invariant, facts));
+}
+
+/** Tells the process about a violation, also one of another process. */
+export function reportViolation(violation: InvariantViolation): InvariantViolation {
+  violations.publish(violation);
+  return violation;
+}
+
+/** Calls the listener for every violation until the returned function is called. */
+export function onViolation(listener: (violation: InvariantViolation) => void): () => void {
+  const receive = (violation: unknown) => listener(violation as InvariantViolation);
+  violations.subscribe(receive);
+  return () => violations.unsubscribe(receive);
+}
