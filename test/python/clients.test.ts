@@ -3,10 +3,10 @@ import { rmSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { clientCommand, clientExample } from "../support/client-examples.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { preparePython, pythonEnv, STUBS } from "../support/python.ts";
-import { readmeCommand, readmeExample } from "../support/readme.ts";
 
 const missing = preparePython();
 if (missing !== undefined) console.error(`SKIPPED: no client for Python was tested. ${missing}`);
@@ -33,24 +33,24 @@ describe.skipIf(missing !== undefined)("from Python", () => {
   const python = (...args: string[]) => run("python", args, { env });
   const atThisServer = (code: string) => code.replaceAll("127.0.0.1:8080", new URL(app.url).host);
 
-  /** The runner's own last words. */
+  /** The last lines that the test runner prints. */
   const passed = /Ran [1-9]\d* tests? in .*\n\nOK\n$/;
 
-  test("OpenAI's client works with only its address and key changed", async () => {
+  test("the OpenAI SDK works with another base URL and key", async () => {
     expect((await python("test/python/openai_client.py")).stderr).toMatch(passed);
   });
 
-  test("the example for OpenAI's client in the README prints a reply", async () => {
-    const example = atThisServer(readmeExample("python", "from openai"));
+  test("the example for the OpenAI SDK in docs/clients.md prints a reply", async () => {
+    const example = atThisServer(clientExample("python", "from openai"));
     expect((await python("-c", example)).stdout).toMatch(/^This is a reply of the sandbox\./);
   });
 
-  describe("over gRPC, with stubs", () => {
+  describe("over gRPC, with generated stubs", () => {
     beforeAll(async () => {
       // As in a fresh clone; the packages are those of the virtual environment.
       rmSync(".buf", { recursive: true, force: true });
-      await run("sh", ["-c", readmeCommand("npm ci && npm run").replace("npm ci && ", "")], { env });
-      const command = readmeCommand("python -m grpc_tools.protoc").replaceAll("_out=.", `_out=${STUBS}`);
+      await run("sh", ["-c", clientCommand("npm ci && npm run").replace("npm ci && ", "")], { env });
+      const command = clientCommand("python -m grpc_tools.protoc").replaceAll("_out=.", `_out=${STUBS}`);
       await run("sh", ["-c", command], { env });
       await run(
         "sh",
@@ -65,8 +65,8 @@ describe.skipIf(missing !== undefined)("from Python", () => {
       expect((await python("test/python/grpc_client.py")).stderr).toMatch(passed);
     });
 
-    test("the example in the README prints key and balance", async () => {
-      const example = atThisServer(readmeExample("python", "import grpc"));
+    test("the gRPC example in docs/clients.md prints the key and the balance", async () => {
+      const example = atThisServer(clientExample("python", "import grpc"));
       expect((await python("-c", example)).stdout).toMatch(/^vx_live_\w{4}….{4} \$\d/);
     });
   });

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../support/app.ts";
+import { clientExample } from "../../support/client-examples.ts";
 import { operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
-import { readmeExample } from "../../support/readme.ts";
 
 let app: TestApp;
 
@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-test("the example for OpenAI's client in the README prints a reply", async () => {
-  const example = readmeExample("ts", 'from "openai"').replace("http://127.0.0.1:8080", app.url);
+test("the example for the OpenAI SDK in docs/clients.md prints a reply", async () => {
+  const example = clientExample("ts", 'from "openai"').replace("http://127.0.0.1:8080", app.url);
   const { secret } = await createPaidKey(operatorOf(app));
   const { stdout } = await promisify(execFile)(
     process.execPath,
