@@ -26,6 +26,9 @@ export type Part<Product, Baselines = Record<never, never>> = {
   readonly figures: readonly Figure<Product & Baselines>[];
 };
 
+/** The part needs something that this machine does not have. */
+export class Unavailable extends Error {}
+
 type Rounds = Record<string, Sample>;
 export type AnyPart = Part<Rounds, Rounds>;
 

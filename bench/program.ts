@@ -11,11 +11,12 @@ export type Program = {
   stop(): Promise<void>;
 };
 
-/** Programs to kill on exit, because a failed part of the bench does not stop its programs. */
 const running = new Set<ChildProcess>();
+/** A stopped bench stops its programs. SIGTERM lets a server stop its PostgreSQL. */
 process.once("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
+  for (const child of running) child.kill("SIGTERM");
 });
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
 export function startProgram(
   script: readonly string[],

@@ -8,7 +8,7 @@ import { loginIn } from "../../test/support/embedded.ts";
 import { type Checkout, OWN_CHECKOUT } from "../checkout.ts";
 import { generateBody, getRequest, httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
-import type { Part } from "../part.ts";
+import { type Part, Unavailable } from "../part.ts";
 import { createPayers, type Payer } from "../payers.ts";
 import { startServer } from "../server.ts";
 
@@ -64,7 +64,7 @@ export function bigLedger(rows: number): Part<Big, Small> {
 async function openLedger(checkout: Checkout, cleanup: AsyncDisposableStack, rows: number) {
   const { bavail, bsize } = statfsSync(tmpdir());
   const neededBytes = rows * BYTES_PER_ROW * 1.5;
-  if (bavail * bsize < neededBytes) throw new Error(`${tmpdir()} needs ${neededBytes} free bytes`);
+  if (bavail * bsize < neededBytes) throw new Unavailable(`${tmpdir()} needs ${neededBytes} free bytes`);
   const server = await startServer(checkout, cleanup);
   const payers = await createPayers(server, ACCOUNTS);
   const owner = postgres({ ...loginIn(server.dataDir), max: 1, onnotice: () => undefined });
