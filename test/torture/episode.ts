@@ -149,7 +149,7 @@ class RowWatch {
       this.checks++;
       if (rows.length === 1) return;
       this.#violations.push({
-        rule: "2 one execution, one row",
+        rule: "2 one execution, one ledger entry",
         text: `answered before it was settled: ${entry.requestId}`,
       });
     } catch {

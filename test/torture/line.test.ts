@@ -45,19 +45,19 @@ function endOf(socket: Socket): Promise<string | undefined> {
   });
 }
 
-test("under normal conditions bytes pass in both directions", async () => {
+test("under normal conditions bytes are forwarded in both directions", async () => {
   await say("abc", "ABC");
 });
 
 test.each([{ sliceBytes: 1 }, { latencyMs: 20 }])(
-  "with %o they pass as well, in their order",
+  "with %o bytes are forwarded in order",
   async (conditions) => {
     line.set(conditions);
     await say("abcdefgh", "ABCDEFGH");
   },
 );
 
-test("held bytes are sent when the conditions change, and none is lost", async () => {
+test("held bytes are sent without loss when the conditions change", async () => {
   await say("a", "A");
   line.set({ holdsBack: true });
   client.write("bc");
@@ -85,7 +85,7 @@ test("a connection that dropped bytes is reset when the conditions change", asyn
   expect(await ended).toBe("ECONNRESET");
 });
 
-test("who comes while nobody is let in is turned away", async () => {
+test("new connections are reset while connections are refused", async () => {
   line.set({ refuses: true });
   const late = connect(line.port, "127.0.0.1");
   expect(await endOf(late)).toBe("ECONNRESET");

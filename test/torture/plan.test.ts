@@ -11,7 +11,7 @@ test("the same seed gives the same plan, another seed another one", () => {
   expect(plan(7)).not.toEqual(plan(8));
 });
 
-test("a plan has every kind of call, in the order of their times, each with a request id of its own", () => {
+test("a plan has every kind of call, sorted by time, each with a unique request id", () => {
   const calls = plan(7);
   expect(new Set(calls.map(({ kind }) => kind)).size).toBe(11);
   expect(new Set(calls.map(({ race }) => race))).toEqual(
@@ -23,7 +23,7 @@ test("a plan has every kind of call, in the order of their times, each with a re
   expect(new Set(calls.map(({ requestId }) => requestId)).size).toBe(calls.length);
 });
 
-test("calls with the same idempotency key ask for the same", () => {
+test("calls with the same idempotency key have the same request", () => {
   const asked = new Map<string, string>();
   for (const { kind, idempotencyKey, key, reply, maxTokens, op } of plan(7)) {
     if (idempotencyKey === undefined) continue;

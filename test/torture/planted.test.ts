@@ -14,13 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test.each(VARIANTS.filter(({ code }) => code))("the code has a place for the bug: $name", ({ code }) => {
+test.each(VARIANTS.filter(({ code }) => code))("the code of the bug can be planted: $name", ({ code }) => {
   if (!code) return;
   const text = readFileSync(new URL(`../../${code.file}`, import.meta.url), "utf8");
   expect(withBug(text, code, code.file)).not.toBe(text);
 });
 
-test("the database has a place for each of the others", async () => {
+test("the SQL of the bugs can be planted", async () => {
   for (const { name } of VARIANTS) await plantInDatabase(database.owner, name);
   expect(VARIANTS.filter(({ sql }) => sql).length).toBeGreaterThan(0);
 });

@@ -39,17 +39,17 @@ export function printTable(rows: readonly TableRow[]): void {
     lines.set(name, [...(lines.get(name) ?? []), row]);
   }
   console.log(
-    "| fault | histories | calls | answered | refused | failed | unreached | unknown | violations | worst recovery | holds given back after | admitted after revoke | full minutes exact | p50 / p99 / max ms |",
+    "| fault | histories | calls | answered | refused | failed | unreached | unknown | violations | worst recovery | holds released after | admitted after revocation | full minutes exact | p50 / p99 / max ms |",
   );
   console.log("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
   for (const [name, of] of lines) console.log(lineOf(name, of));
   if (lines.size > 1) console.log(lineOf("**all**", rows));
   const sum = (value: (row: TableRow) => number) => rows.reduce((total, row) => total + value(row), 0);
   console.log(
-    `\n${sum((row) => row.dropped)} calls dropped, ${sum((row) => row.late)} sent more than 50 ms late, ${sum((row) => row.left)} callers left; ` +
+    `\n${sum((row) => row.dropped)} calls dropped, ${sum((row) => row.late)} sent more than 50 ms late, ${sum((row) => row.left)} disconnects; ` +
       `${sum((row) => row.executions)} executions, ${sum((row) => row.rows)} rows; ` +
-      `${sum((row) => row.rowChecks)} replies whose row was looked for when they arrived; ` +
-      `money held against the ledger ${sum((row) => row.moneyChecks)} times while calls ran`,
+      `${sum((row) => row.rowChecks)} ledger entries checked on arrival of the reply; ` +
+      `${sum((row) => row.moneyChecks)} checks of balances against the ledger`,
   );
 }
 

@@ -55,7 +55,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     violations.push(...(await runAudit(arena)));
   }
   if (!(await isAtRest(arena, patienceMs))) {
-    violations.push({ rule: "every hold is settled or given back", text: `not in ${patienceMs} ms` });
+    violations.push({ rule: "every hold is settled or released", text: `not in ${patienceMs} ms` });
   }
   const table: TableRow[] = [];
   for (const episode of episodes) {
@@ -89,7 +89,7 @@ async function checkGivenBack(episode: Episode, starts: readonly number[]): Prom
     const since = Math.max(killedAt, judgedSince, ...starts.filter((at) => at < (givenBackAt ?? 0)));
     if (givenBackAt !== undefined && (wasDatabaseAway || givenBackAt - since <= GIVEN_BACK_MS)) continue;
     const after = givenBackAt === undefined ? "not at all" : `after ${Math.round(givenBackAt - since)} ms`;
-    violations.push({ rule: "holds of a dead server are given back", text: `${holds} holds, ${after}` });
+    violations.push({ rule: "holds of a dead server are released", text: `${holds} holds, ${after}` });
   }
   return violations;
 }

@@ -44,14 +44,14 @@ export async function runTorture(options: TortureOptions): Promise<number> {
         await withArena({ servers: SERVERS }, (arena) => runRound({ arena, first, scenes, ...common })),
       );
     }
-    if (isChosen(options, "disk of the database full")) {
+    if (isChosen(options, "database disk full")) {
       const result = await withFullDisk((fault, databaseFolder) =>
         withArena({ servers: SERVERS, databaseFolder }, (arena) =>
           runRound({ arena, first: first + 90, scenes: [[fault]], ...common }),
         ),
       );
       if (result) collect(result);
-      else console.log("disk of the database full: SKIPPED, this user may not mount a small disk");
+      else console.log("database disk full: SKIPPED, this user may not mount a small disk");
     }
   }
   console.log();

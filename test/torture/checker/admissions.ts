@@ -54,7 +54,7 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
   let [full, exact] = [0, 0];
   for (const { certain, possible, refused, forgotten } of minutes.values()) {
     if (certain > TIGHT_LIMIT + forgotten) {
-      violations.push({ rule: RULE, text: `${certain} calls were admitted where ${TIGHT_LIMIT} may be` });
+      violations.push({ rule: RULE, text: `${certain} calls were admitted, the limit is ${TIGHT_LIMIT}` });
     }
     if (refused === 0) continue;
     full++;
@@ -62,7 +62,7 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
     if (possible < TIGHT_LIMIT && !facts.hasClockSteps) {
       violations.push({
         rule: RULE,
-        text: `429 although at most ${possible} of ${TIGHT_LIMIT} slots were taken`,
+        text: `429 although at most ${possible} of ${TIGHT_LIMIT} calls were admitted`,
       });
     }
   }

@@ -13,7 +13,7 @@ import { pieceOf, promptOf } from "../upstream.ts";
 import { describe, type Facts, type Row, type Violation } from "./facts.ts";
 import { isFailureOfOthers } from "./isolation.ts";
 
-const RULE = "2 one execution, one row";
+const RULE = "2 one execution, one ledger entry";
 
 /**
  * Invariant 2: what was executed and answered is charged once and correctly; a refused call leaves no ledger
@@ -27,7 +27,7 @@ export function checkCharges(facts: Facts): Violation[] {
     if (row.kind !== "generation") continue;
     const entry = requests.get(row.requestId);
     if (!entry || !isGeneration(entry))
-      fault(`row ${row.id} is of request ${row.requestId}, which asked for no generation`);
+      fault(`row ${row.id} has request ${row.requestId}, which is not a generation`);
     else checkRow(facts, row, entry, fault);
   }
   for (const entry of facts.entries) checkEntry(facts, entry, fault);
@@ -43,12 +43,12 @@ function checkEntry(facts: Facts, entry: Entry, fault: (text: string) => void): 
   // A unary call that fails on the server's side is free; one that exceeds the caller's deadline is not.
   const isFailed = entry.kind === "generate" && entry.ending === "answered" && entry.status >= 500;
   if (isFailed && !isCutByDeadline(entry) && rows.length > 0) {
-    fault(`a row for a call that failed: ${describe(entry)}`);
+    fault(`a row for a failed call: ${describe(entry)}`);
   }
   if (isReply(entry) && entry.idempotencyKey === undefined) {
     if (rows.length !== 1) fault(`${rows.length} rows for a reply: ${describe(entry)}`);
     else if (rows[0] && -rows[0].amountMicros !== entry.costMicros) {
-      fault(`told ${entry.costMicros} micros, charged ${-rows[0].amountMicros}: ${describe(entry)}`);
+      fault(`response says ${entry.costMicros} micros, charged ${-rows[0].amountMicros}: ${describe(entry)}`);
     }
   }
   if (isReply(entry)) checkText(entry, fault);
@@ -69,7 +69,7 @@ function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (tex
   if (worked.length > 0 && rows.length !== 1)
     fault(`${worked.length} executions, ${rows.length} rows: ${describe(entry)}`);
   if (isRefusal(entry) && !isCutByRevocation(entry) && executions.length > 0)
-    fault(`executed, although refused: ${describe(entry)}`);
+    fault(`executed although refused: ${describe(entry)}`);
   if (isReply(entry) && entry.reply?.mode !== "flaky" && executions.length !== 1) {
     fault(`executed ${executions.length} times: ${describe(entry)}`);
   }
@@ -79,7 +79,7 @@ function checkCalm(facts: Facts, entry: Entry, rows: readonly Row[], fault: (tex
 function checkText(entry: Entry, fault: (text: string) => void): void {
   const pieces = entry.reply?.pieces ?? 0;
   const expected = Array.from({ length: pieces }, (_, i) => pieceOf(entry.op, i)).join("");
-  if (entry.content !== expected) fault(`another text than the upstream made: ${describe(entry)}`);
+  if (entry.content !== expected) fault(`the text differs from the upstream's reply: ${describe(entry)}`);
 }
 
 /** The charge of a row must match the upstream's record of the execution. */
@@ -88,7 +88,7 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
   // A caller that ends the call pays for the input once the request was sent to the upstream.
   const isCut = entry.ending !== "answered" || isCutByDeadline(entry) || isCutByRevocation(entry);
   if (made.length === 0 && (!isCut || row.outputTokens > 0n)) {
-    fault(`row ${row.id} for nothing that was produced: ${describe(entry)}`);
+    fault(`row ${row.id} without a produced reply: ${describe(entry)}`);
     return;
   }
   const { reply, maxTokens } = entry;
@@ -99,7 +99,7 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
   }
   const mostInput = maxInputTokens(Buffer.byteLength(promptOf(entry.op, reply)));
   if (row.inputTokens > mostInput || row.outputTokens > BigInt(maxTokens)) {
-    fault(`more than was held: ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
+    fault(`more than the hold: ${row.inputTokens} + ${row.outputTokens} tokens: ${describe(entry)}`);
   }
   if (!isReply(entry)) {
     if (entry.pieces > row.outputTokens)
@@ -116,5 +116,5 @@ function checkRow(facts: Facts, row: Row, entry: Entry, fault: (text: string) =>
   // In the race for funds, tokens are counted if the bound does not fit the available balance.
   const isWholeHold =
     row.outputTokens === BigInt(maxTokens) && (entry.race === "funds" || row.inputTokens === mostInput);
-  if (mode === "boast" && !isWholeHold) fault(`not all that was held: ${describe(entry)}`);
+  if (mode === "boast" && !isWholeHold) fault(`less than the hold: ${describe(entry)}`);
 }

@@ -1,7 +1,7 @@
 import { type Entry, isUnplannedFailure } from "../history.ts";
 import { describe, type Facts, type Violation } from "./facts.ts";
 
-const RULE = "12 one account's failures harm no other";
+const RULE = "12 failures of one account affect no other";
 
 /**
  * The upstream succeeds for every prompt without a planned failure, so such a failure is caused by other

@@ -26,5 +26,5 @@ export async function checkHashes(owner: postgres.Sql): Promise<Violation[]> {
       SELECT l.id, l.hash, ${owner.unsafe(EXPECTED_HASH)} AS expected
       FROM vx.ledger l WINDOW c AS (PARTITION BY l.account_id ORDER BY l.seq)
     ) chain WHERE hash <> expected`;
-  return rows.map(({ id }) => ({ rule: RULE, text: `the hash of row ${id} does not fit` }));
+  return rows.map(({ id }) => ({ rule: RULE, text: `the hash of row ${id} is wrong` }));
 }

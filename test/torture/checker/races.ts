@@ -28,7 +28,7 @@ export function checkRaces(facts: Facts): { violations: Violation[]; figures: Ra
   const { activeKeys } = facts;
   // One key existed before.
   if (activeKeys > KEY_CAP || made > KEY_CAP - 1 || (facts.isCalm && made !== KEY_CAP - 1)) {
-    fault("7 active keys ≤ cap", `${made} keys made beside the first, ${activeKeys} active, of ${KEY_CAP}`);
+    fault("7 active keys ≤ cap", `${made} additional keys created, ${activeKeys} active, limit ${KEY_CAP}`);
   }
   return { violations, figures: { funded, keys: activeKeys } };
 }

@@ -11,14 +11,14 @@ export function checkRepeats(facts: Facts): Violation[] {
   for (const [op, tries] of groupBy(asked, (entry) => entry.op)) {
     const rows = tries.flatMap((entry) => facts.rowsByRequest.get(entry.requestId) ?? []);
     const replies = tries.filter(isReply);
-    if (rows.length > 1) fault(`${rows.length} rows for op ${op}, asked ${tries.length} times`);
+    if (rows.length > 1) fault(`${rows.length} rows for op ${op}, sent ${tries.length} times`);
     const [first] = replies;
     if (!first) continue;
     if (rows.length !== 1) fault(`${rows.length} rows for a reply: ${describe(first)}`);
     for (const reply of replies) {
       const isSame =
         reply.id === first.id && reply.content === first.content && reply.costMicros === first.costMicros;
-      if (!isSame) fault(`op ${op} was answered as ${first.id} and as ${reply.id}: ${describe(reply)}`);
+      if (!isSame) fault(`op ${op} has the replies ${first.id} and ${reply.id}: ${describe(reply)}`);
     }
     const whole = (facts.executions.get(op) ?? []).filter(({ ended }) => ended === "whole");
     if (facts.isCalm && whole.length !== 1) fault(`op ${op} was executed ${whole.length} times`);
@@ -33,6 +33,6 @@ function checkCredits(facts: Facts, fault: (text: string) => void): void {
   for (const [key, tries] of groupBy(credits, (entry) => entry.idempotencyKey)) {
     const moved = rows.get(key ?? "")?.length ?? 0;
     const wasTold = tries.some((entry) => entry.ending === "answered" && entry.status === 200);
-    if (moved > 1 || (wasTold && moved !== 1)) fault(`credit ${key} moved the balance ${moved} times`);
+    if (moved > 1 || (wasTold && moved !== 1)) fault(`credit ${key} changed the balance ${moved} times`);
   }
 }

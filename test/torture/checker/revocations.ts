@@ -41,6 +41,6 @@ function checkStream(facts: Facts, entry: Entry, revokedAt: number, violations: 
     0,
   );
   if (goesOnMs <= STREAM_ENDS_MS + 2 * slowestMs) return;
-  const text = `went on for ${Math.round(goesOnMs)} ms (slowest answer ${Math.round(slowestMs)} ms): ${describe(entry)}`;
+  const text = `continued for ${Math.round(goesOnMs)} ms (slowest response ${Math.round(slowestMs)} ms): ${describe(entry)}`;
   violations.push({ rule: RULE, text });
 }

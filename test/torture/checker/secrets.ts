@@ -6,7 +6,7 @@ import { OPERATOR_TOKEN } from "../settings.ts";
 import type { Tenants } from "../tenants.ts";
 import type { Violation } from "./facts.ts";
 
-const RULE = "8 a key is written nowhere";
+const RULE = "8 no key is written anywhere";
 
 /**
  * Invariant 8: searches for every key that was used in everything that was written, including the database's
@@ -21,7 +21,7 @@ export async function checkSecrets(
   const places = new Map<string, string>([
     ...arena.servers.map((server, i) => [`the log of server ${i}`, server.logText()] as const),
     ["the log of PostgreSQL", arena.database.logText()],
-    ["what the upstream was sent", arena.upstream.heardText],
+    ["the requests to the upstream", arena.upstream.heardText],
     ["errors", entries.map(({ errorText }) => errorText).join("\n")],
   ]);
   for (const [i, server] of arena.servers.entries())
@@ -30,7 +30,7 @@ export async function checkSecrets(
   for (const [place, text] of places) {
     // Twelve characters of the random part identify a key, even if it was truncated.
     const found = secrets.filter((secret) => text.includes(secret.slice(8, 20)));
-    if (found.length > 0) violations.push({ rule: RULE, text: `${found.length} keys stand in ${place}` });
+    if (found.length > 0) violations.push({ rule: RULE, text: `${found.length} keys found in ${place}` });
   }
   // Tables, indexes and the write-ahead log, as stored on disk.
   await arena.database.owner`CHECKPOINT`;
@@ -40,7 +40,7 @@ export async function checkSecrets(
       secrets.map((secret) => secret.slice(8, 20)),
     )
   ) {
-    violations.push({ rule: RULE, text: "a key stands in the files of the database" });
+    violations.push({ rule: RULE, text: "a key found in the files of the database" });
   }
   return { violations, keys: secrets.length, places: places.size + 1 };
 }

@@ -81,7 +81,7 @@ export const lateStatements: Fault = {
 
 /** The servers' role may not log in, and their connections are terminated. */
 export const lockRole: Fault = {
-  name: "role may not log in for 2.5 s",
+  name: "role cannot log in for 2.5 s",
   strike: async ({ arena }) => {
     const { owner } = arena.database;
     await owner.unsafe(`ALTER ROLE ${SERVER_LOGIN} NOLOGIN`);
@@ -93,7 +93,7 @@ export const lockRole: Fault = {
 
 /** Statements fail with an error that the servers do not expect. */
 export const renameFunction: Fault = {
-  name: "function missing for 2.5 s",
+  name: "missing function for 2.5 s",
   strike: async ({ arena }) => {
     const { owner } = arena.database;
     await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
@@ -107,7 +107,7 @@ export const renameFunction: Fault = {
  * exactly one minute, because after a larger step counting restarts.
  */
 export const stepDatabaseClock: Fault = {
-  name: "the database's clock steps",
+  name: "the database clock changes",
   isHarmless: true,
   strike: async ({ arena, onClockStep }) => {
     const { owner } = arena.database;

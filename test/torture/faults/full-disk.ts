@@ -41,7 +41,7 @@ export async function mountSmallDisk(): Promise<SmallDisk | undefined> {
 /** Fills the disk of the database completely, then frees space. */
 export function fullDisk({ path }: SmallDisk): Fault {
   return {
-    name: "disk of the database full",
+    name: "database disk full",
     strike: async ({ arena, onDatabaseKill }) => {
       const filler = join(path, "filler");
       fill(filler);

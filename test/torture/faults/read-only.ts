@@ -4,7 +4,7 @@ import type { Fault, FaultScene } from "./fault.ts";
 
 const LASTS_MS = 3_000;
 const RECOVERY_MS = 10_000;
-const RULE = "a server whose database is read-only is not ready, and recovers by itself";
+const RULE = "a server with a read-only database is not ready and recovers";
 
 /**
  * Routes one server's database address to a hot standby and back. Its connections to the standby stay open.
@@ -48,7 +48,8 @@ async function expectNotReady({ onViolation }: FaultScene, servers: Servers): Pr
   const until = performance.now() + LASTS_MS;
   for (const server of servers) {
     while ((await readiness(server)) === 200 && performance.now() < until) await wait(50);
-    if ((await readiness(server)) === 200) onViolation(RULE, "/readyz is 200 while nothing can be written");
+    if ((await readiness(server)) === 200)
+      onViolation(RULE, "/readyz is 200 while the database is read-only");
   }
 }
 

@@ -20,7 +20,7 @@ export const killServer: Fault = {
  * The upstream has replied but no settlement reaches the database: an undelivered reply must not be charged.
  */
 export const killBeforeSettle: Fault = {
-  name: "server killed between answer and settlement",
+  name: "server killed between response and settlement",
   losesServers: true,
   strike: async (scene) => {
     const { arena, victim } = scene;
@@ -77,9 +77,10 @@ export const terminateServer: Fault = {
     const { id } = server;
     const code = await server.terminate();
     // With several faults, another one may have killed it first.
-    if (code !== 0 && code !== "SIGKILL") onViolation("drain", `the server ended with ${code} after SIGTERM`);
+    if (code !== 0 && code !== "SIGKILL")
+      onViolation("drain", `the server exited with ${code} after SIGTERM`);
     if (code === 0 && ((await countHolds(arena, id)) ?? 0) > 0)
-      onViolation("drain", "holds are left after SIGTERM");
+      onViolation("drain", "unreleased holds after SIGTERM");
     await arena.startServer(server);
   },
 };

@@ -96,12 +96,12 @@ function slow(name: string, head: (target: Target) => string, byte: string): Att
 }
 
 const slowHeaders = slow(
-  "HTTP/1.1: headers a byte at a time",
+  "HTTP/1.1: headers one byte at a time",
   () => "GET /v1/me HTTP/1.1\r\nhost: vx\r\nx-a: ",
   "a",
 );
 const slowBodies = slow(
-  "HTTP/1.1: bodies a byte at a time, with a key",
+  "HTTP/1.1: bodies one byte at a time, with a key",
   ({ secret }) =>
     `POST /v1/generate HTTP/1.1\r\nhost: vx\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n`,
   " ",

@@ -25,7 +25,7 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 printSettings(1);
 console.log(
-  "| attack | longest work | longest pause | memory before / most / after | others: calls | failed | p50 / p99 / max ms |",
+  "| attack | longest work | longest pause | memory before / peak / after | other callers: calls | failed | p50 / p99 / max ms |",
 );
 console.log("|---|--:|--:|--:|--:|--:|--:|");
 const isFine = await withArena({ servers: 1 }, async (arena) => {

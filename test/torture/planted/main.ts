@@ -24,9 +24,9 @@ for (const variant of variants) {
     rules = await rulesBrokenBy(variant, seed + round);
   }
   if (rules.length === 0) unnoticed++;
-  console.log(`${variant.name.padEnd(50)} ${rules.length === 0 ? "UNNOTICED" : rules.join("; ")}`);
+  console.log(`${variant.name.padEnd(50)} ${rules.length === 0 ? "MISSED" : rules.join("; ")}`);
 }
-console.log(`\n${variants.length - unnoticed} of ${variants.length} planted bugs noticed (seed ${seed})`);
+console.log(`\n${variants.length - unnoticed} of ${variants.length} planted bugs detected (seed ${seed})`);
 process.exit(unnoticed === 0 ? 0 : 1);
 
 /** The rules that the checker found broken, with their counts. */

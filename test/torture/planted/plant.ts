@@ -42,7 +42,6 @@ export function withBug(
   { find, put }: { readonly find: string; readonly put: string },
   place: string,
 ): string {
-  if (!text.includes(find))
-    throw new Error(`${place} has no "${find}" any more: the bug needs another place`);
+  if (!text.includes(find)) throw new Error(`${place} does not contain "${find}": update the planted bug`);
   return text.replaceAll(find, put);
 }

@@ -26,30 +26,30 @@ export const VARIANTS: readonly Variant[] = [
     ],
   },
   {
-    name: "admission does not look at revocations",
+    name: "admission ignores revocations",
     under: "none",
     sql: [{ function: "admit", find: "WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN", put: "WHEN" }],
   },
   {
-    name: "streams of a revoked key go on",
+    name: "streams of a revoked key continue",
     under: "none",
     code: { file: "src/billing/running-generations.ts", find: "if (streamed && ", put: "if (false && " },
   },
   {
-    name: "a window begins anew when the clock steps back",
-    under: "the database's clock steps",
+    name: "a window restarts when the clock is set back",
+    under: "the database clock changes",
     sql: [
       { function: "window_to_count_in", find: "GREATEST(p_stored, p_current)", put: "p_current" },
       { function: "admit", find: "WHEN w.minute >= excluded.minute", put: "WHEN w.minute = excluded.minute" },
     ],
   },
   {
-    name: "a batch may take more than the limit",
+    name: "a batch exceeds the limit",
     under: "none",
     sql: [{ function: "admit", find: "excluded.rpm - w.used", put: "excluded.rpm - w.used / 2" }],
   },
   {
-    name: "settled without a look at the hold",
+    name: "a settlement ignores the state of the hold",
     under: "database: replies lost after COMMIT",
     sql: [
       {
@@ -62,7 +62,7 @@ export const VARIANTS: readonly Variant[] = [
     statement: "ALTER TABLE vx.ledger DROP CONSTRAINT ledger_entry_once",
   },
   {
-    name: "idempotency keys are not looked at",
+    name: "idempotency keys are ignored",
     under: "none",
     sql: [
       {
@@ -73,7 +73,7 @@ export const VARIANTS: readonly Variant[] = [
     ],
   },
   {
-    name: "answered before it is settled",
+    name: "the response is sent before the settlement",
     under: "none",
     code: {
       file: "src/billing/generation.ts",
@@ -82,7 +82,7 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "a caller who leaves a stream pays nothing",
+    name: "a disconnect from a stream is not charged",
     under: "none",
     code: {
       file: "src/billing/charge.ts",
@@ -91,7 +91,7 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "a caller who leaves before the first token pays nothing",
+    name: "a disconnect before the first token is not charged",
     under: "none",
     code: {
       file: "src/billing/charge.ts",
@@ -100,7 +100,7 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "a unary call whose deadline passes pays nothing",
+    name: "a unary call whose deadline passes is not charged",
     under: "none",
     code: {
       file: "src/billing/charge.ts",
@@ -109,7 +109,7 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "a call that failed is charged",
+    name: "a failed call is charged",
     under: "none",
     code: {
       file: "src/billing/charge.ts",
@@ -118,7 +118,7 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "the charge is not clamped to the hold",
+    name: "the charge is not limited to the hold",
     under: "none",
     code: {
       file: "src/domain/price.ts",
@@ -136,12 +136,12 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "the cap on keys is not looked at",
+    name: "the maximum number of keys is ignored",
     under: "none",
     sql: [{ function: "check_key_cap", find: "IF v_active > p_plan.max_active_keys", put: "IF false" }],
   },
   {
-    name: "holds of dead servers stay",
+    name: "holds of dead servers are not released",
     under: "server killed at any point",
     sql: [
       { function: "lanes_to_sweep", find: "WHERE h.expires_at", put: "WHERE false AND h.expires_at" },
@@ -149,7 +149,7 @@ export const VARIANTS: readonly Variant[] = [
     ],
   },
   {
-    name: "a late statement is executed, and its hold stays",
+    name: "a late statement is executed and its hold is not released",
     under: "database: statements 10 s late",
     sql: [{ function: "bill", find: "IF clock_timestamp() > p_not_after THEN", put: "IF false THEN" }],
     code: {
@@ -159,8 +159,8 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "a settlement gives up after an unexpected error",
-    under: "function missing for 2.5 s",
+    name: "a settlement is not retried after an unexpected error",
+    under: "missing function for 2.5 s",
     code: {
       file: "src/billing/settler.ts",
       find: "if (now() + pauseMs > this.#retryUntil) {",

@@ -110,7 +110,7 @@ function keptOf(probes: readonly (readonly ProbeLine[])[]): number[] {
 /** Prints the median of each third. Returns whether the last third is within the limit. */
 function report(series: readonly Series[]): boolean {
   let isFlat = true;
-  console.log("| | first third | second | last | most |");
+  console.log("| | first third | second third | last third | maximum |");
   console.log("|---|--:|--:|--:|--:|");
   for (const { name, unit, values } of series) {
     const third = Math.floor(values.length / 3);
@@ -119,7 +119,7 @@ function report(series: readonly Series[]): boolean {
     const hasGrown = name !== "longest pause" && last > second * MAX_GROWTH + 16;
     if (hasGrown) isFlat = false;
     const cells = [...thirds, Math.max(...values)].map((value) => value.toFixed(0)).join(" | ");
-    console.log(`| ${name}${unit === "" ? "" : `, ${unit}`} | ${cells} |${hasGrown ? " GROWN" : ""}`);
+    console.log(`| ${name}${unit === "" ? "" : `, ${unit}`} | ${cells} |${hasGrown ? " GREW" : ""}`);
   }
   return isFlat;
 }
