@@ -1,12 +1,13 @@
 import type { AddressInfo } from "node:net";
 import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
-import { type ListenSettings, listenProblem } from "../server/listen-problem.ts";
+import { isInvalidHost, type ListenSettings, listenProblem } from "../server/listen-problem.ts";
 import type { Listener } from "../server/listener.ts";
 import { forgetServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
 import type { Config } from "./config.ts";
+import { ConfigError } from "./config-error.ts";
 import type { DatabaseLogin } from "./databases.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import { reloadTls } from "./reload-tls.ts";
@@ -131,7 +132,8 @@ async function open(
     opened.push(listener);
     return address;
   } catch (error) {
-    throw new StartError(listenProblem(error, host, settings));
+    const problem = listenProblem(error, host, settings);
+    throw isInvalidHost(error) ? new ConfigError(problem) : new StartError(problem);
   }
 }
 

@@ -109,6 +109,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
         `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
     );
   }
+  if (isSamePort(values)) {
+    throw new ConfigError(
+      `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
+    );
+  }
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
     host: values.VX_HOST,
@@ -133,4 +138,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
   });
+}
+
+/** Whether the two listeners would use the same port of the same address; port 0 is a free one for each. */
+function isSamePort(values: z.infer<typeof schema>): boolean {
+  const hosts = [values.VX_HOST, values.VX_ADMIN_HOST];
+  const isSameHost = hosts[0] === hosts[1] || hosts.some((host) => host === "0.0.0.0" || host === "::");
+  return values.PORT !== 0 && values.PORT === values.VX_ADMIN_PORT && isSameHost;
 }

@@ -4,6 +4,7 @@ import type { Registry } from "prom-client";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Snapshot, WorkerMetrics } from "../telemetry/worker-metrics.ts";
+import { ConfigError } from "./config-error.ts";
 import { STOP_MS } from "./drain.ts";
 import { StartError } from "./start-error.ts";
 
@@ -26,7 +27,7 @@ export type ToWorker =
   | { readonly kind: "metrics"; readonly id: number };
 export type FromWorker =
   | { readonly kind: "ready"; readonly address: AddressInfo }
-  | { readonly kind: "failed"; readonly message: string }
+  | { readonly kind: "failed"; readonly message: string; readonly isConfigError: boolean }
   /** The worker accepts no more calls and exits when its running calls have finished. */
   | { readonly kind: "crashed" }
   | { readonly kind: "metrics"; readonly id: number; readonly metrics: Snapshot };
@@ -55,7 +56,8 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
     return new Promise((resolve, reject) => {
       worker.on("message", (message: FromWorker) => {
         if (message.kind === "ready") resolve(message.address);
-        if (message.kind === "failed") reject(new StartError(message.message));
+        if (message.kind === "failed")
+          reject(message.isConfigError ? new ConfigError(message.message) : new StartError(message.message));
         if (message.kind === "crashed") replace({}, "worker crashed, starting another one");
         if (message.kind === "metrics") metrics.told(worker.id, message.metrics);
       });

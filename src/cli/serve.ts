@@ -18,8 +18,7 @@ export async function serve(): Promise<number> {
     config = readConfig(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`vx: invalid settings\n${error.message}\n`);
-    return EXIT_USAGE;
+    return endWithConfigError(error);
   }
   const log = createLog(config.logLevel);
   try {
@@ -38,6 +37,7 @@ async function run(config: Config, log: Log): Promise<number> {
   try {
     app = await startApp({ config, log, say: (line) => process.stdout.write(`${line}\n`) });
   } catch (error) {
+    if (error instanceof ConfigError) return endWithConfigError(error);
     if (error instanceof ModelsError) {
       process.stderr.write(`vx: invalid models file\n${error.message}\n`);
       return EXIT_USAGE;
@@ -62,6 +62,11 @@ async function run(config: Config, log: Log): Promise<number> {
   }
   log.info("stopped");
   return stop.hasCrashed ? EXIT_FAILED : 0;
+}
+
+function endWithConfigError(error: ConfigError): number {
+  process.stderr.write(`vx: invalid settings\n${error.message}\n`);
+  return EXIT_USAGE;
 }
 
 function isForPeople(error: unknown): boolean {

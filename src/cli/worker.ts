@@ -1,5 +1,6 @@
 import { startWorker } from "../app/app.ts";
 import { readConfig } from "../app/config.ts";
+import { ConfigError } from "../app/config-error.ts";
 import { STOP_MS } from "../app/drain.ts";
 import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
@@ -50,7 +51,8 @@ export async function runWorker(): Promise<void> {
     await worker.stop(await stopped);
   } catch (error) {
     log.error({ err: error }, "worker failed");
-    tell({ kind: "failed", message: (error as Error).message });
+    const isConfigError = error instanceof ConfigError;
+    tell({ kind: "failed", message: (error as Error).message, isConfigError });
     exitCode = EXIT_FAILED;
   }
   await flushed(log);

@@ -21,3 +21,8 @@ export function listenProblem(error: unknown, host: string, settings: ListenSett
       return `${settings.host}, ${settings.port}: ${message}`;
   }
 }
+
+/** Whether the host of a listener can never be used on this machine, so that its setting is invalid. */
+export function isInvalidHost(error: unknown): boolean {
+  return ["EADDRNOTAVAIL", "ENOTFOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
+}

@@ -69,6 +69,11 @@ test.each([
     line: /^VX_TLS_CERT: must contain/,
   },
   {
+    what: "one port for both listeners",
+    env: { PORT: "18080", VX_ADMIN_PORT: "18080" },
+    line: /^PORT, VX_ADMIN_PORT: both listeners would use port 18080; /,
+  },
+  {
     what: "more connections than can be",
     env: { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" },
     line: /^VX_WORKERS, VX_DATABASE_CONNECTIONS/,
@@ -94,13 +99,21 @@ test("a port in use exits 1 with a one-line error, and the database is stopped",
   other.close();
 });
 
-test("an address of another machine is a one-line error that names the setting", async () => {
-  const database = await createTestDatabase();
-  const server = start({ DATABASE_URL: database.url, VX_ADMIN_HOST: "192.0.2.1" });
-  expect(await server.exited()).toBe(1);
-  expect(server.stderr()).toMatch(/^vx: VX_ADMIN_HOST: 192\.0\.2\.1 is not an address of this machine; /m);
-  await database.drop();
-});
+test.each([
+  ["VX_ADMIN_HOST", "1"],
+  ["VX_HOST", "1"],
+  ["VX_HOST", "2"],
+])(
+  "an address of another machine in %s exits 2 with %s workers, and names the setting",
+  async (name, workers) => {
+    const database = await createTestDatabase();
+    const server = start({ DATABASE_URL: database.url, VX_WORKERS: workers, [name]: "192.0.2.1" });
+    expect(await server.exited()).toBe(2);
+    const line = new RegExp(`^${name}: 192\\.0\\.2\\.1 is not an address of this machine; `, "m");
+    expect(server.stderr()).toMatch(line);
+    await database.drop();
+  },
+);
 
 test("a data folder that is a file is a one-line error that names the setting", async () => {
   const database = await createTestDatabase();
