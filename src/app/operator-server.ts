@@ -8,11 +8,10 @@ import { BodyBudget } from "../codec/body-budget.ts";
 import { SMALL_BODY_BYTES } from "../rules/body-limits.ts";
 import { policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
-import { bindService } from "../server/connect/bind.ts";
 import { bindHealth, type Readiness } from "../server/connect/health.ts";
-import { interceptors } from "../server/connect/interceptors.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
-import { rpcRoutes } from "../server/connect/rpc.ts";
+import { bindService } from "../server/connect/rpc-service.ts";
+import { rpcServer } from "../server/connect/serve-rpc.ts";
 import { badRequestAnswers } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
 import { operatorGate } from "../server/gate/gate.ts";
@@ -20,7 +19,7 @@ import { operatorCheck } from "../server/gate/operator-token.ts";
 import { createHandler } from "../server/handler.ts";
 import { Listener } from "../server/listener.ts";
 import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
-import { createObserver } from "../server/observe.ts";
+import { createObserver } from "../server/observation.ts";
 import { metricsPage } from "../server/pages/metrics-page.ts";
 import { probePages } from "../server/pages/probes.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -47,14 +46,15 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const { config, deps, readiness, log, metrics } = options;
   const isOperator = operatorCheck(options.token);
   prepareValidation(operatorServices);
-  const routes = rpcRoutes({
+  const rpcs = rpcServer({
     policies: policiesOf(operatorServices),
     gate: operatorGate(isOperator),
-    interceptors,
     maxBodyBytes: SMALL_BODY_BYTES,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
+    openCalls: new OpenCalls(defaultLimits),
+    observe: createObserver(log, metrics),
     routes: (router) => {
       for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(options));
     },
@@ -74,10 +74,8 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     port: config.adminPort,
     tls: config.adminTls?.read(),
     handler: createHandler({
-      routes,
+      rpcs,
       pages,
-      openCalls: new OpenCalls(defaultLimits),
-      observe: createObserver(log, metrics),
       drawRequestId: deps.ids.request,
       log,
     }),

@@ -8,11 +8,10 @@ import type { Meter } from "../billing/meter.ts";
 import { BodyBudget } from "../codec/body-budget.ts";
 import { policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
-import { bindService } from "../server/connect/bind.ts";
 import { bindHealth, type Readiness } from "../server/connect/health.ts";
-import { interceptors } from "../server/connect/interceptors.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
-import { rpcRoutes } from "../server/connect/rpc.ts";
+import { bindService } from "../server/connect/rpc-service.ts";
+import { rpcServer } from "../server/connect/serve-rpc.ts";
 import { badRequestAnswers } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
@@ -20,10 +19,10 @@ import { developerGate } from "../server/gate/gate.ts";
 import { createHandler } from "../server/handler.ts";
 import { Listener } from "../server/listener.ts";
 import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
-import { createObserver } from "../server/observe.ts";
+import { createObserver } from "../server/observation.ts";
 import { pages } from "../server/pages/pages.ts";
 import { probePages } from "../server/pages/probes.ts";
-import { implementationsOf, restServer } from "../server/rest/rest.ts";
+import { restServer } from "../server/rest/serve-rest.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -58,20 +57,24 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   // The budget must fit the largest body that the setting allows, both compressed and decompressed.
   const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
-  const served = DEVELOPER_SERVICES.map((definition) => ({
-    definition,
+  const services = DEVELOPER_SERVICES.map((definition) => ({
+    ...definition,
     methods: definition.methods({ deps, meter }),
   }));
-  const routes = rpcRoutes({
+  const shared = {
     policies,
     gate,
-    interceptors,
     maxBodyBytes: config.maxBodyBytes,
     budget,
     shutdownSignal: options.shutdownSignal,
+    observe,
+  };
+  const rpcs = rpcServer({
+    ...shared,
     drainSignal: options.drainSignal,
+    openCalls: new OpenCalls(defaultLimits),
     routes: (router) => {
-      for (const { definition, methods } of served) bindService(router, definition.service, methods);
+      for (const { service, methods } of services) bindService(router, service, methods);
     },
     openRoutes: (router) => {
       bindHealth(
@@ -82,24 +85,10 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       bindReflection(router, [...developerServices, ...openServices]);
     },
   });
-  const rest = restServer({
-    services: DEVELOPER_SERVICES,
-    policies,
-    implementations: new Map(
-      served.flatMap(({ definition, methods }) => implementationsOf(definition.service, methods)),
-    ),
-    gate,
-    maxBodyBytes: config.maxBodyBytes,
-    budget,
-    shutdownSignal: options.shutdownSignal,
-    observe,
-  });
   const handler = createHandler({
-    routes,
-    rest,
+    rest: restServer({ ...shared, services }),
+    rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
-    openCalls: new OpenCalls(defaultLimits),
-    observe,
     drawRequestId: deps.ids.request,
     log,
   });

@@ -112,7 +112,7 @@ function checkContentType(header: string | string[] | undefined): void {
     ?.slice(8)
     .replaceAll('"', "");
   if (type !== "application/json" || (charset !== undefined && charset !== "utf-8" && charset !== "utf8")) {
-    throw new RestProblem("unsupported_media_type", "send the body as application/json in UTF-8");
+    throw new RestProblem("unsupported_media_type", "Send the body as application/json in UTF-8.");
   }
 }
 
@@ -127,13 +127,16 @@ export async function decompress(
   if (encoding === "identity" || encoding === "") return bytes;
   const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
   if (!decode)
-    throw new RestProblem("unsupported_media_type", `a body can be compressed as ${KNOWN_ENCODINGS}`);
+    throw new RestProblem(
+      "unsupported_media_type",
+      `The content encoding is not supported. Use ${KNOWN_ENCODINGS}, or no compression.`,
+    );
   let plain: Buffer;
   try {
     plain = await decode(bytes, { maxOutputLength: maxBytes });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
-    throw new RestProblem("invalid", `the body is not valid ${encoding}`);
+    throw new RestProblem("invalid", `The body is not valid ${encoding}.`);
   }
   hold.add(plain.length);
   return plain;
@@ -142,6 +145,6 @@ export async function decompress(
 function tooLarge(maxBytes: number): RestProblem {
   return new RestProblem(
     "too_large",
-    `a body can have at most ${maxBytes} bytes, also when it is decompressed`,
+    `The request body can have at most ${maxBytes} bytes, before and after decompression.`,
   );
 }

@@ -6,6 +6,24 @@ export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
 
+/** Serves the requests to one path. */
+export type ServePath = (
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+) => void | Promise<void>;
+
+export type HeaderSink = { setHeader(name: string, value: string): unknown };
+
+/** A node:http response has `destroyed` itself; a node:http2 response has it only on its stream. */
+type Closable = { readonly destroyed?: boolean; readonly stream?: { readonly destroyed: boolean } };
+
+/** Whether the response is closed and cannot be written any more. */
+export function isClosed(response: object): boolean {
+  const { destroyed, stream } = response as Closable;
+  return destroyed === true || stream?.destroyed === true;
+}
+
 /** All values of a header, including duplicates that Node drops. The name is in lower case. */
 export function headerValues(request: HttpRequest, name: string): string[] {
   const raw = request.rawHeaders;
@@ -49,7 +67,7 @@ export function pathOf(request: HttpRequest): string | undefined {
 }
 
 /** A Host header must be a valid host (RFC 9110, 7.2), and HTTP/1.1 requires one (RFC 9112, 3.2). */
-export function hasSaneHost(request: HttpRequest): boolean {
+export function hasValidHost(request: HttpRequest): boolean {
   const host = request.headers.host;
   if (host === undefined) return request.httpVersion !== "1.1";
   return /^[\w.~!$&'()*+,;=%:[\]-]*$/.test(host);

@@ -9,7 +9,6 @@ import {
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../domain/slot-array.ts";
-import { framingProblem } from "./connect/framing.ts";
 import type { BadRequestAnswers } from "./errors/bad-request.ts";
 import { withoutStacks } from "./errors/without-stacks.ts";
 import { AddressCount } from "./flood/address-count.ts";
@@ -17,6 +16,7 @@ import { FairTurns } from "./flood/fair-turns.ts";
 import { endIdleSession, endIdleSockets } from "./flood/idle.ts";
 import { lingeringClose } from "./flood/lingering-close.ts";
 import { type Reader, ReadingTurns } from "./flood/reading-turns.ts";
+import { framingProblem } from "./framing.ts";
 import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";

@@ -19,14 +19,14 @@ export class RunningCalls {
     });
   }
 
-  /** Returns the slot to pass to leave() when the call ends. */
-  enter(call: Abortable): number {
-    const place = this.#calls.insert(call);
+  /** Returns the slot to pass to remove() when the call ends. */
+  insert(call: Abortable): number {
+    const slot = this.#calls.insert(call);
     if (this.#signal.aborted) call.abort(this.#signal.reason);
-    return place;
+    return slot;
   }
 
-  leave(place: number): void {
-    this.#calls.remove(place);
+  remove(slot: number): void {
+    this.#calls.remove(slot);
   }
 }

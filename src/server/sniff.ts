@@ -20,9 +20,9 @@ const ignore = () => undefined;
 export function sniff(
   socket: Socket,
   timeoutMs: number,
-  found: (version: HttpVersion, bytes: number) => void,
+  onVersion: (version: HttpVersion, bytes: number) => void,
 ): void {
-  let seen: Buffer = Buffer.alloc(0);
+  let received: Buffer = Buffer.alloc(0);
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
   const done = () => {
     clearTimeout(timer);
@@ -31,16 +31,16 @@ export function sniff(
   };
   const read = () => {
     for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
-      seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
     }
-    const compared = Math.min(seen.length, PREFACE.length);
-    const matches = seen.subarray(0, compared).equals(PREFACE.subarray(0, compared));
-    if (seen.length === 0 || (matches && compared < PREFACE.length)) return;
+    const compared = Math.min(received.length, PREFACE.length);
+    const matches = received.subarray(0, compared).equals(PREFACE.subarray(0, compared));
+    if (received.length === 0 || (matches && compared < PREFACE.length)) return;
     done();
-    for (let end = seen.length; end > 0; end -= PIECE_BYTES) {
-      socket.unshift(seen.subarray(Math.max(end - PIECE_BYTES, 0), end));
+    for (let end = received.length; end > 0; end -= PIECE_BYTES) {
+      socket.unshift(received.subarray(Math.max(end - PIECE_BYTES, 0), end));
     }
-    found(matches ? "http2" : "http1", seen.length);
+    onVersion(matches ? "http2" : "http1", received.length);
   };
   // Ignores errors until an HTTP server takes the connection and adds its own listener.
   socket.on("error", ignore);

@@ -2,12 +2,12 @@ import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protob
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { HttpRuleError, httpBindings } from "../../src/server/rest/http-rule.ts";
-import { restRoutes } from "../../src/server/rest/routes.ts";
+import { restRoutes } from "../../src/server/rest/rest-routes.ts";
 import { DuplicateRouteError } from "../../src/server/rest/trie.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { expectError, JSON_BODY, jsonOf } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
-import { type Mounted, mount } from "./mount.ts";
+import { type Mounted, mount, OPEN } from "./mount.ts";
 
 type Rule = HttpRule;
 
@@ -302,7 +302,10 @@ describe("a rule that cannot be served stops the start, and names the method:", 
         One: { ...spec, http: one },
         Other: { ...spec, http: other },
       });
-      return () => restRoutes([{ service, unknownFields: "refuse" }]);
+      const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
+      const policies = new Map(service.methods.map((method) => [method, OPEN]));
+      return () =>
+        restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 });
     };
     const message = "test.v1.TestService.One and test.v1.TestService.Other have the same route";
     expect(both(get("/v1/x"), get("/v1/x"))).toThrow(new DuplicateRouteError(message));

@@ -193,12 +193,12 @@ describe.each(https)("over $name", ({ send }) => {
     }
   });
 
-  test.each(["GET /v1/me", "GET /v1/keys", "DELETE /v1/keys/key_x"])("%s takes no body", async (address) => {
+  test.each(["GET /v1/me", "GET /v1/keys", "DELETE /v1/keys/key_x"])("%s rejects a body", async (address) => {
     const [method, path] = address.split(" ") as [string, string];
     for (const body of ["{}", "x", " "]) {
       const headers = { ...JSON_BODY, ...bearer(key.secret), "content-length": String(body.length) };
       const answer = await send(app.url, { method, path, headers, body });
-      expect(expectError(answer, "invalid_argument").message).toMatch(/takes no body/);
+      expect(expectError(answer, "invalid_argument").message).toMatch(/does not take a request body/);
     }
   });
 });

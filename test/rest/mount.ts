@@ -1,19 +1,18 @@
-import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { ApiCall } from "../../src/api/api-call.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { Policy } from "../../src/rules/policy.ts";
-import { bindService } from "../../src/server/connect/bind.ts";
-import { interceptors } from "../../src/server/connect/interceptors.ts";
-import { rpcRoutes } from "../../src/server/connect/rpc.ts";
+import { bindService } from "../../src/server/connect/rpc-service.ts";
+import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
 import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
 import { OpenCalls } from "../../src/server/flood/open-calls.ts";
-import type { Call } from "../../src/server/gate/call.ts";
 import type { Gate } from "../../src/server/gate/gate.ts";
 import { createHandler } from "../../src/server/handler.ts";
+import type { IncomingCall } from "../../src/server/incoming-call.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { bodyBudget, defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
-import { type Implementation, restServer } from "../../src/server/rest/rest.ts";
+import { type CallRecord, Observation } from "../../src/server/observation.ts";
+import { restServer } from "../../src/server/rest/serve-rest.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
@@ -37,51 +36,43 @@ export type MountOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
 };
 
-const OPEN: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
+export const OPEN: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
 
 /** The service of a test, served as the product serves its own, on one port for both forms of HTTP. */
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
   const ended: Mounted["ended"] = [];
-  const observe = (call: Call, code: number) => ended.push({ rpc: call.rpc, code, failure: call.failure });
-  const methods = options.methods ?? {};
-  const implementations = new Map<DescMethod, Implementation>();
-  for (const method of service.methods) {
-    const implementation = methods[method.localName];
-    if (implementation) implementations.set(method, implementation as Implementation);
-  }
-  const policies = new Map(service.methods.map((method) => [method, OPEN]));
-  const gate = options.gate ?? (async () => undefined);
-  const maxBodyBytes = options.maxBodyBytes ?? 1_000_000;
-  const budget = options.budget ?? new BodyBudget(bodyBudget);
+  const report = ({ rpc, code, failure }: CallRecord) => ended.push({ rpc, code, failure });
+  const unimplemented = () => {
+    throw new Error("the test does not implement this method");
+  };
+  const methods = Object.fromEntries(
+    service.methods.map(({ localName }) => [localName, options.methods?.[localName] ?? unimplemented]),
+  );
   const shutdownSignal = options.shutdownSignal ?? new AbortController().signal;
-  const rest = restServer({
-    services: [{ service, unknownFields: "refuse" }],
-    policies,
-    implementations,
-    gate,
-    maxBodyBytes,
-    budget,
+  const shared = {
+    policies: new Map(service.methods.map((method) => [method, OPEN])),
+    gate: options.gate ?? (async () => ({ key: undefined, window: undefined })),
+    maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
+    budget: options.budget ?? new BodyBudget(bodyBudget),
     shutdownSignal,
-    observe,
+    observe: (call: IncomingCall, rpc: string) => new Observation(call, rpc, report),
+  };
+  const rest = restServer({
+    ...shared,
+    services: [{ service, unknownFields: "refuse", methods }],
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
-  const routes = rpcRoutes({
-    policies,
-    gate,
-    interceptors,
-    maxBodyBytes,
-    budget,
-    shutdownSignal,
+  const rpcs = rpcServer({
+    ...shared,
     drainSignal: shutdownSignal,
-    routes: options.routes ?? ((router) => bindService(router, service, methods as never)),
+    openCalls: new OpenCalls({ ...defaultLimits, ...options.limits }),
+    routes: options.routes ?? ((router) => bindService(router, service, methods)),
     openRoutes: options.openRoutes ?? (() => undefined),
   });
   const handler = createHandler({
-    routes,
-    openCalls: new OpenCalls({ ...defaultLimits, ...options.limits }),
-    pages: new Map(),
     rest,
-    observe,
+    rpcs,
+    pages: new Map(),
     drawRequestId: () => "req_test",
     log: { error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }) } as never,
   });

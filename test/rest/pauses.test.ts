@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
+import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import type { Steps } from "../../src/codec/steps.ts";
-import { readMessage } from "../../src/server/rest/read-request.ts";
 
 const readers = new Readers("ignore");
 
@@ -21,7 +21,7 @@ function rests(steps: Steps<Message>): number {
 }
 
 function* readJson(desc: DescMessage, text: string): Steps<Message> {
-  return yield* readMessage(readers.of(desc), Buffer.from(text));
+  return yield* readJsonMessage(readers.of(desc), Buffer.from(text));
 }
 
 const generate = (content: string, count: number) =>

@@ -80,10 +80,10 @@ describe.each(https)("over $name", ({ send }) => {
     },
   );
 
-  test("an address that takes its parameters in the body takes none in the query", async () => {
+  test("a path that reads its parameters from the body rejects them in the query", async () => {
     const headers = { ...JSON_BODY, ...bearer(key.secret) };
     const answer = await send(app.url, { path: "/v1/keys?name=x", headers, body: '{"name":"y"}' });
-    expect(expectError(answer, "invalid_argument", "name").message).toMatch(/in the body/);
+    expect(expectError(answer, "invalid_argument", "name").message).toMatch(/from the body/);
   });
 
   test("a very long name is told shortened", async () => {

@@ -109,7 +109,7 @@ describe("templates", () => {
 /** A trie in which each template leads to itself, for GET. */
 function trieOf(...templates: string[]): RouteTrie<string> {
   const trie = new RouteTrie<string>();
-  for (const text of templates) trie.add(parseTemplate(text), "GET", text, (route) => route);
+  for (const text of templates) trie.insert(parseTemplate(text), "GET", text, (route) => route);
   return trie;
 }
 
@@ -180,7 +180,7 @@ describe("the trie", () => {
       ["GET", "/v1/{name}"],
       ["PUT", "/v1/**"],
     ] as const)
-      trie.add(parseTemplate(text), verb, text, (route) => route);
+      trie.insert(parseTemplate(text), verb, text, (route) => route);
     const find = (verb: string) => trie.find("/v1/foo", (routes) => routes.get(verb))?.picked;
     expect(["POST", "GET", "PUT", "DELETE"].map(find)).toEqual([
       "/v1/foo",
@@ -192,7 +192,8 @@ describe("the trie", () => {
 
   test("two routes at one place are told by both their names", () => {
     const trie = trieOf("/v1/{a}/x");
-    const add = (text: string, verb: string) => trie.add(parseTemplate(text), verb, text, (route) => route);
+    const add = (text: string, verb: string) =>
+      trie.insert(parseTemplate(text), verb, text, (route) => route);
     expect(() => add("/v1/{b=*}/x", "GET")).toThrow(
       new DuplicateRouteError("/v1/{a}/x and /v1/{b=*}/x have the same route"),
     );

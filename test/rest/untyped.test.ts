@@ -7,9 +7,9 @@ import {
   type CreateChatCompletionRequest,
 } from "../../gen/vx/openai/v1/chat_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
+import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { finish, type Steps } from "../../src/codec/steps.ts";
-import { readMessage } from "../../src/server/rest/read-request.ts";
 
 const reader = new Readers("ignore").of(Chat);
 
@@ -18,7 +18,7 @@ const forms = [
   {
     name: "JSON",
     *read(tools: JsonValue): Steps<Message> {
-      return yield* readMessage(reader, Buffer.from(JSON.stringify({ tools })));
+      return yield* readJsonMessage(reader, Buffer.from(JSON.stringify({ tools })));
     },
   },
   {
@@ -98,7 +98,7 @@ describe.each(forms)("a value of any form, from $name,", ({ read }) => {
 test("the values of all fields are counted together", () => {
   const many = Array(2_500).fill(1);
   const text = JSON.stringify({ tools: many, functions: many });
-  expect(() => finish(readMessage(reader, Buffer.from(text)))).toThrow(
+  expect(() => finish(readJsonMessage(reader, Buffer.from(text)))).toThrow(
     expect.objectContaining({ field: "functions" }),
   );
 });

@@ -1,9 +1,9 @@
 import { equals } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
+import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { finish } from "../../src/codec/steps.ts";
-import { readMessage } from "../../src/server/rest/read-request.ts";
 import { everything } from "../codec/messages.ts";
 
 const MIB = 1_048_576;
@@ -13,14 +13,14 @@ test("a large body says the same wherever the border of what is decoded at once 
   const rest =
     ' ,  "name" : "Größe\\n😀語\\ud83d\\ude00" , "scopes":["me:read", "generate"],\n"requests_per_minute": 12345 , "expires_at":"2027-01-02T03:04:05.678Z", "n": [1.5e3,-0,null,true] }';
   const bytes = Buffer.from(rest);
-  const expected = finish(readMessage(read, Buffer.from(`{"later":"" ${rest}`)));
+  const expected = finish(readJsonMessage(read, Buffer.from(`{"later":"" ${rest}`)));
   const start = '{"later":"';
   for (let after = 0; after <= bytes.length; after++) {
     const filling = "x".repeat(MIB - start.length - 1 - after);
     const body = Buffer.concat([Buffer.from(`${start}${filling}"`), bytes]);
-    expect(equals(CreateKeyRequestSchema, finish(readMessage(read, body)) as never, expected as never)).toBe(
-      true,
-    );
+    expect(
+      equals(CreateKeyRequestSchema, finish(readJsonMessage(read, body)) as never, expected as never),
+    ).toBe(true);
   }
 });
 
@@ -30,7 +30,7 @@ test("what only the library reads is handed to it whole, however the windows fal
   for (let units = 0; units < 10; units++) {
     const filling = "x".repeat(MIB - 250_000 + units * 25_000);
     const text = JSON.stringify({ plain_string: filling, plain_struct: struct, plain_int32: 7 });
-    const message = finish(readMessage(readPlain, Buffer.from(text)));
+    const message = finish(readJsonMessage(readPlain, Buffer.from(text)));
     expect(message).toMatchObject({ plainStruct: struct, plainInt32: 7 });
   }
 });
@@ -41,7 +41,7 @@ test("a name is found behind the longest space, also where a window ends in the 
     const space = " ".repeat(65_536);
     const filling = "x".repeat(MIB - start.length - '",'.length - space.length - units);
     const body = `${start}${filling}",${space}"name":"a"}`;
-    expect(finish(readMessage(read, Buffer.from(body)))).toMatchObject({ name: "a" });
+    expect(finish(readJsonMessage(read, Buffer.from(body)))).toMatchObject({ name: "a" });
   }
 });
 
@@ -49,7 +49,7 @@ test("bytes that are no UTF-8 are refused in every window", () => {
   for (const window of [0, 1, 2]) {
     const body = Buffer.from(`{"later":"${"x".repeat(3 * MIB)}"}`);
     body[window * MIB + 20] = 0xff;
-    expect(() => finish(readMessage(read, body))).toThrow("the body is not valid UTF-8");
+    expect(() => finish(readJsonMessage(read, body))).toThrow("the body is not valid UTF-8");
   }
 });
 
@@ -57,6 +57,6 @@ test("what only the library reads is refused where it is too large", () => {
   const readPlain = new Readers("refuse").of(everything.message("Plain"));
   for (const length of [262_150, 3 * MIB]) {
     const text = JSON.stringify({ plain_struct: { a: "x".repeat(length) } });
-    expect(() => finish(readMessage(readPlain, Buffer.from(text)))).toThrow("is too large");
+    expect(() => finish(readJsonMessage(readPlain, Buffer.from(text)))).toThrow("is too large");
   }
 });

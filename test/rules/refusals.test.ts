@@ -11,11 +11,9 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { meService } from "../../src/api/me-service.ts";
-import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { PolicyError, policiesOf } from "../../src/rules/policy.ts";
-import { bindService } from "../../src/server/connect/bind.ts";
-import { rpcRoutes } from "../../src/server/connect/rpc.ts";
-import { bodyBudget } from "../../src/server/listener-limits.ts";
+import { rpcRoutes } from "../../src/server/connect/rpc-routes.ts";
+import { bindService } from "../../src/server/connect/rpc-service.ts";
 
 type Declared = MessageInitShape<typeof MethodPolicySchema>;
 
@@ -74,13 +72,7 @@ describe("the start is refused for a method that", () => {
       rpcRoutes({
         policies: new Map(),
         routes: (router) => bindService(router, MeService, meService.methods({} as never)),
-        openRoutes: () => undefined,
-        gate: async () => undefined,
-        interceptors: [],
         maxBodyBytes: 1_024,
-        budget: new BodyBudget(bodyBudget),
-        shutdownSignal: new AbortController().signal,
-        drainSignal: new AbortController().signal,
       });
     expect(serve).toThrow(PolicyError);
     expect(serve).toThrow("/vx.v1.MeService/GetMe is served but has no policy");

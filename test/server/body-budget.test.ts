@@ -28,6 +28,7 @@ async function start(bodyMs = BODY_MS) {
   budget = new BodyBudget({ maxBytes: LIMIT + 100_000, smallBytes: 100_000, bodyMs });
   server = await mount(file, {
     budget,
+    maxBodyBytes: 32_000_000,
     methods: { measure: async ({ text }: { text: string }) => ({ length: text.length }) },
   });
 }

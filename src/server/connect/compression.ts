@@ -1,6 +1,6 @@
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { compress } from "../rest/compress.ts";
+import { compress } from "../compress.ts";
 
 /**
  * The compressions of RPCs. Brotli's default quality takes a hundred times as long and saves only a tenth
@@ -11,6 +11,7 @@ export const acceptCompression: Compression[] = [
   { ...compressionBrotli, compress: async (bytes) => new Uint8Array(await compress("br", bytes)) },
 ];
 
-export function isKnownEncoding(name: string | null): boolean {
-  return acceptCompression.some((known) => known.name === name);
+/** Whether requests in this encoding can be read; undefined is a request without compression. */
+export function isKnownEncoding(name: string | string[] | undefined): boolean {
+  return name === undefined || name === "identity" || acceptCompression.some((known) => known.name === name);
 }

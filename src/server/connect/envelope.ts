@@ -1,3 +1,5 @@
+import type { RpcForm } from "./rpc-form.ts";
+
 /** One byte of flags, four of length. */
 export const HEAD_BYTES = 5;
 
@@ -7,4 +9,22 @@ export function envelope(flags: number, data: Uint8Array): Buffer {
   head[0] = flags;
   head.writeUInt32BE(data.length, 1);
   return Buffer.concat([head, data]);
+}
+
+const JSON_MESSAGE = Buffer.from("{}");
+const BINARY_MESSAGE = Buffer.alloc(0);
+const EMPTY = { json: bodyOf(JSON_MESSAGE), binary: bodyOf(BINARY_MESSAGE) };
+const ENVELOPED = { json: bodyOf(envelope(0, JSON_MESSAGE)), binary: bodyOf(envelope(0, BINARY_MESSAGE)) };
+
+/** The body that Connect gets in place of one that is decoded already. */
+export function emptyMessage({ isEnveloped, isJson }: RpcForm): AsyncIterable<Uint8Array> {
+  return (isEnveloped ? ENVELOPED : EMPTY)[isJson ? "json" : "binary"];
+}
+
+function bodyOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield bytes;
+    },
+  };
 }

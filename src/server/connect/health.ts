@@ -29,11 +29,11 @@ export function bindHealth(router: ConnectRouter, services: readonly string[], r
         await untilAborted(context.signal);
         return;
       }
-      let told: Status | undefined;
+      let lastSent: Status | undefined;
       for (;;) {
-        if (told !== status()) {
-          told = status();
-          yield { status: told };
+        if (lastSent !== status()) {
+          lastSent = status();
+          yield { status: lastSent };
         }
         if (context.signal.aborted) return;
         await nextChange(readiness, context.signal);

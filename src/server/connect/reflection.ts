@@ -12,25 +12,25 @@ import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_det
 import * as v1 from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import * as v1alpha from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
-type Answer = Omit<
+type ReflectionResult = Omit<
   MessageInitShape<typeof v1.ServerReflectionResponseSchema>,
   "$typeName"
 >["messageResponse"];
 
 /** Everything that reflection returns, prepared once because anyone may request it. */
-type Known = {
-  readonly services: Answer;
+type ReflectionIndex = {
+  readonly services: ReflectionResult;
   readonly registry: Registry;
   /** Each file by its name, with all its imports, which a client needs to resolve it. */
-  readonly files: ReadonlyMap<string, Answer>;
+  readonly files: ReadonlyMap<string, ReflectionResult>;
   /** The numbers of the extensions of a message type. */
   readonly extensions: ReadonlyMap<string, readonly number[]>;
 };
 
 /** Server reflection v1 and v1alpha, so that grpcurl and the like need no .proto. */
 export function bindReflection(router: ConnectRouter, services: readonly DescService[]): void {
-  const known = learn(services);
-  const answer = (request: v1.ServerReflectionRequest["messageRequest"]) => reflect(request, known);
+  const index = buildIndex(services);
+  const result = (request: v1.ServerReflectionRequest["messageRequest"]) => reflect(request, index);
 
   router.service(v1.ServerReflection, {
     async *serverReflectionInfo(requests: AsyncIterable<v1.ServerReflectionRequest>) {
@@ -38,7 +38,7 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
         yield {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answer(request.messageRequest) as never,
+          messageResponse: result(request.messageRequest) as never,
         };
       }
     },
@@ -52,24 +52,24 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
         yield {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answer(messageRequest) as never,
+          messageResponse: result(messageRequest) as never,
         };
       }
     },
   });
 }
 
-function learn(services: readonly DescService[]): Known {
-  const all = new Map<string, DescFile>();
-  for (const service of services) collect(service.file, all);
+function buildIndex(services: readonly DescService[]): ReflectionIndex {
+  const files = new Map<string, DescFile>();
+  for (const service of services) collect(service.file, files);
   // No service refers to them, but every error carries some.
-  collect(file_google_rpc_error_details, all);
+  collect(file_google_rpc_error_details, files);
   const bytes = new Map(
-    [...all].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
+    [...files].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),
   );
   const withImports = (file: DescFile) =>
     [...collect(file, new Map()).keys()].map((name) => bytes.get(name) as Uint8Array);
-  const registry = createRegistry(...all.values());
+  const registry = createRegistry(...files.values());
   const extensions = new Map<string, number[]>();
   for (const desc of registry) {
     if (desc.kind !== "extension") continue;
@@ -83,7 +83,7 @@ function learn(services: readonly DescService[]): Known {
     },
     registry,
     files: new Map(
-      [...all].map(([name, file]) => [
+      [...files].map(([name, file]) => [
         name,
         { case: "fileDescriptorResponse", value: { fileDescriptorProto: withImports(file) } },
       ]),
@@ -92,36 +92,39 @@ function learn(services: readonly DescService[]): Known {
   };
 }
 
-function reflect(request: v1.ServerReflectionRequest["messageRequest"], known: Known): Answer {
-  const { registry } = known;
+function reflect(
+  request: v1.ServerReflectionRequest["messageRequest"],
+  index: ReflectionIndex,
+): ReflectionResult {
+  const { registry } = index;
   switch (request.case) {
     case "listServices":
-      return known.services;
+      return index.services;
     case "fileByFilename":
-      return known.files.get(request.value) ?? notFound(request.value);
+      return index.files.get(request.value) ?? notFound(request.value);
     case "fileContainingSymbol":
-      return fileAnswer(fileOfSymbol(request.value, registry), known, request.value);
+      return fileResult(fileOfSymbol(request.value, registry), index, request.value);
     case "fileContainingExtension": {
       const { containingType, extensionNumber } = request.value;
       const message = registry.getMessage(containingType);
       const extension = message && registry.getExtensionFor(message, extensionNumber);
-      return fileAnswer(extension?.file, known, `${containingType} ${extensionNumber}`);
+      return fileResult(extension?.file, index, `${containingType} ${extensionNumber}`);
     }
     case "allExtensionNumbersOfType": {
       if (!registry.getMessage(request.value)) return notFound(request.value);
-      const extensionNumber = [...(known.extensions.get(request.value) ?? [])];
+      const extensionNumber = [...(index.extensions.get(request.value) ?? [])];
       return { case: "allExtensionNumbersResponse", value: { baseTypeName: request.value, extensionNumber } };
     }
     default:
       return {
         case: "errorResponse",
-        value: { errorCode: Code.InvalidArgument, errorMessage: "nothing was asked" },
+        value: { errorCode: Code.InvalidArgument, errorMessage: "The request has no message_request." },
       };
   }
 }
 
-function fileAnswer(file: DescFile | undefined, { files }: Known, asked: string): Answer {
-  return (file && files.get(file.proto.name)) ?? notFound(asked);
+function fileResult(file: DescFile | undefined, { files }: ReflectionIndex, name: string): ReflectionResult {
+  return (file && files.get(file.proto.name)) ?? notFound(name);
 }
 
 function collect(file: DescFile, files: Map<string, DescFile>): Map<string, DescFile> {
@@ -139,6 +142,6 @@ function fileOfSymbol(symbol: string, registry: Registry): DescFile | undefined 
   return desc?.file;
 }
 
-function notFound(asked: string): Answer {
-  return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `not found: ${asked}` } };
+function notFound(name: string): ReflectionResult {
+  return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `not found: ${name}` } };
 }

@@ -1,11 +1,13 @@
 import { type DomainError, ERRORS } from "../../domain/errors.ts";
+import { RateLimitError, setRateHeaders } from "../gate/rate-window.ts";
+import type { HeaderSink } from "../http.ts";
 
 /** The headers of an error: how to authenticate, when to retry, and whether to. */
-export function errorHeaders({ reason, retryAfterSeconds }: DomainError): readonly [string, string][] {
-  const { status, shouldRetry } = ERRORS[reason];
-  const headers: [string, string][] = [];
-  if (status === 401) headers.push(["www-authenticate", "Bearer"]);
-  if (retryAfterSeconds !== undefined) headers.push(["retry-after", String(retryAfterSeconds)]);
-  if (shouldRetry !== undefined) headers.push(["x-should-retry", String(shouldRetry)]);
-  return headers;
+export function setErrorHeaders(response: HeaderSink, error: DomainError): void {
+  const { status, shouldRetry } = ERRORS[error.reason];
+  if (error instanceof RateLimitError) setRateHeaders(response, error.window);
+  if (status === 401) response.setHeader("www-authenticate", "Bearer");
+  if (error.retryAfterSeconds !== undefined)
+    response.setHeader("retry-after", String(error.retryAfterSeconds));
+  if (shouldRetry !== undefined) response.setHeader("x-should-retry", String(shouldRetry));
 }

@@ -9,7 +9,7 @@ import {
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { DomainError, Reason } from "../../domain/errors.ts";
 import { envelope } from "../connect/envelope.ts";
-import { encodeMessage, toNodeHeaders } from "../connect/rpc-response.ts";
+import { encodeGrpcMessage, toNodeHeaders } from "../connect/node-headers.ts";
 import { type HttpRequest, type HttpResponse, pathOf, send, sendJson } from "../http.ts";
 import { toConnectError } from "./connect-error.ts";
 import { errorBody, errorStatus } from "./rest-error-body.ts";
@@ -27,22 +27,22 @@ const CODES_OF_STATUS: Partial<Record<Reason, Code>> = {
 };
 
 /** Refuses a request that no handler accepted, in the protocol of the caller. */
-export function refuse(
+export function sendRefusal(
   request: HttpRequest,
   response: HttpResponse,
   error: DomainError,
   requestId: string,
 ): void {
-  if (isGrpc(request) || RPC_PATH.test(pathOf(request) ?? "")) refuseRpc(request, response, error);
+  if (isGrpc(request) || RPC_PATH.test(pathOf(request) ?? "")) sendRpcRefusal(request, response, error);
   else sendJson(response, errorStatus(error), errorBody(error, requestId));
 }
 
 /** The same for a request to the path of an RPC. */
-export function refuseRpc(request: HttpRequest, response: HttpResponse, error: DomainError): void {
+export function sendRpcRefusal(request: HttpRequest, response: HttpResponse, error: DomainError): void {
   if (response.headersSent || response.destroyed) return;
   const type = request.headers["content-type"] ?? "";
-  if (isGrpc(request)) refuseGrpc(response, type, withCodeOfStatus(error));
-  else refuseConnect(response, type, error);
+  if (isGrpc(request)) sendGrpcRefusal(response, type, withCodeOfStatus(error));
+  else sendConnectRefusal(response, type, error);
 }
 
 function isGrpc(request: HttpRequest): boolean {
@@ -50,10 +50,10 @@ function isGrpc(request: HttpRequest): boolean {
 }
 
 /** A gRPC or gRPC-Web response may consist of headers only. */
-function refuseGrpc(response: HttpResponse, type: string, error: ConnectError): void {
+function sendGrpcRefusal(response: HttpResponse, type: string, error: ConnectError): void {
   const headers = new Headers();
   setTrailerStatus(headers, error);
-  encodeMessage(headers);
+  encodeGrpcMessage(headers);
   for (const [name, value] of Object.entries(toNodeHeaders(headers))) response.setHeader(name, value);
   response.setHeader("content-type", grpcTypeOf(type));
   response.end();
@@ -67,7 +67,7 @@ function grpcTypeOf(type: string): string {
   );
 }
 
-function refuseConnect(response: HttpResponse, type: string, error: DomainError): void {
+function sendConnectRefusal(response: HttpResponse, type: string, error: DomainError): void {
   const failure = withCodeOfStatus(error);
   if (type === contentTypeStreamProto || type === contentTypeStreamJson) {
     // Clients of a Connect stream read errors only from its last message.

@@ -1,9 +1,9 @@
 import { KEY_PREFIX } from "../../domain/api-key.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Call } from "./call.ts";
+import type { IncomingCall } from "../incoming-call.ts";
 
 /** The credential of the call's one Authorization header. */
-export function bearerCredential(call: Pick<Call, "target" | "headers">): string {
+export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">): string {
   if (call.target.includes(KEY_PREFIX)) {
     throw new DomainError("invalid_api_key", {
       message:

@@ -1,25 +1,31 @@
 import { fingerprintOf, isWellFormedKey, laneOfKey } from "../../domain/api-key.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Admission, AdmissionRequest, RateWindow } from "../../store/admit.ts";
+import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
+import type { IncomingCall } from "../incoming-call.ts";
 import { bearerCredential } from "./bearer.ts";
-import type { Call } from "./call.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 import type { OperatorCheck } from "./operator-token.ts";
+import { RateLimitError } from "./rate-window.ts";
 
-/**
- * Admits a call or throws, before any of its body is read: key (401), scope (403), rate (429), size (413).
- */
-export type Gate = (call: Call) => Promise<void>;
+/** The result of the gate for a call that it admits. */
+export type Admitted = {
+  /** Undefined on the operator listener. */
+  readonly key: AdmittedKey | undefined;
+  /** For the headers of the response; undefined if the method is not rate limited. */
+  readonly window: RateWindow | undefined;
+};
+
+/** Admits a call or throws, before any of its body is read: key (401), scope (403), rate (429). */
+export type Gate = (call: IncomingCall) => Promise<Admitted>;
 
 type DeveloperGateOptions = {
   readonly admit: (request: AdmissionRequest) => Promise<Admission>;
   readonly failures: FailedAuthentications;
 };
 
-export function developerGate(options: DeveloperGateOptions): Gate {
-  const { admit, failures } = options;
+export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
   return async (call) => {
-    const key = credentialOf(call);
+    const key = wellFormedKeyOf(call);
     const fingerprint = fingerprintOf(key);
     const blockedSeconds = failures.blockedSeconds(call.remoteAddress, fingerprint);
     if (blockedSeconds > 0) {
@@ -29,23 +35,30 @@ export function developerGate(options: DeveloperGateOptions): Gate {
     const admission = await admit({ lane: laneOfKey(key), fingerprint, scope, limited: rateLimited });
     if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
     else failures.addValid(fingerprint);
-    if (admission.outcome === "admitted" || admission.outcome === "rate_limited") {
-      if (admission.window) announceWindow(call, admission.window);
-    }
-    if (admission.outcome !== "admitted") throw refusal(call, admission);
-    call.key = admission.key;
-    checkSize(call);
+    if (admission.outcome !== "admitted") throw admissionError(call, admission);
+    return admission;
   };
 }
+
+const OPERATOR: Admitted = { key: undefined, window: undefined };
 
 export function operatorGate(isOperator: OperatorCheck): Gate {
   return async (call) => {
     if (!isOperator(call)) throw new DomainError("invalid_operator_token");
-    checkSize(call);
+    return OPERATOR;
   };
 }
 
-function credentialOf(call: Call): string {
+/** The 413 of a call that announces too large a body; a body without an announced size is checked as it is read. */
+export function checkAnnouncedSize({ contentLength, maxBodyBytes }: IncomingCall): void {
+  if (contentLength !== undefined && contentLength > maxBodyBytes) {
+    throw new DomainError("request_too_large", {
+      message: `The request body can have at most ${maxBodyBytes} bytes.`,
+    });
+  }
+}
+
+function wellFormedKeyOf(call: IncomingCall): string {
   const credential = bearerCredential(call);
   if (!isWellFormedKey(credential)) throw new DomainError("invalid_api_key");
   return credential;
@@ -55,7 +68,10 @@ function isKeyInvalid({ outcome }: Admission): boolean {
   return Object.hasOwn(KEY_REASONS, outcome);
 }
 
-function refusal(call: Call, admission: Exclude<Admission, { outcome: "admitted" }>): DomainError {
+function admissionError(
+  call: IncomingCall,
+  admission: Exclude<Admission, { outcome: "admitted" }>,
+): DomainError {
   switch (admission.outcome) {
     case "out_of_scope": {
       const scope = call.policy.scope ?? "";
@@ -64,14 +80,8 @@ function refusal(call: Call, admission: Exclude<Admission, { outcome: "admitted"
         metadata: { scope },
       });
     }
-    case "rate_limited": {
-      const { limit, secondsLeft } = admission.window;
-      return new DomainError("rate_limit_exceeded", {
-        message: `The limit of ${limit} requests per minute of this key is exceeded. Wait ${secondsLeft} s.`,
-        metadata: { rate_limit_rpm: String(limit) },
-        retryAfterSeconds: secondsLeft,
-      });
-    }
+    case "rate_limited":
+      return new RateLimitError(admission.window);
     case "unknown":
     case "revoked":
     case "expired":
@@ -84,20 +94,3 @@ const KEY_REASONS = {
   revoked: "revoked_api_key",
   expired: "expired_api_key",
 } as const;
-
-/** Sends the window in the headers of the IETF draft and in those that OpenAI clients read. */
-function announceWindow(call: Call, { limit, remaining, secondsLeft }: RateWindow): void {
-  call.setResponseHeader("ratelimit-policy", `"rpm";q=${limit};w=60`);
-  call.setResponseHeader("ratelimit", `"rpm";r=${remaining};t=${secondsLeft}`);
-  call.setResponseHeader("x-ratelimit-limit-requests", String(limit));
-  call.setResponseHeader("x-ratelimit-remaining-requests", String(remaining));
-  call.setResponseHeader("x-ratelimit-reset-requests", `${secondsLeft}s`);
-}
-
-function checkSize({ contentLength, maxBodyBytes }: Call): void {
-  if (contentLength !== undefined && contentLength > maxBodyBytes) {
-    throw new DomainError("request_too_large", {
-      message: `The request body can have at most ${maxBodyBytes} bytes.`,
-    });
-  }
-}

@@ -1,11 +1,11 @@
 import { containsKey } from "../../domain/api-key.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Call } from "./call.ts";
+import type { IncomingCall } from "../incoming-call.ts";
 
 const MAX_LENGTH = 255;
 
 /** The key that makes a call safe to repeat, quoted or bare; undefined if the caller sent none. */
-export function idempotencyKeyOf(call: Pick<Call, "headers">): string | undefined {
+export function idempotencyKeyOf(call: Pick<IncomingCall, "headers">): string | undefined {
   const values = [...call.headers("idempotency-key"), ...call.headers("request_id")];
   if (values.length === 0) return undefined;
   const keys = new Set(values.map(unquoted));

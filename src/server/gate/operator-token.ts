@@ -1,9 +1,9 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingCall } from "../incoming-call.ts";
 import { bearerCredential } from "./bearer.ts";
-import type { Call } from "./call.ts";
 
 /** Whether a request on the operator listener carries the operator token. */
-export type OperatorCheck = (request: Pick<Call, "target" | "headers">) => boolean;
+export type OperatorCheck = (request: Pick<IncomingCall, "target" | "headers">) => boolean;
 
 export function operatorCheck(token: string): OperatorCheck {
   const expected = hash("sha256", token, "buffer");

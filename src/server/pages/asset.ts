@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Page } from "../handler.ts";
+import type { ServePath } from "../http.ts";
 import { type Packed, type PageOptions, pack, sendPacked } from "./packed.ts";
 
 type AssetOptions = PageOptions & {
@@ -12,7 +12,7 @@ type AssetOptions = PageOptions & {
  * Serves a file as a page. It is read on the first request; for a large file only the compressed form is
  * kept.
  */
-export function asset(options: AssetOptions): Page {
+export function asset(options: AssetOptions): ServePath {
   let packed: Promise<Packed> | undefined;
   const load = () => {
     packed ??= read(options).catch((error: unknown) => {

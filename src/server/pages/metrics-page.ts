@@ -1,11 +1,11 @@
 import { DomainError } from "../../domain/errors.ts";
 import { errorBody, errorStatus } from "../errors/rest-error-body.ts";
 import type { OperatorCheck } from "../gate/operator-token.ts";
-import type { Page } from "../handler.ts";
+import type { ServePath } from "../http.ts";
 import { headerValues, send, sendJson } from "../http.ts";
 
 /** The page for Prometheus; it requires the operator token. */
-export function metricsPage(isOperator: OperatorCheck, readMetrics: () => Promise<string>): Page {
+export function metricsPage(isOperator: OperatorCheck, readMetrics: () => Promise<string>): ServePath {
   return async (request, response, requestId) => {
     if (!isOperator({ target: request.url ?? "", headers: (name) => headerValues(request, name) })) {
       const error = new DomainError("invalid_operator_token");

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Catalog } from "../../models/catalog.ts";
-import type { Page } from "../handler.ts";
+import type { ServePath } from "../http.ts";
 import { asset } from "./asset.ts";
 import { homePage } from "./home-page.ts";
 import { openApiPage } from "./openapi/openapi-page.ts";
@@ -20,7 +20,7 @@ const PLAIN = `${NOTHING}; style-src 'self'; img-src data:`;
 const PACKAGE = new URL("../", import.meta.resolve("@scalar/api-reference"));
 
 /** The pages for people. They need no key, load nothing from other hosts and store nothing in the browser. */
-export function pages(catalog: Catalog): Map<string, Page> {
+export function pages(catalog: Catalog): Map<string, ServePath> {
   const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as {
     version: string;
   };

@@ -1,10 +1,10 @@
 import type { Readiness } from "../connect/health.ts";
-import type { Page } from "../handler.ts";
+import type { ServePath } from "../http.ts";
 import { send } from "../http.ts";
 
 /** /livez: the process answers. /readyz: it can take calls. */
-export function probePages(readiness: Readiness): Map<string, Page> {
-  return new Map<string, Page>([
+export function probePages(readiness: Readiness): Map<string, ServePath> {
+  return new Map<string, ServePath>([
     ["/livez", (_request, response) => send(response, 200, "text/plain", "ok\n")],
     [
       "/readyz",

@@ -1,5 +1,5 @@
 import type { Model } from "../../domain/model.ts";
-import type { Page } from "../handler.ts";
+import type { ServePath } from "../http.ts";
 import { type Packed, type PageOptions, pack, sendPacked, uncompressed } from "./packed.ts";
 import { serverUrl } from "./server-url.ts";
 
@@ -19,7 +19,7 @@ const MAX_KEPT = 16;
 const MAX_PACKING = 4;
 
 /** A page that shows the address of the server and its models. It changes when the models are reloaded. */
-export function rendered({ models, prepare, ...options }: RenderedOptions): Page {
+export function rendered({ models, prepare, ...options }: RenderedOptions): ServePath {
   const pageOptions = { ...options, vary: "accept-encoding, x-forwarded-proto" };
   let shown: readonly Model[] | undefined;
   let variants: Variants;

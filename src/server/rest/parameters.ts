@@ -17,7 +17,7 @@ export function bindPath(binding: HttpBinding, segments: readonly string[], mess
   }
 }
 
-/** Sets the fields that the query names; a field that belongs in the path or the body is refused. */
+/** Sets the fields that the query names; a field of the path or the body is rejected. */
 export function bindQuery(binding: HttpBinding, query: string, message: Message): void {
   const set = new Set<string>();
   for (const pair of query.split("&")) {
@@ -26,7 +26,7 @@ export function bindQuery(binding: HttpBinding, query: string, message: Message)
     const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
     const text = decodeQuery(equals < 0 ? "" : pair.slice(equals + 1));
     if (binding.body === "*")
-      throw invalid(shown(name), "this address takes its parameters in the body, not in the query");
+      throw invalid(shorten(name), "is in the query, but this path reads its parameters from the body");
     setField(queryFields(binding, name), name, text, message, set);
   }
 }
@@ -36,12 +36,12 @@ function queryFields(binding: HttpBinding, name: string): DescField[] {
   try {
     fields = findFieldPath(binding.method.input, name);
   } catch {
-    throw invalid(shown(name), "is not a parameter of this address");
+    throw invalid(shorten(name), "is not a parameter of this path");
   }
   const path = fields.map((field) => field.name).join(".");
-  if (binding.body === fields[0]) throw invalid(shown(name), "belongs into the body");
+  if (binding.body === fields[0]) throw invalid(shorten(name), "must be in the body, not in the query");
   if (binding.template.variables.some((variable) => variable.fieldPath === path)) {
-    throw invalid(shown(name), "is already given by the path");
+    throw invalid(shorten(name), "is set by the path and cannot be in the query");
   }
   return fields;
 }
@@ -55,10 +55,10 @@ function setField(
 ): void {
   const field = path.at(-1) as DescField;
   const key = path.map((one) => one.name).join(".");
-  if (field.fieldKind !== "list" && set.has(key)) throw invalid(shown(name), "is given more than once");
+  if (field.fieldKind !== "list" && set.has(key)) throw invalid(shorten(name), "is given more than once");
   set.add(key);
   let inside = message as unknown as Fields;
-  for (const step of path.slice(0, -1)) inside = enter(step, inside, name);
+  for (const step of path.slice(0, -1)) inside = messageAt(step, inside, name);
   const value = parse(field, text, name);
   if (field.fieldKind === "list") (inside[field.localName] as unknown[]).push(value);
   else if (field.oneof) setMember(field, field.oneof, inside, value, name);
@@ -73,12 +73,13 @@ function setMember(field: DescField, oneof: DescOneof, inside: Fields, value: un
 /** The field of a oneof that is set; throws if it is another one. */
 function checkMember(field: DescField, oneof: DescOneof, inside: Fields, name: string): string | undefined {
   const { case: set } = inside[oneof.localName] as { case: string | undefined };
-  if (set !== undefined && set !== field.localName) throw invalid(shown(name), "excludes another parameter");
+  if (set !== undefined && set !== field.localName)
+    throw invalid(shorten(name), "excludes another parameter");
   return set;
 }
 
 /** The message in an intermediate field of a path, created if it is absent. */
-function enter(field: DescField, inside: Fields, name: string): Fields {
+function messageAt(field: DescField, inside: Fields, name: string): Fields {
   const desc = field.message as DescMessage;
   if (field.oneof) {
     const set = checkMember(field, field.oneof, inside, name);
@@ -94,12 +95,12 @@ function createOf(desc: DescMessage): Fields {
 }
 
 function parse(field: DescField, text: string, name: string): unknown {
-  if (!isParameter(field)) throw invalid(shown(name), "cannot be given in an address");
+  if (!isParameter(field)) throw invalid(shorten(name), "cannot be set in a path or query");
   try {
     const scalar = scalarParser(holdsBareValue(field) ? (field.message?.fields[0] as DescField) : field);
     return scalar ? scalar(text) : fromJson(field.message as DescMessage, text);
   } catch (error) {
-    throw invalid(shown(name), (error as Error).message);
+    throw invalid(shorten(name), (error as Error).message);
   }
 }
 
@@ -121,7 +122,7 @@ function decode(text: string): string {
     return decodeURIComponent(text);
   } catch {
     // An address that is not valid text matches nothing.
-    throw new RestProblem("not_found", "the address is not valid percent-encoded UTF-8");
+    throw new RestProblem("not_found", "The path is not valid percent-encoded UTF-8.");
   }
 }
 
@@ -129,10 +130,10 @@ function decodeQuery(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    throw invalid("", "the query is not valid percent-encoded UTF-8");
+    throw invalid("", "The query is not valid percent-encoded UTF-8.");
   }
 }
 
-function shown(name: string): string {
+function shorten(name: string): string {
   return name.length <= 200 ? name : `${name.slice(0, 200)}…`;
 }

@@ -41,12 +41,12 @@ export function parseTemplate(text: string): Template {
   const parser = { rest: text };
 
   const fail = (what: string) => new TemplateError(`the template "${text}" ${what} at "${parser.rest}"`);
-  const take = (token: string) => {
+  const accept = (token: string) => {
     if (!parser.rest.startsWith(token)) return false;
     parser.rest = parser.rest.slice(token.length);
     return true;
   };
-  const takeUntil = (stops: RegExp) => {
+  const readUntil = (stops: RegExp) => {
     const end = parser.rest.search(stops);
     const taken = end < 0 ? parser.rest : parser.rest.slice(0, end);
     parser.rest = parser.rest.slice(taken.length);
@@ -55,36 +55,36 @@ export function parseTemplate(text: string): Template {
   const parseSegments = (inVariable: boolean) => {
     do {
       if (segments.at(-1)?.kind === "**") throw fail('has something after "**"');
-      if (take("**")) segments.push({ kind: "**" });
-      else if (take("*")) segments.push({ kind: "*" });
-      else if (!inVariable && take("{")) parseVariable();
+      if (accept("**")) segments.push({ kind: "**" });
+      else if (accept("*")) segments.push({ kind: "*" });
+      else if (!inVariable && accept("{")) parseVariable();
       else {
-        const literal = takeUntil(/[/:{}*=]/);
+        const literal = readUntil(/[/:{}*=]/);
         if (!LITERAL.test(literal)) throw fail("has no segment");
         const text = decoded(literal);
         if (text === undefined) throw fail("has no UTF-8");
         segments.push({ kind: "literal", text });
       }
-    } while (take("/"));
+    } while (accept("/"));
   };
   const parseVariable = () => {
-    const fieldPath = takeUntil(/[=}]/);
+    const fieldPath = readUntil(/[=}]/);
     if (!IDENT.test(fieldPath)) throw fail("has no field name");
     if (variables.some((other) => other.fieldPath === fieldPath)) throw fail(`names "${fieldPath}" twice`);
     const start = segments.length;
-    if (take("=")) parseSegments(true);
+    if (accept("=")) parseSegments(true);
     else segments.push({ kind: "*" });
-    if (!take("}")) throw fail('misses "}"');
+    if (!accept("}")) throw fail('misses "}"');
     const openEnded = segments.at(-1)?.kind === "**";
     const multiple = openEnded || segments.length - start > 1;
     variables.push({ fieldPath, start, end: segments.length, openEnded, multiple });
   };
 
-  if (!take("/")) throw fail('does not begin with "/"');
+  if (!accept("/")) throw fail('does not begin with "/"');
   parseSegments(false);
   let verb: string | undefined;
-  if (take(":")) {
-    verb = takeUntil(/[/:{}*=]/);
+  if (accept(":")) {
+    verb = readUntil(/[/:{}*=]/);
     if (!LITERAL.test(verb)) throw fail('has no verb after ":"');
   }
   if (parser.rest !== "") throw fail("has something left over");

@@ -26,8 +26,8 @@ type Node<Route> = {
 export class RouteTrie<Route> {
   readonly #root: Node<Route> = createNode();
 
-  /** Adds a route; `describe` names both routes of a conflict. */
-  add(template: Template, httpVerb: string, route: Route, describe: (route: Route) => string): void {
+  /** `describe` names both routes of a conflict. */
+  insert(template: Template, httpVerb: string, route: Route, describe: (route: Route) => string): void {
     let node = this.#root;
     for (const segment of template.segments) {
       if (segment.kind === "literal") node = child(node.literals, segment.text);

@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRegistry, type DescFile, type FileRegistry, type Message } from "@bufbuild/protobuf";
+import {
+  createRegistry,
+  type DescFile,
+  type DescMethod,
+  type FileRegistry,
+  type Message,
+} from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { bindMethod } from "../../../src/server/connect/rpc-service.ts";
 import { createUntyped, messageType } from "../descriptors.ts";
 
 const PACKAGE = "connectrpc.conformance.v1";
@@ -30,6 +37,8 @@ type StreamRequest = Message & {
   };
 };
 
+type Implementation = (request: never, context: HandlerContext) => unknown;
+
 /** The service that the suite calls. It answers as each request defines and repeats what it received. */
 export class ConformanceService {
   readonly #registry: FileRegistry;
@@ -40,11 +49,13 @@ export class ConformanceService {
 
   /** Methods that take one message: served as the product serves its own. */
   addTo(router: ConnectRouter): void {
-    const unary = async (request: Message, context: HandlerContext) =>
+    const unary = (request: Message, context: HandlerContext) =>
       this.#unary([request as UnaryRequest], context);
     const serverStream = (request: Message, context: HandlerContext) =>
       this.#stream([request as StreamRequest], context);
-    this.#add(router, { unary, idempotentUnary: unary, serverStream });
+    this.#add(router, { unary, idempotentUnary: unary, serverStream }, (method, run) =>
+      bindMethod(method, run as typeof unary),
+    );
   }
 
   /** Methods that take a stream of messages: served as the product serves reflection. */
@@ -56,14 +67,18 @@ export class ConformanceService {
     this.#add(router, { clientStream, bidiStream });
   }
 
-  #add(router: ConnectRouter, methods: Record<string, unknown>): void {
+  #add(
+    router: ConnectRouter,
+    methods: Record<string, Implementation>,
+    bind: (method: DescMethod, implementation: Implementation) => unknown = (_, same) => same,
+  ): void {
     const service = this.#registry.getService(SERVICE);
     if (!service) throw new Error(`the suite has no service ${SERVICE}`);
     const jsonOptions = { registry: createRegistry(service.file as DescFile) };
     for (const [name, implementation] of Object.entries(methods)) {
       const method = service.method[name];
       if (!method) throw new Error(`${SERVICE} has no method ${name}`);
-      router.rpc(method, implementation as never, { jsonOptions });
+      router.rpc(method, bind(method, implementation) as never, { jsonOptions });
     }
   }
 

@@ -1,9 +1,9 @@
 // The program under test of protobuf's own conformance suite: it reads and writes JSON with the codec of REST.
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { readJsonMessage } from "../../../src/codec/decode.ts";
 import { Readers } from "../../../src/codec/json/reader.ts";
 import { writerOf } from "../../../src/codec/json/writer.ts";
 import { finish } from "../../../src/codec/steps.ts";
-import { readMessage } from "../../../src/server/rest/read-request.ts";
 import { createUntyped, messageType, readDescriptors } from "../descriptors.ts";
 import { readMessages, writeMessage } from "../framed-stdio.ts";
 
@@ -44,7 +44,7 @@ function respond(request: Request): [result: string, value: unknown] {
   try {
     message = isJson
       ? finish(
-          readMessage(
+          readJsonMessage(
             (request.testCategory === IGNORE_UNKNOWN ? lenient : strict).of(desc),
             Buffer.from(payload.value as string),
           ),

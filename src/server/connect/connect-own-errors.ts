@@ -3,9 +3,9 @@ import { errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protoc
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { DomainError } from "../../domain/errors.ts";
-import { envelope } from "../connect/envelope.ts";
-import type { Protocol } from "../gate/call.ts";
-import { toConnectError, withoutKeys } from "./connect-error.ts";
+import { toConnectError, withoutKeys } from "../errors/connect-error.ts";
+import type { Protocol } from "../incoming-call.ts";
+import { envelope } from "./envelope.ts";
 
 /**
  * Errors that Connect itself raises, before or instead of a service: a malformed message, an unknown

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { BadRequest } from "../errors/bad-request.ts";
-import { headerValues } from "../http.ts";
+import type { BadRequest } from "./errors/bad-request.ts";
+import { headerValues } from "./http.ts";
 
 /**
  * Framing that a proxy may read differently than this server, which allows request smuggling (RFC 9112, 3.2

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { CallerGone } from "../../codec/body.ts";
-import { isGone } from "./gone.ts";
+import { isClosed } from "../http.ts";
 
 /** A response that can be written in pieces, over HTTP/1.1 or HTTP/2. */
 type EventSink = {
@@ -43,13 +43,13 @@ export async function sendEvents(
     });
   try {
     for (let next = first; next.done !== true; next = await nextMessage()) {
-      if (isGone(sink)) throw new CallerGone();
+      if (isClosed(sink)) throw new CallerGone();
       if (!sink.write(`data: ${options.write(next.value)}\n\n`)) await drained(sink);
       keepAlive.refresh();
     }
     sink.write("data: [DONE]\n\n");
   } catch (error) {
-    if (isGone(sink)) throw new CallerGone();
+    if (isClosed(sink)) throw new CallerGone();
     sink.write(`data: ${options.errorJson(error)}\n\n`);
     throw error;
   } finally {
@@ -62,7 +62,7 @@ export async function sendEvents(
 
 /** Waits until the sink can be written again or is closed. */
 async function drained(sink: EventSink): Promise<void> {
-  if (isGone(sink)) return;
+  if (isClosed(sink)) return;
   const waiting = new AbortController();
   const emitter = sink as unknown as NodeJS.EventEmitter;
   try {

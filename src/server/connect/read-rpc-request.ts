@@ -1,0 +1,85 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { readBinary } from "../../codec/binary/read-message.ts";
+import { type BodyLimits, decompress, readBytes } from "../../codec/body.ts";
+import { decode, readJsonMessage } from "../../codec/decode.ts";
+import type { Reader } from "../../codec/json/reader.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { HttpRequest } from "../http.ts";
+import type { RequestLimits } from "../request-limits.ts";
+import { HEAD_BYTES } from "./envelope.ts";
+import type { RpcForm } from "./rpc-form.ts";
+
+const COMPRESSED = 1;
+/** The flag of the last envelope of a Connect stream, which holds no message. */
+const END_STREAM = 2;
+
+/** Reads and decodes the one message of a call over gRPC, gRPC-Web or Connect, within the limits of the .proto. */
+export async function readRpcRequest(
+  method: DescMethod,
+  readJson: Reader,
+  form: RpcForm,
+  request: HttpRequest,
+  { maxBytes, budget, sender }: RequestLimits,
+): Promise<Message> {
+  const hold = budget.hold(sender);
+  const limits = { maxBytes, hold, bodyMs: budget.bodyMs };
+  const encoding = request.headers[form.encodingHeader];
+  try {
+    const body = await readBytes(request, limits);
+    const bytes = form.isEnveloped
+      ? await openEnvelope(body, form, encoding, limits)
+      : await decompressBody(body, encoding, limits);
+    const steps = form.isJson ? readJsonMessage(readJson, bytes) : readBinary(method.input, bytes);
+    return await decode(bytes, budget, steps);
+  } finally {
+    hold.release();
+  }
+}
+
+async function decompressBody(
+  body: Buffer,
+  encoding: string | string[] | undefined,
+  limits: BodyLimits,
+): Promise<Buffer> {
+  return body.length === 0 ? body : decompress(body, encoding, limits);
+}
+
+/** The single message in its envelope. */
+async function openEnvelope(
+  body: Buffer,
+  form: RpcForm,
+  encoding: string | string[] | undefined,
+  limits: BodyLimits,
+): Promise<Buffer> {
+  if (body.length === 0) throw notOneMessage();
+  const end = endOfEnvelope(body, 0, limits.maxBytes);
+  if (end < body.length && !isEndOfStream(body, end, form, limits.maxBytes)) throw notOneMessage();
+  const bytes = body.subarray(HEAD_BYTES, end);
+  if (((body[0] as number) & COMPRESSED) === 0) return bytes;
+  // A message flagged as compressed needs an encoding: without one, gRPC and Connect require the code INTERNAL.
+  if (encoding === undefined || encoding === "identity") throw new DomainError("unexpected_compression");
+  return await decompress(bytes, encoding, limits);
+}
+
+/** Whether the rest of the body is the end of a Connect stream, which some clients send. */
+function isEndOfStream(body: Buffer, start: number, form: RpcForm, maxBytes: number): boolean {
+  const hasFlag = form.protocol === "connect" && ((body[start] as number) & END_STREAM) !== 0;
+  return hasFlag && endOfEnvelope(body, start, maxBytes) === body.length;
+}
+
+function endOfEnvelope(body: Buffer, start: number, maxBytes: number): number {
+  const head = start + HEAD_BYTES;
+  if (body.length < head) throw incomplete();
+  const length = body.readUInt32BE(start + 1);
+  if (length > maxBytes) throw new DomainError("request_too_large");
+  if (head + length > body.length) throw incomplete();
+  return head + length;
+}
+
+function notOneMessage(): DomainError {
+  return new DomainError("unimplemented", { message: "The method takes exactly one message." });
+}
+
+function incomplete(): DomainError {
+  return new DomainError("invalid_argument", { message: "The message is incomplete." });
+}

@@ -1,0 +1,39 @@
+import type { Message } from "@bufbuild/protobuf";
+import { ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import { DomainError } from "../../domain/errors.ts";
+import type { AdmittedKey } from "../../store/admit.ts";
+import { toConnectError } from "../errors/connect-error.ts";
+import { setErrorHeaders } from "../errors/error-headers.ts";
+import type { HttpResponse } from "../http.ts";
+import type { IncomingCall } from "../incoming-call.ts";
+import type { Observation } from "../observation.ts";
+
+/** A call that passed the gate and whose request is read. Connect passes it on to the service. */
+export type RpcCall = {
+  readonly call: IncomingCall;
+  readonly key: AdmittedKey | undefined;
+  /** Undefined if Connect decodes the request itself: the query of a GET. */
+  readonly message: Message | undefined;
+  readonly response: HttpResponse;
+  readonly observation: Observation;
+};
+
+/** The context key of the call, or of the error that ends it before its service. */
+export const rpcCallKey: ContextKey<RpcCall | ConnectError | undefined> = createContextKey<
+  RpcCall | ConnectError | undefined
+>(undefined);
+
+/** The call of a service; throws the error that ends the call. */
+export function rpcCallOf(values: ContextValues): RpcCall {
+  const call = values.get(rpcCallKey);
+  if (!call) throw new Error("the call did not come through the listener");
+  if (call instanceof ConnectError) throw call;
+  return call;
+}
+
+/** Records a failure and returns what the caller may know of it. */
+export function failRpc(error: unknown, response: HttpResponse, observation: Observation): ConnectError {
+  observation.setFailure(error);
+  if (error instanceof DomainError && !response.headersSent) setErrorHeaders(response, error);
+  return toConnectError(error);
+}

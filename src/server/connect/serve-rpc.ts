@@ -1,0 +1,100 @@
+import { Code, type ConnectError, createContextValues } from "@connectrpc/connect";
+import { CallerGone } from "../../codec/body.ts";
+import type { BodyBudget } from "../../codec/body-budget.ts";
+import { toKnownError } from "../errors/known-error.ts";
+import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
+import { setRateHeaders } from "../gate/rate-window.ts";
+import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
+import { HttpCall, type IncomingCall } from "../incoming-call.ts";
+import type { Observation, Observe } from "../observation.ts";
+import { RunningCalls } from "../running-calls.ts";
+import { stopBody } from "../stop-body.ts";
+import { isKnownEncoding } from "./compression.ts";
+import { emptyMessage, HEAD_BYTES } from "./envelope.ts";
+import { readRpcRequest } from "./read-rpc-request.ts";
+import { respondRpc } from "./respond-rpc.ts";
+import { failRpc, type RpcCall, rpcCallKey } from "./rpc-call.ts";
+import { type RpcForm, rpcFormOf } from "./rpc-form.ts";
+import { isRpcRefused, type RpcRoute, type RpcRouteOptions, rpcRoutes } from "./rpc-routes.ts";
+import { type OpenRpcOptions, openRpcServer } from "./serve-open-rpc.ts";
+import { abortOnClose, decodedHeaders, universalRequest } from "./universal-request.ts";
+
+type RpcOptions = RpcRouteOptions & {
+  readonly gate: Gate;
+  readonly budget: BodyBudget;
+  /** Aborts the calls that are still running at the end of a drain. */
+  readonly shutdownSignal: AbortSignal;
+  readonly observe: Observe;
+};
+
+/** gRPC, gRPC-Web and Connect, by the path of each method. */
+export function rpcServer(options: RpcOptions & OpenRpcOptions): Map<string, ServePath> {
+  const paths = openRpcServer(options);
+  const running = new RunningCalls(options.shutdownSignal);
+  for (const route of rpcRoutes(options)) {
+    paths.set(route.handler.requestPath, (request, response, requestId) =>
+      serveRpc(options, running, route, request, response, requestId),
+    );
+  }
+  return paths;
+}
+
+/** Gate and read here; validate, invoke and encode in Connect's handler, see bindMethod; respond here. */
+async function serveRpc(
+  options: RpcOptions,
+  running: RunningCalls,
+  route: RpcRoute,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Promise<void> {
+  if (isRpcRefused(route.handler, request, response)) return;
+  const form = rpcFormOf(request);
+  const maxBodyBytes = route.maxBodyBytes + (form.isEnveloped ? HEAD_BYTES : 0);
+  const call = new HttpCall(form.protocol, route.policy, maxBodyBytes, request, requestId);
+  const observation = options.observe(call, route.rpc);
+  const aborted = abortOnClose(response);
+  const slot = running.insert(aborted);
+  let code: Code | 0 = Code.Canceled;
+  try {
+    const received = await receiveRpc(options, route, form, call, request, response, observation);
+    const headers = decodedHeaders(request, performance.now() - observation.startedAt);
+    const values = createContextValues().set(rpcCallKey, received);
+    const universal = universalRequest(request, headers, emptyMessage(form), aborted.signal, values);
+    code = await respondRpc(await route.handler(universal), form.protocol, request, response, observation);
+  } catch (error) {
+    if (!(error instanceof CallerGone)) throw error;
+  } finally {
+    running.remove(slot);
+    observation.end(code);
+  }
+}
+
+/** The call with its message, or the error that ends it. */
+async function receiveRpc(
+  options: RpcOptions,
+  route: RpcRoute,
+  form: RpcForm,
+  call: IncomingCall,
+  request: HttpRequest,
+  response: HttpResponse,
+  observation: Observation,
+): Promise<RpcCall | ConnectError> {
+  try {
+    const { key, window } = await options.gate(call);
+    observation.setKey(key);
+    if (window) setRateHeaders(response, window);
+    checkAnnouncedSize(call);
+    const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
+    // Connect reads the query of a GET, and refuses unknown compressions.
+    const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);
+    const message = isReadHere
+      ? await readRpcRequest(route.method, route.readJson, form, request, limits)
+      : undefined;
+    return { call, key, message, response, observation };
+  } catch (error) {
+    if (error instanceof CallerGone) throw error;
+    stopBody(request, response);
+    return failRpc(toKnownError(error), response, observation);
+  }
+}

@@ -1,0 +1,54 @@
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { HttpRequest, HttpResponse } from "../http.ts";
+import { isKnownEncoding } from "./compression.ts";
+import { updateDeadline } from "./deadline-header.ts";
+
+/** A request in the form that Connect's handlers take. */
+export function universalRequest(
+  request: HttpRequest,
+  header: Headers,
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  contextValues?: ContextValues,
+): UniversalServerRequest {
+  return {
+    httpVersion: request.httpVersion,
+    method: request.method ?? "",
+    // Only the query is read. The Host header is caller input and may be anything.
+    url: `http://vx${request.url}`,
+    header,
+    body,
+    signal,
+    ...(contextValues && { contextValues }),
+  };
+}
+
+/** The headers of a request whose message is decoded: without those that describe the bytes that were sent. */
+export function decodedHeaders(request: HttpRequest, elapsedMs: number): Headers {
+  const headers = webHeaders(request, elapsedMs);
+  headers.delete("content-length");
+  if (isKnownEncoding(request.headers["content-encoding"])) headers.delete("content-encoding");
+  return headers;
+}
+
+export function webHeaders(request: HttpRequest, elapsedMs: number): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value === undefined || name.startsWith(":")) continue;
+    if (typeof value === "string") headers.append(name, value);
+    else for (const item of value) headers.append(name, item);
+  }
+  updateDeadline(headers, elapsedMs);
+  return headers;
+}
+
+/** Aborted if the response closes before it is complete. */
+export function abortOnClose(response: HttpResponse): AbortController {
+  const aborted = new AbortController();
+  response.once("close", () => {
+    // Over HTTP/2 "writableFinished" is also true for a response that was cut off.
+    if (!response.writableEnded) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
+  });
+  return aborted;
+}

@@ -1,0 +1,57 @@
+import type { Policy } from "../rules/policy.ts";
+import { contentLengthOf, type HttpRequest, headerValues } from "./http.ts";
+
+export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
+
+/** A call as it arrived, the same in every protocol. Nothing changes it. */
+export type IncomingCall = {
+  readonly protocol: Protocol;
+  readonly policy: Policy;
+  readonly requestId: string;
+  readonly remoteAddress: string;
+  /** The target of the request line; checked for keys, which must not be there, and never logged. */
+  readonly target: string;
+  /** The size of the body, if the caller announces it. */
+  readonly contentLength: number | undefined;
+  readonly maxBodyBytes: number;
+  /** All values of a header: code that needs a single value checks for duplicates. */
+  headers(name: string): readonly string[];
+};
+
+/** A call that arrived as a request of node:http or node:http2. */
+export class HttpCall implements IncomingCall {
+  readonly protocol: Protocol;
+  readonly policy: Policy;
+  readonly maxBodyBytes: number;
+  readonly requestId: string;
+  /** Read in the constructor: a closed connection has no address. */
+  readonly remoteAddress: string;
+  readonly #request: HttpRequest;
+
+  constructor(
+    protocol: Protocol,
+    policy: Policy,
+    maxBodyBytes: number,
+    request: HttpRequest,
+    requestId: string,
+  ) {
+    this.protocol = protocol;
+    this.policy = policy;
+    this.maxBodyBytes = maxBodyBytes;
+    this.requestId = requestId;
+    this.remoteAddress = request.socket.remoteAddress ?? "";
+    this.#request = request;
+  }
+
+  get target(): string {
+    return this.#request.url ?? "";
+  }
+
+  get contentLength(): number | undefined {
+    return contentLengthOf(this.#request);
+  }
+
+  headers(name: string): readonly string[] {
+    return headerValues(this.#request, name);
+  }
+}

@@ -1,0 +1,87 @@
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { CallerGone, KNOWN_ENCODINGS } from "../../codec/body.ts";
+import { RestProblem } from "../../codec/problem.ts";
+import { chooseEncoding, compress, isWorthCompressing } from "../compress.ts";
+import { toKnownError } from "../errors/known-error.ts";
+import { errorBody } from "../errors/rest-error-body.ts";
+import type { IncomingCall } from "../incoming-call.ts";
+import type { Observation } from "../observation.ts";
+import type { RestResponse } from "./rest-response.ts";
+import type { Endpoint } from "./rest-routes.ts";
+import { sendEvents } from "./rest-stream.ts";
+
+/** Sends the result of a unary method. */
+export async function respondOnce(
+  endpoint: Endpoint,
+  result: unknown,
+  call: IncomingCall,
+  response: RestResponse,
+): Promise<void> {
+  const text = endpoint.write(toMessage(endpoint.method.output, await result));
+  if (!isWorthCompressing(text)) {
+    response.sendJson(200, text);
+    return;
+  }
+  // Also set on uncompressed responses: another caller may get a compressed one.
+  response.setHeader("vary", "accept-encoding");
+  const encoding = chooseEncoding(call.headers("accept-encoding").join(","), text);
+  if (encoding === undefined) {
+    response.sendJson(200, text);
+    return;
+  }
+  const bytes = await compress(encoding, text);
+  response.setHeader("content-encoding", encoding);
+  response.sendJson(200, bytes);
+}
+
+/** Sends the results of a streaming method. An error before the first one becomes an ordinary response. */
+export async function respondWithStream(
+  endpoint: Endpoint,
+  results: unknown,
+  call: IncomingCall,
+  response: RestResponse,
+  keepAliveMs: number,
+): Promise<void> {
+  const messages = (results as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+  const first = await messages.next();
+  if (response.headersSent) {
+    await messages.return?.();
+    return;
+  }
+  await sendEvents(response.startStream("text/event-stream"), first, messages, {
+    write: (message) => endpoint.write(toMessage(endpoint.method.output, message)),
+    keepAliveMs,
+    signal: response.signal,
+    errorJson: (error) => errorBody(toKnownError(error), call.requestId),
+  });
+}
+
+/** OPTIONS lists the verbs of an address. It requires a key like every other verb, and sends no CORS headers. */
+export function respondWithoutRoute(verb: string, allowed: readonly string[], response: RestResponse): void {
+  if (allowed.length === 0) throw new RestProblem("not_found", "No route matches this path.");
+  const list = allowed.join(", ");
+  if (verb !== "OPTIONS") {
+    const message = `This path does not support ${verb}. Use ${list}.`;
+    throw new RestProblem("method_not_allowed", message, { allowed });
+  }
+  response.setHeader("allow", list);
+  response.sendEmpty();
+}
+
+/** Sends an error, once; returns the code for the log if the failure itself does not have it. */
+export function respondWithError(error: unknown, response: RestResponse, observation: Observation): Code | 0 {
+  if (error instanceof CallerGone) return Code.Canceled;
+  const known = toKnownError(error);
+  observation.setFailure(error instanceof RestProblem ? known : error);
+  if (error instanceof RestProblem) {
+    if (error.allowed.length > 0) response.setHeader("allow", error.allowed.join(", "));
+    if (error.kind === "unsupported_media_type") response.setHeader("accept-encoding", KNOWN_ENCODINGS);
+  }
+  response.sendError(known);
+  return 0;
+}
+
+function toMessage(desc: DescMessage, value: unknown): Message {
+  return create(desc, value as never);
+}

@@ -1,0 +1,105 @@
+import type { Code } from "@connectrpc/connect";
+import type { BodyBudget } from "../../codec/body-budget.ts";
+import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
+import type { Policy } from "../../rules/policy.ts";
+import { validateRequest } from "../../rules/validate.ts";
+import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
+import { setRateHeaders } from "../gate/rate-window.ts";
+import type { HttpRequest, HttpResponse } from "../http.ts";
+import { HttpCall, type IncomingCall } from "../incoming-call.ts";
+import type { Observation, Observe } from "../observation.ts";
+import { RunningCalls } from "../running-calls.ts";
+import { ServiceCall } from "../service-call.ts";
+import { stopBody } from "../stop-body.ts";
+import { readRestRequest } from "./read-rest-request.ts";
+import { respondOnce, respondWithError, respondWithoutRoute, respondWithStream } from "./respond-rest.ts";
+import { RestResponse } from "./rest-response.ts";
+import {
+  findRestRoute,
+  type RestRouteOptions,
+  type RestService,
+  type RouteMatch,
+  restRoutes,
+} from "./rest-routes.ts";
+import { KEEP_ALIVE_MS } from "./rest-stream.ts";
+
+type RestOptions = RestRouteOptions & {
+  readonly services: readonly RestService[];
+  readonly gate: Gate;
+  readonly budget: BodyBudget;
+  /** Aborts the calls that are still running at the end of a drain. */
+  readonly shutdownSignal: AbortSignal;
+  readonly observe: Observe;
+  readonly keepAliveMs?: number;
+};
+
+export type ServeRest = (
+  request: HttpRequest,
+  response: HttpResponse,
+  path: string,
+  requestId: string,
+) => Promise<void>;
+
+/** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
+const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
+
+/**
+ * REST directly on node:http and node:http2, with the same gate, rules and services as the other protocols.
+ */
+export function restServer(options: RestOptions): ServeRest {
+  const routes = restRoutes(options.services, options);
+  const running = new RunningCalls(options.shutdownSignal);
+  return async (request, httpResponse, path, requestId) => {
+    const match = findRestRoute(routes, request.method ?? "", path);
+    const first = match.route?.first;
+    const maxBodyBytes = first?.maxBodyBytes ?? SMALL_BODY_BYTES;
+    const call = new HttpCall("rest", first?.policy ?? NO_ROUTE, maxBodyBytes, request, requestId);
+    const observation = options.observe(call, first?.rpc ?? "none");
+    const response = new RestResponse(httpResponse, requestId);
+    const slot = running.insert(response);
+    let code: Code | 0 = 0;
+    try {
+      await serveCall(options, match, call, request, response, observation);
+      if (response.abortError) observation.setFailure(response.abortError);
+    } catch (error) {
+      stopBody(request, httpResponse);
+      if (response.abortError) observation.setFailure(response.abortError);
+      code = respondWithError(error, response, observation);
+    } finally {
+      running.remove(slot);
+    }
+    observation.end(code);
+  };
+}
+
+/** Gate, read, validate, invoke, respond. Throws what the caller gets as an error. */
+async function serveCall(
+  options: RestOptions,
+  { route, segments, allowed }: RouteMatch,
+  call: IncomingCall,
+  request: HttpRequest,
+  response: RestResponse,
+  observation: Observation,
+): Promise<void> {
+  const { key, window } = await options.gate(call);
+  observation.setKey(key);
+  if (window) setRateHeaders(response, window);
+  checkAnnouncedSize(call);
+  if (!route) {
+    respondWithoutRoute(request.method ?? "", allowed, response);
+    return;
+  }
+  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
+  const { endpoint, message } = await readRestRequest(route, segments, queryOf(request), request, limits);
+  observation.setRpc(endpoint.rpc);
+  validateRequest(endpoint.method.input, message);
+  const result = endpoint.invoke(message, new ServiceCall(endpoint.rpc, call, key, response, observation));
+  if (endpoint.method.methodKind === "unary") await respondOnce(endpoint, result, call, response);
+  else await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
+}
+
+function queryOf(request: HttpRequest): string {
+  const target = request.url ?? "";
+  const start = target.indexOf("?");
+  return start < 0 ? "" : target.slice(start + 1);
+}

@@ -1,0 +1,86 @@
+import type { ApiCall } from "../api/api-call.ts";
+import type { Caller } from "../billing/caller.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { AdmittedKey } from "../store/admit.ts";
+import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
+import type { IncomingCall } from "./incoming-call.ts";
+import type { Observation } from "./observation.ts";
+
+/** What the protocol of a call provides while the service runs. */
+export type CallTransport = {
+  /**
+   * Aborted when the caller disconnects, its deadline passes or the server stops. May be created on first
+   * access.
+   */
+  readonly signal: AbortSignal;
+  /** Milliseconds until the deadline; undefined if the caller set none. */
+  remainingMs(): number | undefined;
+  /** Has no effect once the headers of the response are sent. */
+  setHeader(name: string, value: string): void;
+};
+
+/** A call as its service sees it. */
+export class ServiceCall implements ApiCall {
+  readonly #rpc: string;
+  readonly #call: IncomingCall;
+  readonly #key: AdmittedKey | undefined;
+  readonly #transport: CallTransport;
+  readonly #observation: Observation;
+
+  constructor(
+    rpc: string,
+    call: IncomingCall,
+    key: AdmittedKey | undefined,
+    transport: CallTransport,
+    observation: Observation,
+  ) {
+    this.#rpc = rpc;
+    this.#call = call;
+    this.#key = key;
+    this.#transport = transport;
+    this.#observation = observation;
+  }
+
+  get key(): AdmittedKey {
+    if (!this.#key) throw new Error(`${this.#rpc} was called without a key`);
+    return this.#key;
+  }
+
+  get signal(): AbortSignal {
+    return this.#transport.signal;
+  }
+
+  caller(): Caller {
+    if (!this.#call.policy.metered) throw new Error(`${this.#rpc} is not declared as metered`);
+    const transport = this.#transport;
+    const observation = this.#observation;
+    return {
+      method: this.#rpc,
+      requestId: this.#call.requestId,
+      key: this.key,
+      idempotencyKey: idempotencyKeyOf(this.#call),
+      signal: transport.signal,
+      endReason: () => endReasonOf(transport),
+      onModel: (modelId) => observation.setModel(modelId),
+      onStart: (generation) => observation.setGeneration(generation),
+      onReplay: () => transport.setHeader("idempotency-replayed", "true"),
+    };
+  }
+}
+
+/** The gRPC code with which a deadline aborts a signal. */
+const DEADLINE_EXCEEDED = 4;
+
+/** A disconnect in the last second before the deadline counts as the deadline: the caller's clock started earlier. */
+const DEADLINE_SLACK_MS = 1_000;
+
+/**
+ * Why the signal of a call was aborted: the deadline passed, the server stops, or the caller disconnected.
+ */
+function endReasonOf(transport: CallTransport): ReturnType<Caller["endReason"]> {
+  const { reason } = transport.signal;
+  if (reason instanceof DomainError) return "unavailable";
+  if ((reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
+  const remainingMs = transport.remainingMs() ?? Number.POSITIVE_INFINITY;
+  return remainingMs < DEADLINE_SLACK_MS ? "deadline_exceeded" : "gone";
+}
