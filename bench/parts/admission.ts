@@ -4,6 +4,8 @@ import { hammer, type Load } from "../load.ts";
 import type { Part } from "../part.ts";
 import { openStore } from "../store.ts";
 
+type AdmitModule = typeof import("../../src/store/admit.ts");
+
 const CALLERS = 256;
 const KEYS = 1_000;
 const SECONDS = 2;
@@ -14,15 +16,19 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
   open: async (checkout, cleanup) => {
     const { admit, keys, dataDir } = await openAdmission(checkout, cleanup, KEYS);
     const pool = await openStore(checkout, cleanup, { dataDir, connections: 16 });
-    const single = (at: number) => {
-      const { lane, fingerprint } = keys[at] ?? {};
-      return pool.call("admit", `{${lane}}`, `{"\\\\x${fingerprint}"}`, "{0}", "{1}", "{0}");
-    };
+    const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
+    // One batcher per caller, so each call is a batch of its own.
+    const admitters = Array.from(
+      { length: CALLERS },
+      () => new Admitter(pool, { pipelines: 1, maxWaiting: 1 }),
+    );
+    const single = (caller: number, at: number) =>
+      admitters[caller]?.admit({ ...(keys[at] as (typeof keys)[number]), scope: "read", limited: true });
     const anyKey = () => Math.floor(Math.random() * KEYS);
     return {
       batched: () => hammer(CALLERS, SECONDS, () => admit(anyKey())),
       hot: () => hammer(CALLERS, SECONDS, () => admit(0)),
-      single: () => hammer(CALLERS, SECONDS, () => single(anyKey())),
+      single: () => hammer(CALLERS, SECONDS, (caller) => Promise.resolve(single(caller, anyKey()))),
     };
   },
   figures: [

@@ -1,5 +1,6 @@
 import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
+import { admitItem } from "./batch-items.ts";
 import { Batcher } from "./driver/batcher.ts";
 import type { Database } from "./driver/database.ts";
 
@@ -67,9 +68,11 @@ export class Admitter {
 /** All calls of a batch with the same key. */
 type Group = {
   readonly lane: Lane;
-  readonly generate: number;
-  readonly read: number;
-  readonly keys: number;
+  readonly fingerprint: { readonly hex: string };
+  /** Calls that need the scope and take a slot. */
+  generate: number;
+  read: number;
+  keys: number;
   readonly calls: number[];
 };
 
@@ -93,28 +96,25 @@ type AdmitRow = {
 async function admit(database: Database, requests: readonly AdmissionRequest[]): Promise<Admission[]> {
   const groups = groupByKey(requests);
   const list = [...groups.values()];
-  const rows = await database.call<AdmitRow>(
-    "admit",
-    `{${list.map((group) => group.lane).join(",")}}`,
-    `{${[...groups.keys()].map((fingerprint) => `"\\\\x${fingerprint}"`).join(",")}}`,
-    `{${list.map((group) => group.generate).join(",")}}`,
-    `{${list.map((group) => group.read).join(",")}}`,
-    `{${list.map((group) => group.keys).join(",")}}`,
-  );
+  const rows = await database.call<AdmitRow>("admit", admitItem.arrayOf(list));
   const admissions = new Array<Admission>(requests.length).fill({ outcome: "unknown" });
   for (const row of rows) decideGroup(row, list[row.n - 1]?.calls ?? [], requests, admissions);
   return admissions;
 }
 
 function groupByKey(requests: readonly AdmissionRequest[]): Map<string, Group> {
-  const groups = new Map<
-    string,
-    { lane: Lane; generate: number; read: number; keys: number; calls: number[] }
-  >();
+  const groups = new Map<string, Group>();
   requests.forEach((request, i) => {
     let group = groups.get(request.fingerprint);
     if (!group) {
-      group = { lane: request.lane, generate: 0, read: 0, keys: 0, calls: [] };
+      group = {
+        lane: request.lane,
+        fingerprint: { hex: request.fingerprint },
+        generate: 0,
+        read: 0,
+        keys: 0,
+        calls: [],
+      };
       groups.set(request.fingerprint, group);
     }
     group.calls.push(i);

@@ -2,6 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
+import { entryItem, holdItem } from "./batch-items.ts";
 import { Batcher } from "./driver/batcher.ts";
 import type { Database } from "./driver/database.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
@@ -163,8 +164,8 @@ export class Billing {
     const holds = placesOf(items, "hold");
     const parameters = [
       `{${lanes.join(",")}}`,
-      ends.map((place) => endRow(items[place] as EndItem)),
-      holds.map((place) => holdRow(items[place] as HoldItem)),
+      entryItem.arrayOf(ends.map((place) => endRow(items[place] as EndItem))),
+      holdItem.arrayOf(holds.map((place) => holdRow(items[place] as HoldItem))),
     ];
     const call = () =>
       this.#database.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
@@ -178,7 +179,7 @@ export class Billing {
     }
     const results = new Array<Result>(items.length);
     for (const row of rows) {
-      const place = (row.kind === "end" ? ends : holds)[Number(row.n) - 1];
+      const place = (row.kind === "end" ? ends : holds)[row.n - 1];
       if (place === undefined) throw new Error(`the result of bill has a row ${row.kind} ${row.n}`);
       results[place] = row.kind === "end" ? endOutcome(row) : holdOutcome(row);
     }
@@ -191,7 +192,7 @@ type HoldItem = Extract<Item, { kind: "hold" }>;
 
 type BillRow = {
   readonly kind: "end" | "hold" | "late";
-  readonly n: bigint;
+  readonly n: number;
   readonly outcome: string;
   readonly balance_micros: bigint;
   readonly held_micros: bigint;
@@ -212,10 +213,6 @@ function placesOf(items: readonly Item[], kind: Item["kind"]): number[] {
   return places;
 }
 
-/**
- * The fields are the columns that vx.post_entries reads; amounts are text, because JSON numbers are not
- * exact.
- */
 function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
   const hold = { lane, account_id: accountId, hold_id: holdId };
   if (!charge) return hold;
@@ -225,27 +222,26 @@ function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
     id,
     month: monthOfId(id),
     kind: "generation",
-    amount: String(-charge.amountMicros),
+    amount: -charge.amountMicros,
     reason: charge.reason,
     request_id: charge.requestId,
     key_id: charge.keyId,
     model: charge.model,
     input_tokens: charge.inputTokens,
     output_tokens: charge.outputTokens,
-    input_price: String(charge.inputPrice),
-    output_price: String(charge.outputPrice),
+    input_price: charge.inputPrice,
+    output_price: charge.outputPrice,
     answer: charge.answer,
   };
 }
 
-/** The fields are the columns that vx.place_holds reads. */
 function holdRow({ lane, hold }: HoldItem) {
   return {
     lane,
     account_id: hold.accountId,
     hold_id: hold.holdId,
     key_id: hold.keyId,
-    amount: String(hold.amountMicros),
+    amount: hold.amountMicros,
     seconds: hold.seconds,
     idempotency_key: hold.idempotency?.key,
     digest: hold.idempotency?.digest,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { holdItem } from "../../src/store/batch-items.ts";
 import { Billing, type Charge } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
@@ -204,7 +205,14 @@ test("a statement that arrives after its time changes nothing, and says the data
     { lane, account_id: hold.accountId, hold_id: hold.holdId, key_id: hold.keyId, amount: "60", seconds: 9 },
   ];
   const billAt = (notAfter: Date) =>
-    database.call<{ kind: string; clock: Date }>("bill", "one", notAfter, `{${lane}}`, [], holds);
+    database.call<{ kind: string; clock: Date }>(
+      "bill",
+      "one",
+      notAfter,
+      `{${lane}}`,
+      "{}",
+      holdItem.arrayOf(holds),
+    );
   const [late, ...others] = await billAt(new Date(Date.now() - 1));
   expect([late?.kind, others]).toEqual(["late", []]);
   expect(Math.abs((late?.clock.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);

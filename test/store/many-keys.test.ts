@@ -6,8 +6,8 @@ import { pagesRead } from "./pages-read.ts";
 const ACCOUNT = "acct_1";
 const LANE = laneOfId(ACCOUNT);
 const KEYS = 20_000;
-const HOLD = `bill('srv', NULL, ARRAY[$lane], '[]', '[{"lane": ${LANE}, "account_id": "${ACCOUNT}", "hold_id": "gen_x",
-  "key_id": "key_000000002", "amount": 0, "seconds": 600}]')`;
+const HOLD = `bill('srv', NULL, ARRAY[$lane], '{}',
+  ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', 'key_000000002', 0, 600, NULL, NULL)::vx.hold_item])`;
 /** An index look-up or an insert into one reads a handful of pages of 8 KiB. */
 const FEW_PAGES = 100;
 

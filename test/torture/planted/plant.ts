@@ -32,7 +32,12 @@ export async function replaceInFunction(
     SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p
     WHERE p.pronamespace = 'vx'::regnamespace AND p.proname = ${name}`;
   const text = row?.text ?? "";
-  await owner.unsafe(withBug(text, patch, `vx.${name}`));
+  const changed = withBug(text, patch, `vx.${name}`);
+  // The text names types without their schema.
+  await owner.begin(async (transaction) => {
+    await transaction`SET LOCAL search_path = vx, pg_temp`;
+    await transaction.unsafe(changed);
+  });
   return text;
 }
 

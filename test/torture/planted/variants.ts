@@ -57,7 +57,7 @@ export const VARIANTS: readonly Variant[] = [
         find: "(r.hold_place IS NULL OR r.hold_id = v_current_hold)",
         put: "r.hold_id = v_current_hold",
       },
-      { function: "post_entries", find: "+ r.held;", put: "+ coalesce(r.held, 0);" },
+      { function: "post_entries", find: "- r.held;", put: "- coalesce(r.held, 0);" },
     ],
     statement: "ALTER TABLE vx.ledger DROP CONSTRAINT ledger_entry_once",
   },

@@ -1,10 +1,8 @@
 -- Decides a batch of calls, one row per key: how many of them still fit the key's window, and what the calls need to
--- know of the key. p_generate, p_read and p_keys count the calls that need each scope and take a slot; a call without
--- its scope takes none. Unknown keys are not returned.
+-- know of the key. generate, read and keys of an item count the calls that need each scope and take a slot; a call
+-- without its scope takes none. Unknown keys are not returned.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
-CREATE OR REPLACE FUNCTION admit(
-  p_lane smallint[], p_fingerprint bytea[], p_generate integer[], p_read integer[], p_keys integer[]
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
     balance_micros bigint
@@ -27,9 +25,8 @@ BEGIN
            CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                 ELSE 'active' END AS state,
            least(k.rpm,
-             (k.scopes & 1) * p_generate[k.n] + ((k.scopes >> 1) & 1) * p_read[k.n]
-             + ((k.scopes >> 2) & 1) * p_keys[k.n]) AS wanted
-    FROM keys_with_fingerprints(p_lane, p_fingerprint) k
+             (k.scopes & 1) * k.generate + ((k.scopes >> 1) & 1) * k.read + ((k.scopes >> 2) & 1) * k.keys) AS wanted
+    FROM admitted_keys(p_items) k
   ), counted AS (
     INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
     SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now

@@ -4,11 +4,8 @@
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its calls were already answered.
 CREATE OR REPLACE FUNCTION bill(
-  p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends json, p_holds json
-) RETURNS TABLE (
-    kind text, n bigint, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, answer text,
-    clock timestamptz
-  )
+  p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]
+) RETURNS SETOF item_result
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- The plans are made once, perhaps while the tables are empty: only index look-ups suit every size.
@@ -16,28 +13,30 @@ CREATE OR REPLACE FUNCTION bill(
 AS $$
 DECLARE
   v_recent timestamptz;
+  v_result item_result;
 BEGIN
   -- In ascending order, so that batches of several servers never deadlock.
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) ORDER BY l.lane FOR UPDATE;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
-    RETURN QUERY SELECT 'late', 0::bigint, NULL, NULL::bigint, NULL::bigint, NULL::bigint, NULL, clock_timestamp();
+    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, NULL, clock_timestamp())::item_result;
     RETURN;
   END IF;
-  -- Holds of a server that is not registered would be released as abandoned. Other servers remove one without a
-  -- heartbeat for 20 s, so a registration that is nearly as old is renewed.
-  v_recent := clock_timestamp() - interval '10 seconds';
-  IF json_array_length(p_holds) > 0
-      AND NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
-    PERFORM beat(p_server_id);
+  IF cardinality(p_ends) > 0 THEN
+    FOREACH v_result IN ARRAY post_entries(p_ends) LOOP
+      RETURN NEXT v_result;
+    END LOOP;
   END IF;
-  IF json_array_length(p_ends) > 0 THEN
-    RETURN QUERY SELECT 'end', x.n, x.outcome, x.balance_micros, NULL::bigint, x.amount_micros, NULL, NULL::timestamptz
-      FROM post_entries(p_ends) x;
-  END IF;
-  IF json_array_length(p_holds) > 0 THEN
-    RETURN QUERY SELECT 'hold', x.n, x.outcome, x.balance_micros, x.held_micros, NULL::bigint, x.answer, NULL::timestamptz
-      FROM place_holds(p_server_id, p_holds) x;
+  IF cardinality(p_holds) > 0 THEN
+    -- Holds of a server that is not registered would be released as abandoned. Other servers remove one without a
+    -- heartbeat for 20 s, so a registration that is nearly as old is renewed.
+    v_recent := clock_timestamp() - interval '10 seconds';
+    IF NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
+      PERFORM beat(p_server_id);
+    END IF;
+    FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds) LOOP
+      RETURN NEXT v_result;
+    END LOOP;
   END IF;
 END
 $$;

@@ -4,6 +4,9 @@ CREATE OR REPLACE FUNCTION create_account(p_lane smallint, p_id text, p_name tex
 AS $$
 BEGIN
   PERFORM require_plan(p_plan);
+  IF p_lane <> lane_of(p_id) THEN
+    RAISE EXCEPTION 'the lane of an account is not that of its id' USING ERRCODE = 'check_violation';
+  END IF;
   RETURN QUERY INSERT INTO accounts (lane, id, name, plan, created_at)
     VALUES (p_lane, p_id, p_name, p_plan, clock_timestamp()) RETURNING *;
 END

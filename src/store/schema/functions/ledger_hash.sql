@@ -2,7 +2,7 @@
 -- so two different rows never give the same bytes. The version comes first; this is the form of version 1.
 -- In SQL, so that PostgreSQL inlines it: a call for each row of a batch is slower.
 CREATE OR REPLACE FUNCTION ledger_hash(
-  p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind text,
+  p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind,
   p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text,
   p_input_tokens bigint, p_output_tokens bigint, p_input_price bigint, p_output_price bigint, p_created_at timestamptz
 ) RETURNS bytea

@@ -13,7 +13,7 @@ BEGIN
     JOIN ledger l ON l.lane = m.lane AND l.account_id = m.account_id AND l.seq = m.seq AND l.month = m.month
     WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.idempotency_key = p_idempotency_key;
   IF FOUND THEN
-    IF (v_row.kind, v_row.amount_micros, v_row.reason) <> (p_kind, p_amount_micros, p_reason) THEN
+    IF (v_row.kind::text, v_row.amount_micros, v_row.reason) <> (p_kind, p_amount_micros, p_reason) THEN
       PERFORM refuse('idempotency_key_reused',
         format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
     END IF;
@@ -30,10 +30,8 @@ BEGIN
   IF v_account.balance_micros + p_amount_micros > 9000000000000000 THEN
     PERFORM refuse('invalid_argument', 'a balance can be at most 9,000,000,000.000000', '{"field":"amount_micros"}');
   END IF;
-  PERFORM post_entries(json_build_array(json_build_object(
-    'lane', p_lane, 'account_id', p_account_id, 'id', p_entry_id, 'month', p_month, 'kind', p_kind,
-    'amount', p_amount_micros, 'reason', p_reason, 'request_id', '', 'key_id', '', 'model', '', 'input_tokens', 0,
-    'output_tokens', 0, 'input_price', 0, 'output_price', 0)));
+  PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
+    '', '', 0, 0, 0, 0, NULL)::entry_item]);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
   RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, p_entry_id, p_month);

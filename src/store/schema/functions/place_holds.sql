@@ -1,28 +1,29 @@
 -- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an
 -- earlier one fitted. The caller holds the locks of the lanes.
 -- Outcomes: "held"; "insufficient"; "revoked" when the key was revoked after admission; with an idempotency key also
--- "answered", "running" and "reused".
-CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds json)
-  RETURNS TABLE (n bigint, outcome text, balance_micros bigint, held_micros bigint, answer text)
+-- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
+CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
-#variable_conflict use_column
 DECLARE
   v_now constant timestamptz := clock_timestamp();
-  v_placed boolean[] := array_fill(false, ARRAY[json_array_length(p_holds)]);
-  v_accounts integer := 0;
-  v_account tid[];
-  v_held bigint[];
-  v_current text := '';
-  -- The idempotency keys that earlier holds of this batch took, and their payloads.
+  v_results item_result[] := '{}';
+  v_placed holds[] := '{}';
+  v_changes held_change[] := '{}';
+  -- The account whose holds the loop has reached.
+  v_account_id text := '';
+  v_account_place tid;
+  v_held bigint;
+  -- The idempotency keys that earlier holds of this account took, and their payloads.
   v_claimed text[];
   v_digests text[];
+  v_outcome text;
   r record;
 BEGIN
   FOR r IN
     SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL AS revoked,
            x.answer, x.digest AS known_digest, h.is_open IS NOT NULL AS running
-    FROM json_populate_recordset(NULL::hold_item, p_holds) WITH ORDINALITY
+    FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, hold_id, key_id, amount, seconds, idempotency_key, digest, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.balance_micros, i.held_micros FROM accounts i
@@ -36,39 +37,41 @@ BEGIN
       WHERE i.lane = x.lane AND i.id = x.hold_id AND x.answer IS NULL LIMIT 1) h ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
-    IF r.account_id <> v_current THEN
+    IF r.account_id <> v_account_id THEN
       IF r.account_place IS NULL THEN
         RAISE EXCEPTION 'a hold names an account that does not exist';
       END IF;
-      v_current := r.account_id;
-      v_accounts := v_accounts + 1;
-      v_account[v_accounts] := r.account_place;
-      v_held[v_accounts] := r.held_micros;
+      IF v_account_place IS NOT NULL THEN
+        v_changes := array_append(v_changes, ROW(v_account_place, v_held)::held_change);
+      END IF;
+      v_account_id := r.account_id;
+      v_account_place := r.account_place;
+      v_held := r.held_micros;
       v_claimed := '{}';
       v_digests := '{}';
     END IF;
-    n := r.n;
-    balance_micros := r.balance_micros;
-    held_micros := v_held[v_accounts];
-    answer := NULL;
     IF r.revoked THEN
-      outcome := 'revoked';
+      v_outcome := 'revoked';
     ELSIF r.idempotency_key IS NOT NULL AND (r.running OR r.answer IS NOT NULL) AND r.known_digest <> r.digest THEN
-      outcome := 'reused';
+      v_outcome := 'reused';
     ELSIF r.answer IS NOT NULL THEN
-      outcome := 'answered';
-      answer := r.answer;
+      v_outcome := 'answered';
     ELSIF r.running THEN
-      outcome := 'running';
+      v_outcome := 'running';
     ELSIF r.idempotency_key = ANY (v_claimed) THEN
-      outcome := CASE WHEN v_digests[array_position(v_claimed, r.idempotency_key)] = r.digest
-                      THEN 'running' ELSE 'reused' END;
-    ELSIF r.balance_micros - held_micros < r.amount THEN
-      outcome := 'insufficient';
+      v_outcome := CASE WHEN v_digests[array_position(v_claimed, r.idempotency_key)] = r.digest
+                        THEN 'running' ELSE 'reused' END;
+    ELSIF r.balance_micros - v_held < r.amount THEN
+      v_outcome := 'insufficient';
     ELSE
-      outcome := 'held';
-      v_held[v_accounts] := held_micros + r.amount;
-      v_placed[r.n] := true;
+      v_outcome := 'held';
+    END IF;
+    v_results := array_append(v_results, ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL,
+      CASE WHEN v_outcome = 'answered' THEN r.answer END, NULL)::item_result);
+    IF v_outcome = 'held' THEN
+      v_held := v_held + r.amount;
+      v_placed := array_append(v_placed, ROW(r.lane, r.hold_id, r.account_id, p_server_id, r.amount,
+        r.idempotency_key, v_now + make_interval(secs => r.seconds))::holds);
       IF r.idempotency_key IS NOT NULL THEN
         v_claimed := v_claimed || r.idempotency_key;
         v_digests := v_digests || r.digest;
@@ -78,16 +81,11 @@ BEGIN
             SET digest = excluded.digest, hold_id = excluded.hold_id, answer = NULL, created_at = excluded.created_at;
       END IF;
     END IF;
-    RETURN NEXT;
   END LOOP;
-
-  INSERT INTO holds (lane, id, account_id, server_id, amount_micros, idempotency_key, expires_at)
-  SELECT e.lane, e.hold_id, e.account_id, p_server_id, e.amount, e.idempotency_key,
-    v_now + make_interval(secs => e.seconds)
-  FROM ROWS FROM (json_populate_recordset(NULL::hold_item, p_holds), unnest(v_placed))
-    AS e (lane, account_id, hold_id, key_id, amount, seconds, idempotency_key, digest, is_placed)
-  WHERE e.is_placed;
-  UPDATE accounts a SET held_micros = t.held FROM unnest(v_account, v_held) AS t (place, held)
-  WHERE a.ctid = t.place AND a.held_micros <> t.held;
+  v_changes := array_append(v_changes, ROW(v_account_place, v_held)::held_change);
+  INSERT INTO holds SELECT * FROM unnest(v_placed);
+  UPDATE accounts a SET held_micros = t.held_micros FROM unnest(v_changes) t
+  WHERE a.ctid = t.place AND a.held_micros <> t.held_micros;
+  RETURN v_results;
 END
 $$;

@@ -44,7 +44,7 @@ CREATE TABLE accounts (
   last_hash bytea NOT NULL DEFAULT '\x',
   created_at timestamptz NOT NULL,
   PRIMARY KEY (lane, id),
-  CONSTRAINT lane_follows_id CHECK (lane = lane_of(id)),
+  -- create_account checks that the lane is that of the id: a constraint would be checked again on each update.
   CONSTRAINT balance_covers_holds CHECK (0 <= held_micros AND held_micros <= balance_micros),
   -- Below 2^53, so that every JSON reader gets the exact number.
   CONSTRAINT balance_in_range CHECK (balance_micros <= 9000000000000000)
@@ -114,6 +114,8 @@ CREATE TABLE windows (
   PRIMARY KEY (lane, fingerprint)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
+CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'adjustment');
+
 -- The month is that of the UUIDv7 time in the id. It is part of both keys, so that the table can be partitioned by
 -- month: an id is unique within its month, and looking up an id reads one partition.
 -- Rows are appended only by functions that hold the account's row, so no foreign key checks it again.
@@ -125,7 +127,7 @@ CREATE TABLE ledger (
   id text NOT NULL,
   -- Months since January 1970.
   month integer NOT NULL,
-  kind text NOT NULL,
+  kind entry_kind NOT NULL,
   amount_micros bigint NOT NULL,
   balance_after_micros bigint NOT NULL,
   reason text NOT NULL,
@@ -142,7 +144,6 @@ CREATE TABLE ledger (
   hash bytea NOT NULL,
   PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
-  CONSTRAINT entry_kind_known CHECK (kind IN ('generation', 'credit', 'adjustment')),
   CONSTRAINT entry_has_reason CHECK (reason <> ''),
   CONSTRAINT entry_tokens_not_negative CHECK (input_tokens >= 0 AND output_tokens >= 0)
 );
@@ -178,15 +179,26 @@ CREATE TABLE holds (
   CONSTRAINT hold_not_negative CHECK (amount_micros >= 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
--- The items of a batch as servers send them, in JSON: see bill.
+-- The items of a batch. Servers send arrays of them, with the fields in this order: see src/store/batch-items.ts.
+CREATE TYPE admit_item AS (lane smallint, fingerprint bytea, generate integer, read integer, keys integer);
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, hold_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
   digest text
 );
 CREATE TYPE entry_item AS (
-  lane smallint, account_id text, hold_id text, id text, month integer, kind text, amount bigint, reason text,
+  lane smallint, account_id text, hold_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
   request_id text, key_id text, model text, input_tokens bigint, output_tokens bigint, input_price bigint,
   output_price bigint, answer text
+);
+-- The result of one item. n is its place among the items of its kind.
+CREATE TYPE item_result AS (
+  kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, answer text,
+  clock timestamptz
+);
+-- New values of an account whose row was read at this place under the lock of its lane.
+CREATE TYPE held_change AS (place tid, held_micros bigint);
+CREATE TYPE account_change AS (
+  place tid, held_micros bigint, balance_micros bigint, last_seq bigint, last_hash bytea
 );
 
 -- One row per idempotency key, for 24 hours. The answer is null while the call runs.

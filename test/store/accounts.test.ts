@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { typeIds } from "../../src/domain/ids.ts";
+import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test("an account is created only in the lane of its id", async () => {
+  const { owner } = database;
+  const id = typeIds.account();
+  const create = (lane: number) =>
+    owner`SELECT id FROM vx.create_account(${lane}::smallint, ${id}, 'test', 'free')`;
+  await expect(create((laneOfId(id) + 1) % LANE_COUNT)).rejects.toMatchObject({ code: "23514" });
+  expect([...(await create(laneOfId(id)))]).toEqual([{ id }]);
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { admitItem, entryItem, holdItem } from "../../src/store/batch-items.ts";
+import { CompositeType } from "../../src/store/driver/composite-type.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test.each([admitItem, entryItem, holdItem])(
+  "the fields of $name are in the order of its SQL type",
+  async ({ name, fields }) => {
+    const rows = await database.owner<{ attname: string }[]>`
+    SELECT attname FROM pg_attribute WHERE attrelid = ${`vx.${name}`}::regclass ORDER BY attnum`;
+    expect(fields).toEqual(rows.map(({ attname }) => attname));
+  },
+);
+
+test("bytes arrive unchanged", async () => {
+  const type = new CompositeType("bytes", ["value"]);
+  await database.owner`CREATE TYPE bytes AS (value bytea)`;
+  const read = await database.owner.unsafe("SELECT * FROM unnest($1::bytes[])", [
+    type.arrayOf([{ value: { hex: "00ff5c22" } }]),
+  ]);
+  expect([...read]).toEqual([{ value: Buffer.from([0x00, 0xff, 0x5c, 0x22]) }]);
+});
+
+test("every text arrives unchanged in an array of rows", async () => {
+  const texts = [
+    "",
+    "NULL",
+    "plain",
+    'a"b',
+    "a\\b",
+    '\\"',
+    "a,b",
+    "(a)",
+    "{a}",
+    " a ",
+    "a\nb\tc",
+    "é€😀",
+    "'$1'",
+  ];
+  const rows = texts.map((text, n) => ({ n, text }));
+  const type = new CompositeType("pair", ["n", "text", "missing"]);
+  await database.owner`CREATE TYPE pair AS (n integer, text text, missing text)`;
+  const read = await database.owner.unsafe("SELECT * FROM unnest($1::pair[])", [type.arrayOf(rows)]);
+  expect([...read]).toEqual(rows.map((row) => ({ ...row, missing: null })));
+});
