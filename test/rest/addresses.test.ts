@@ -58,11 +58,11 @@ describe.each(https)("over $name", ({ send }) => {
     expect(Object.keys(answer.headers).join(" ")).not.toMatch(/access-control/);
   });
 
-  test("OPTIONS of what is not there is a 404", async () => {
+  test("OPTIONS of an unknown path returns 404", async () => {
     expectError(await call("OPTIONS", "/v1/nothing"), "not_found");
   });
 
-  test("every address of every method is a 401 without a key, and with a wrong one", async () => {
+  test("every path of every method returns 401 without a key and with an invalid key", async () => {
     for (const { verb, path } of developerMethods.flatMap(httpBindings)) {
       const without = await send(app.url, { method: verb, path, headers: JSON_BODY });
       expectError(without, "missing_api_key");
@@ -83,21 +83,24 @@ describe.each(https)("over $name", ({ send }) => {
     expectError(await send(app.url, { method, path }), "missing_api_key");
   });
 
-  test.each(["/v1/me", "/v1/keys", "/v1/ledger"])("HEAD %s is GET without the body", async (path) => {
-    const [get, head] = [await call("GET", path), await call("HEAD", path)];
-    expect(head.status).toBe(200);
-    expect(head.body.length).toBe(0);
-    const same = ["content-type", "content-length", "cache-control"];
-    expect(same.map((name) => head.headers[name])).toEqual(same.map((name) => get.headers[name]));
-  });
+  test.each(["/v1/me", "/v1/keys", "/v1/ledger"])(
+    "HEAD %s returns the headers of GET without the body",
+    async (path) => {
+      const [get, head] = [await call("GET", path), await call("HEAD", path)];
+      expect(head.status).toBe(200);
+      expect(head.body.length).toBe(0);
+      const same = ["content-type", "content-length", "cache-control"];
+      expect(same.map((name) => head.headers[name])).toEqual(same.map((name) => get.headers[name]));
+    },
+  );
 
-  test.each(["/v1/nothing", "/v1/me?x=1"])("HEAD %s is its error without the body", async (path) => {
+  test.each(["/v1/nothing", "/v1/me?x=1"])("HEAD %s returns the error without its body", async (path) => {
     const [get, head] = [await call("GET", path), await call("HEAD", path)];
     checkEnvelope(get);
     expect({ status: head.status, bytes: head.body.length }).toEqual({ status: get.status, bytes: 0 });
   });
 
-  test("a percent-encoded path is the same path", async () => {
+  test("a percent-encoded path matches the same route", async () => {
     expect(jsonOf(await call("GET", "/v1/%6De")).key_name).toBe("test");
     const found = await call("GET", `/v1/keys/${key.id.replace("_", "%5F")}`);
     expect((jsonOf(found).api_key as { id: string }).id).toBe(key.id);
@@ -110,7 +113,7 @@ describe.each(https)("over $name", ({ send }) => {
     },
   );
 
-  test("control characters in an id are refused, and named as its fault", async () => {
+  test("control characters in an id are rejected with the name of the field", async () => {
     expectError(await call("GET", "/v1/keys/a%00b"), "invalid_argument", "key_id");
   });
 
@@ -125,19 +128,19 @@ describe.each(https)("over $name", ({ send }) => {
     expectError(await call("GET", path), "not_found");
   });
 
-  test("a verb that no address has is part of the last segment", async () => {
+  test("a verb without a route is part of the last segment", async () => {
     expectError(await call("GET", `/v1/keys/${key.id}:nothing`), "not_found");
     expectError(await call("GET", "/v1/me:revoke"), "not_found");
   });
 
-  test("the caller's request id is in header and envelope, and another one stands in for an insane one", async () => {
+  test("a valid request id is returned in header and body; an invalid one is replaced", async () => {
     const answer = await call("GET", "/v1/nothing", { "x-request-id": "my-id.1" });
     expect(expectError(answer, "not_found").request_id).toBe("my-id.1");
     const insane = await call("GET", "/v1/nothing", { "x-request-id": 'a"b' });
     expect(expectError(insane, "not_found").request_id).toMatch(/^req_/);
   });
 
-  test("no answer sets a cookie or opens the API to other origins", async () => {
+  test("no response sets a cookie or CORS headers", async () => {
     const answer = await call("GET", "/v1/me", { cookie: "a=b", origin: "https://example.com" });
     expect(answer.status).toBe(200);
     const names = Object.keys(answer.headers);
@@ -145,7 +148,7 @@ describe.each(https)("over $name", ({ send }) => {
   });
 });
 
-describe("targets no client library sends", () => {
+describe("request targets that client libraries do not send", () => {
   const request = (line: string, headers: string[] = []) =>
     [`${line} HTTP/1.1`, "host: vx", "connection: close", ...headers, "", ""].join("\r\n");
   const auth = () => `authorization: Bearer ${key.secret}`;
@@ -159,26 +162,26 @@ describe("targets no client library sends", () => {
     },
   );
 
-  test("HTTP/1.1 without a Host header is a 400 in the envelope", async () => {
+  test("HTTP/1.1 without a Host header returns 400 with an error body", async () => {
     const { text } = await talk(app.url, request("GET /v1/me", [auth()]).replace("host: vx\r\n", ""));
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toMatch(/x-request-id: req_/i);
     expect(text).toContain('"code":"invalid_argument"');
   });
 
-  test("a method that HTTP does not know is refused by the parser, in the envelope", async () => {
+  test("an unknown HTTP method is rejected by the parser with an error body", async () => {
     const { text } = await talk(app.url, request("BREW /v1/me", [auth()]));
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toContain('"code":"invalid_argument"');
   });
 
-  test("a method that HTTP knows and no address takes is a 405", async () => {
+  test("a known HTTP method without a route returns 405", async () => {
     const { text } = await talk(app.url, request("PROPFIND /v1/me", [auth()]));
     expect(text).toMatch(/^HTTP\/1\.1 405 /);
     expect(text).toMatch(/allow: GET, HEAD, OPTIONS/i);
   });
 
-  test("requests in one packet are answered in order, each with its own id", async () => {
+  test("requests in one packet get their responses in order, each with its own id", async () => {
     const lines = ["GET /v1/me", "GET /v1/nothing", "HEAD /v1/me", "POST /v1/me"];
     const all = lines.map((line, i) =>
       request(line, [auth(), `x-request-id: r${i}`]).replace("connection: close\r\n", ""),

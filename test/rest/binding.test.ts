@@ -190,7 +190,7 @@ describe("parameters in the query", () => {
 });
 
 describe("bodies", () => {
-  test("a field of the request as the body, the rest in path and query", async () => {
+  test("one field of the request is the body, the others are in path and query", async () => {
     const answer = await send("PUT", "/v1/put/x?big=5&tags=a", '{"name":"inner","number":2}');
     expect(jsonOf(answer).asked).toMatchObject({
       name: "x",
@@ -200,11 +200,11 @@ describe("bodies", () => {
     });
   });
 
-  test("what is the body cannot be given in the query", async () => {
+  test("a field of the body is rejected in the query", async () => {
     expectError(await send("PUT", "/v1/put/x?sub.name=y", "{}"), "invalid_argument", "sub.name");
   });
 
-  test("a wrong field is named from the request down", async () => {
+  test("an invalid field is named with its path from the request", async () => {
     expectError(await send("PUT", "/v1/put/x", '{"number":"y"}'), "invalid_argument", "sub.number");
     expectError(await send("PUT", "/v1/put/x", '{"sub":{"other":1}}'), "invalid_argument", "sub.sub.other");
     expectError(await send("POST", "/v1/list", '[{},{"other":1}]'), "invalid_argument", "subs[1].other");
@@ -223,17 +223,17 @@ describe("bodies", () => {
     expect(jsonOf(await send("POST", "/v1/text", '"x"')).asked).toMatchObject({ two_words: "x" });
   });
 
-  test("the path wins over the body", async () => {
+  test("the path overrides the body", async () => {
     const answer = await send("PATCH", "/v1/put/path", '{"sub":{"name":"body","number":3}}');
     expect(jsonOf(answer).asked).toMatchObject({ sub: { name: "path", number: 3 } });
   });
 
-  test("a field of the answer is the whole answer", async () => {
+  test("response_body sends one field as the response", async () => {
     expect(jsonOf(await send("POST", "/v1/whole", '{"name":"x"}')).name).toBe("x");
     expect((await send("POST", "/v1/whole", '{"name":"nobody"}')).body.toString()).toBe("null");
   });
 
-  test("a list or a scalar of the answer is the whole answer", async () => {
+  test("response_body sends a list or a scalar as the response", async () => {
     const text = async (path: string, body: string) => (await send("POST", path, body)).body.toString();
     const subs = JSON.parse(await text("/v1/get/subs", '{"subs":[{"name":"a"},{"name":"b"}]}'));
     expect(subs).toMatchObject([{ name: "a" }, { name: "b" }]);
@@ -241,27 +241,27 @@ describe("bodies", () => {
     expect(await text("/v1/big", '{"big":"9007199254740993"}')).toBe("9007199254740993");
   });
 
-  test("a more specific address of another verb does not hide a less specific one", async () => {
+  test("a specific path of another verb does not hide a general one", async () => {
     expect(jsonOf(await send("GET", "/v1/get/subs")).rpc).toBe("Get");
     expect((await send("MOVE", "/v1/get/subs")).headers.allow).toBe("POST, GET, COPY, HEAD, OPTIONS");
   });
 });
 
 describe("custom verbs", () => {
-  test("a verb of its own", async () => {
+  test("a custom verb is served", async () => {
     const { rpc, status } = { ...(jsonOf(await send("COPY", "/v1/get/x")) as { rpc: string }), status: 0 };
     expect({ rpc, status }).toEqual({ rpc: "Copy", status: 0 });
     expect((await send("MOVE", "/v1/get/x")).headers.allow).toBe("GET, COPY, HEAD, OPTIONS");
   });
 
-  test("* takes every verb", async () => {
+  test("the custom verb * matches every verb", async () => {
     for (const verb of ["GET", "DELETE", "PROPFIND"])
       expect(jsonOf(await send(verb, "/v1/any")).rpc).toBe("Any");
     expect((await send("HEAD", "/v1/any")).status).toBe(200);
   });
 });
 
-describe("a rule that cannot be served stops the start, and names the method:", () => {
+describe("an invalid HTTP rule stops the start and names the method:", () => {
   const bindings = (http: Rule) =>
     httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
 
@@ -288,14 +288,14 @@ describe("a rule that cannot be served stops the start, and names the method:", 
     expect(() => bindings(wrong)).toThrow(/^test\.v1\.TestService\.Do: /);
   });
 
-  test("a method that nothing selects by such a field", () => {
+  test("a method whose selecting field does not exist", () => {
     const method: DescMethod = testFile(MESSAGES, {
       Do: { input: "Ask", output: "Ask", http: post("/v1/x", "*"), selectedBy: "nothing" },
     }).method("Do");
     expect(() => httpBindings(method)).toThrow(/no field "nothing"/);
   });
 
-  test("two methods at one address, by both names", () => {
+  test("two methods with one route, with both names", () => {
     const both = (one: Rule, other: Rule, selectedBy?: string) => {
       const spec = { input: "Ask", output: "Ask", ...(selectedBy === undefined ? {} : { selectedBy }) };
       const { service } = testFile(MESSAGES, {

@@ -78,13 +78,13 @@ describe.each(https)("over $name", ({ send }) => {
     });
   });
 
-  test("400,000 characters of four bytes as escapes are accepted, one more is not", async () => {
+  test("400,000 escaped characters of four bytes are accepted, one more is rejected", async () => {
     expect(await generate({ messages: [said(ASTRAL.repeat(400_000))] }, true)).toMatchObject({ status: 200 });
     const more = await generate({ messages: [said(ASTRAL.repeat(400_001))] }, true);
     expectError(more, "invalid_argument", "messages[0].content");
   });
 
-  test("every field that is wrong is told, the first as the one", async () => {
+  test("the error lists every invalid field, the first one as param", async () => {
     const answer = await generate({
       model: "",
       max_tokens: 0,
@@ -103,7 +103,7 @@ describe.each(https)("over $name", ({ send }) => {
     ]);
   });
 
-  test("a name of 100 characters is accepted, one of 101 is not", async () => {
+  test("a name of 100 characters is accepted, one of 101 is rejected", async () => {
     const headers = { ...JSON_BODY, ...bearer(key.secret) };
     const create = (name: string) =>
       send(app.url, { path: "/v1/keys", headers, body: JSON.stringify({ name }) });

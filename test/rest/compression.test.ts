@@ -45,7 +45,7 @@ test.each([
   expect(chooseEncoding(accepted, large.slice(1))).toBe(undefined);
 });
 
-test("a caller who says nothing gets the answer as it is", () => {
+test("without Accept-Encoding the response is not compressed", () => {
   expect(chooseEncoding(undefined, large)).toBe(undefined);
 });
 
@@ -53,7 +53,7 @@ describe.each(https)("over $name", ({ send }) => {
   const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
     send(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
 
-  test("a list is compressed as the caller likes it, and is the same list", async () => {
+  test("a list is compressed with the preferred encoding and decompresses to the same list", async () => {
     const plain = await get("/v1/keys?page_size=5", { "accept-encoding": "identity" });
     expect(plain.body.length).toBeGreaterThan(1_024);
     for (const [encoding, decompress] of [
@@ -69,7 +69,7 @@ describe.each(https)("over $name", ({ send }) => {
     }
   });
 
-  test("whatever could be compressed says that it depends on what is accepted", async () => {
+  test("compressible responses have Vary: Accept-Encoding", async () => {
     expect((await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" })).headers.vary).toBe(
       "accept-encoding",
     );
@@ -77,7 +77,7 @@ describe.each(https)("over $name", ({ send }) => {
     expect((await get("/v1/me", { "accept-encoding": "gzip" })).headers.vary).toBe(undefined);
   });
 
-  test("small answers and errors are not compressed", async () => {
+  test("small responses and errors are not compressed", async () => {
     for (const path of ["/v1/me", "/v1/nothing"]) {
       expect((await get(path, { "accept-encoding": "br, gzip" })).headers["content-encoding"]).toBe(
         undefined,
@@ -85,7 +85,7 @@ describe.each(https)("over $name", ({ send }) => {
     }
   });
 
-  test("HEAD of a compressed answer has its headers and no body", async () => {
+  test("HEAD of a compressed response has its headers and no body", async () => {
     const answer = await get("/v1/keys?page_size=5", { "accept-encoding": "gzip" }, "HEAD");
     expect(answer.headers["content-encoding"]).toBe("gzip");
     expect(Number(answer.headers["content-length"])).toBeGreaterThan(100);

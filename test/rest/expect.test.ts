@@ -30,7 +30,7 @@ function head(line: string, headers: string[], secret = key.secret): string {
 describe("Expect: 100-continue over HTTP/1.1", () => {
   const expecting = (body: string) => ["expect: 100-continue", `content-length: ${body.length}`];
 
-  test("a call that is let in is asked for its body, then answered", async () => {
+  test("an admitted call gets 100 Continue, then the response", async () => {
     for (const line of ["POST /v1/keys", "POST /vx.v1.KeyService/CreateKey"]) {
       const body = JSON.stringify({ name: randomUUID() });
       expect(await converse(app.url, head(line, expecting(body)), body)).toMatch(
@@ -39,7 +39,7 @@ describe("Expect: 100-continue over HTTP/1.1", () => {
     }
   });
 
-  test("a call without a valid key is answered without its body, on a connection that ends", async () => {
+  test("a call without a valid key gets its response without 100 Continue, and the connection closes", async () => {
     for (const line of ["POST /v1/keys", "POST /v1/nothing", "POST /vx.v1.KeyService/CreateKey"]) {
       const { text, closedByServer } = await talk(app.url, head(line, expecting("{}"), `${key.secret}x`));
       expect(text).toMatch(/^HTTP\/1\.1 401 /);
@@ -60,7 +60,7 @@ describe("Expect: 100-continue over HTTP/1.1", () => {
     expect(closedByServer).toBe(true);
   });
 
-  test("a connection goes on after a body that was asked for", async () => {
+  test("a connection stays open after 100 Continue and its body", async () => {
     const body = '{"name":"x"}';
     const call = head("POST /v1/keys", expecting(body)) + body;
     const last = head("GET /v1/me", ["connection: close"]);
@@ -74,23 +74,23 @@ describe("Expect: 100-continue over HTTP/1.1", () => {
     ]);
   });
 
-  test("another expectation is overlooked", async () => {
+  test("other expectations are ignored", async () => {
     const { text } = await talk(app.url, head("GET /v1/me", ["expect: miracles", "connection: close"]));
     expect(text).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
 describe("Expect: 100-continue over HTTP/2", () => {
-  test("a call that is let in is asked for its body, then answered", async () => {
+  test("an admitted call gets 100 Continue, then the response", async () => {
     expect(await expectOverHttp2(key.secret)).toEqual(["100", "200"]);
   });
 
-  test("a call without a valid key is answered without its body", async () => {
+  test("a call without a valid key gets its response without 100 Continue", async () => {
     expect(await expectOverHttp2(`${key.secret}x`)).toEqual(["401"]);
   });
 });
 
-describe("answers before the body is complete", () => {
+describe("responses before the body is complete", () => {
   test.each([
     ["keep-alive", 401, () => `${key.secret}x`],
     ["close", 401, () => `${key.secret}x`],
@@ -103,13 +103,13 @@ describe("answers before the body is complete", () => {
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"request_id"`));
   });
 
-  test("a caller over HTTP/2 who goes on sending can read the 401, whole and without a reset", async () => {
+  test("over HTTP/2 a client that is still sending reads the complete 401 without a reset", async () => {
     const { status, text, code } = await sendSlowlyOverHttp2(`${key.secret}x`, 8 * 1024 * 1024);
     expect({ status, code }).toEqual({ status: 401, code: constants.NGHTTP2_NO_ERROR });
     expect(JSON.parse(text)).toMatchObject({ error: { code: "invalid_api_key" } });
   });
 
-  test.each(https)("a caller over $name whose body never comes can read the 401", async ({ send }) => {
+  test.each(https)("over $name a client that never sends its body reads the 401", async ({ send }) => {
     const headers = { "content-type": "application/json", "content-length": "1000", ...bearer("x") };
     expect((await send(app.url, { path: "/v1/generate", headers, withoutBody: true })).status).toBe(401);
   });

@@ -102,7 +102,7 @@ describe.each(https)("over $name", ({ send }) => {
     expectError(await generate(body.replace("{", `{${rest.join(",")},`)), "invalid_argument", field);
   });
 
-  test("a field under both its names is refused", async () => {
+  test("a field under both its names is rejected", async () => {
     expectError(await generate('{"max_tokens":1,"maxTokens":1}'), "invalid_argument", "maxTokens");
   });
 
@@ -160,7 +160,7 @@ describe.each(https)("over $name", ({ send }) => {
     expect(expectError(await generate(body), "invalid_argument").message).toMatch(/UTF-8/);
   });
 
-  test("UTF-16 is no UTF-8", async () => {
+  test("UTF-16 is rejected", async () => {
     expectError(await generate(Buffer.from(`\ufeff${valid}`, "utf16le")), "invalid_argument");
   });
 
@@ -175,14 +175,14 @@ describe.each(https)("over $name", ({ send }) => {
     expect((jsonOf(again).api_key as { name: string }).name).toBe(name);
   });
 
-  test("a moment that is none is refused by name", async () => {
+  test("an invalid timestamp is rejected with the name of the field", async () => {
     for (const moment of ["tomorrow", "2026-13-01T00:00:00Z", "0000-01-01T00:00:00Z", "", 5, {}, [], true]) {
       const answer = await post("/v1/keys", JSON.stringify({ name: "x", expires_at: moment }));
       expectError(answer, "invalid_argument", "expires_at");
     }
   });
 
-  test("a moment in every form of RFC 3339 is understood", async () => {
+  test("a timestamp in every form of RFC 3339 is accepted", async () => {
     for (const moment of [
       "2099-01-01T00:00:00Z",
       "2099-01-01T01:00:00+01:00",

@@ -42,7 +42,7 @@ afterEach(async () => {
 const NEWS = 'data: {"text":"news"}\n\n';
 const COMMENT = ": keep-alive\n\n";
 
-test("a comment comes after 15 s without an event, and again every 15 s; an event begins them anew", async () => {
+test("a comment is sent after every 15 s without an event", async () => {
   const read = await watch();
   expect(await read()).toBe(NEWS);
   vi.advanceTimersByTime(14_999);

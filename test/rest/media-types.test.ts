@@ -50,7 +50,7 @@ describe.each(https)("over $name", ({ send }) => {
     expectError(await post(BODY, { "content-type": type }), "unsupported_media_type");
   });
 
-  test("no content type at all is refused", async () => {
+  test("a body without a content type is rejected", async () => {
     expectError(await post(BODY, {}), "unsupported_media_type");
   });
 
@@ -91,14 +91,14 @@ describe.each(https)("over $name", ({ send }) => {
     expect(expectError(answer, "invalid_argument").message).toContain(encoding);
   });
 
-  test("the largest body is accepted, one byte more is not", async () => {
+  test("a body of the maximum size is accepted, one byte more is rejected", async () => {
     const largest = BODY.padEnd(MAX_BYTES);
     expect((await post(largest, JSON_BODY)).status).toBe(200);
     const answer = await post(`${largest} `, JSON_BODY);
     expect(expectError(answer, "request_too_large").message).toContain(String(MAX_BYTES));
   });
 
-  test("the same counts after decompression, however small it came", async () => {
+  test("the maximum size also applies after decompression", async () => {
     for (const [encoding, compress] of [
       ["gzip", gzipSync],
       ["br", brotliCompressSync],
@@ -110,7 +110,7 @@ describe.each(https)("over $name", ({ send }) => {
     }
   });
 
-  test("a body that says nothing of its size is cut off at the same one", async () => {
+  test("the maximum size also applies to a body without an announced size", async () => {
     const headers = { ...JSON_BODY, "transfer-encoding": "chunked" };
     const chunked = send === https[0].send ? headers : JSON_BODY;
     expect((await post(BODY.padEnd(MAX_BYTES), chunked)).status).toBe(200);

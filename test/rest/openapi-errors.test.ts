@@ -142,11 +142,11 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   deadline_exceeded: slowBody,
 };
 
-test("each error that the document shows is brought about below", () => {
+test("each documented error is produced by a case below", () => {
   expect(Object.keys(FAILING).sort()).toEqual(documentedReasons(operationsOf(developerServices)).sort());
 });
 
-test.each(Object.entries(FAILING))("%s looks like its example", async (reason, fail) => {
+test.each(Object.entries(FAILING))("%s has the shape of its example", async (reason, fail) => {
   const answer = await fail();
   expect(answer.body).toMatchObject({ error: { code: reason } });
   expect(answer.status).toBe(ERRORS[reason as Reason].status);

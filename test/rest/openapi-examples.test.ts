@@ -55,7 +55,7 @@ test("every operation has an example, and every example an operation", () => {
 describe.each(operations)("$id", ({ id, binding }) => {
   const example = EXAMPLES[id] as OperationExample;
 
-  test("the example request gets an answer like the example", async () => {
+  test("the example request gets a response like the example", async () => {
     const answer = await send(binding.verb, addressOf(binding.path, example), example.body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
     expect(differences(example.response, answer.body)).toEqual([]);
@@ -89,7 +89,7 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
   const { properties, required = [] } = document.components.schemas[name] as BodySchema;
   const fields = Object.keys(properties);
 
-  test.each(fields)("%s is accepted as null exactly when the document says so", async (field) => {
+  test.each(fields)("%s is accepted as null exactly when the document allows it", async (field) => {
     const answer = await send(binding.verb, addressOf(binding.path, example), {
       ...(body as object),
       [field]: null,
@@ -100,7 +100,7 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
   });
 });
 
-describe("fields of any form: what the document allows is taken, and nothing else", () => {
+describe("untyped fields: what the document allows is accepted, and nothing else", () => {
   const untyped: DescField[] = [
     ...CreateChatCompletionRequestSchema.fields,
     ...ChatMessageSchema.fields,

@@ -27,7 +27,7 @@ function* readJson(desc: DescMessage, text: string): Steps<Message> {
 const generate = (content: string, count: number) =>
   `{"model":"m","messages":[${Array(count).fill(`{"role":"user","content":"${content}"}`).join(",")}]}`;
 
-describe("others run while 30 MB of JSON are read:", () => {
+describe("other calls run while 30 MB of JSON are decoded:", () => {
   test.each([
     ["40 texts of quotes", generate('\\"'.repeat(400_000), 40)],
     ["six texts of escaped pairs", generate("\\ud83d\\ude00".repeat(400_000), 6)],
@@ -51,13 +51,13 @@ describe("others run while 30 MB of JSON are read:", () => {
     expect(rests(readJson(GenerateRequestSchema, generate("x".repeat(400_000), 80)))).toBeGreaterThan(79);
   });
 
-  test("a text of 30 MB in the place of a moment", () => {
+  test("a text of 30 MB in place of a timestamp", () => {
     const text = `{"expires_at":"${"\\n".repeat(15_000_000)}"}`;
     expect(rests(readJson(CreateKeyRequestSchema, text))).toBeGreaterThan(150);
   });
 });
 
-describe("30 MB of JSON are refused after a few parts:", () => {
+describe("30 MB of JSON are rejected after a few steps:", () => {
   test.each([
     ["a text without end", generate("\\n".repeat(15_000_000), 1)],
     ["a name without end", `{"${"x".repeat(30_000_000)}":1}`],
@@ -70,7 +70,7 @@ describe("30 MB of JSON are refused after a few parts:", () => {
   });
 });
 
-test("others run while a binary message of 30 MB is read", () => {
+test("other calls run while a binary message of 30 MB is decoded", () => {
   const messages = Array.from({ length: 80 }, () => ({ role: "user", content: "x".repeat(400_000) }));
   const bytes = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { model: "m", messages }));
   expect(rests(readBinary(GenerateRequestSchema, bytes))).toBeGreaterThan(79);

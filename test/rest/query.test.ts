@@ -32,7 +32,7 @@ describe.each(https)("over $name", ({ send }) => {
     expect(jsonOf(await get(`/v1/keys?${query}`)).api_keys).toHaveLength(1);
   });
 
-  test("an empty query is none", async () => {
+  test("an empty query has no parameters", async () => {
     expect(jsonOf(await get("/v1/keys?")).api_keys).toHaveLength(2);
   });
 
@@ -69,7 +69,7 @@ describe.each(https)("over $name", ({ send }) => {
     },
   );
 
-  test("what the path gives cannot be given once more", async () => {
+  test("a field of the path is rejected in the query", async () => {
     expectError(await get(`/v1/keys/${key.id}?key_id=${key.id}`), "invalid_argument", "key_id");
   });
 
@@ -86,7 +86,7 @@ describe.each(https)("over $name", ({ send }) => {
     expect(expectError(answer, "invalid_argument", "name").message).toMatch(/from the body/);
   });
 
-  test("a very long name is told shortened", async () => {
+  test("the error shortens a very long name", async () => {
     const { message } = expectError(
       await get(`/v1/keys?${"x".repeat(5_000)}=1`),
       "invalid_argument",
@@ -95,7 +95,7 @@ describe.each(https)("over $name", ({ send }) => {
     expect(message.length).toBeLessThan(400);
   });
 
-  test("very many parameters are refused at the first that is wrong", async () => {
+  test("the first invalid one of very many parameters ends the parsing", async () => {
     expectError(await get(`/v1/keys?${"a&".repeat(5_000)}`), "invalid_argument", "a");
   });
 });

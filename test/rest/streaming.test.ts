@@ -108,7 +108,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect((await say({ stream: true, kind: "nothing" })).body.toString()).toBe(DONE);
   });
 
-  test("a streaming method of its own takes its parameters from the query", async () => {
+  test("a streaming method with its own path reads its parameters from the query", async () => {
     const answer = await send(mounted.url, { method: "GET", path: "/v1/watch?kind=x&inner.stream=true" });
     expect(answer.body.toString()).toBe(FIRST + END + DONE);
   });
@@ -169,7 +169,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     },
   );
 
-  test("a failure before the first event is an ordinary error", async () => {
+  test("a failure before the first event is an ordinary error response", async () => {
     expectError(await say({ stream: true, kind: "fails first" }), "insufficient_balance");
     expect(mounted.ended[0]?.failure).toBeInstanceOf(DomainError);
     const broken = await say({ stream: true, kind: "breaks first" });
@@ -193,7 +193,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(mounted.ended[0]?.failure).toBeInstanceOf(Error);
   });
 
-  test("while nothing is to tell, comments keep the connection alive", async () => {
+  test("comments keep the connection alive between events", async () => {
     const stream = open(name, "waits");
     await vi.waitFor(() => expect(stream.text()).toMatch(/^data: [^\n]*\n\n(: keep-alive\n\n){3}/));
     release();
@@ -201,7 +201,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(stream.text().replaceAll(": keep-alive\n\n", "")).toBe(FIRST + END + DONE);
   });
 
-  test.each(["waits", "endless"])("a caller who leaves a stream that %s ends it", async (kind) => {
+  test.each(["waits", "endless"])("a disconnect ends a stream that %s", async (kind) => {
     const stream = open(name, kind);
     await vi.waitFor(() => expect(stream.text()).toContain(FIRST));
     stream.leave();
@@ -209,7 +209,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(finished).toBe("aborted");
   });
 
-  test("a caller who does not read is not produced for, and gets all once it reads", async () => {
+  test("a client that does not read stops the production and gets everything once it reads", async () => {
     const stream = open(name, "endless");
     stream.pause();
     // Sockets and windows take some; then production stands still.
@@ -230,7 +230,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(finished).toBe("aborted");
   });
 
-  test("a caller who leaves while it does not read ends the stream", async () => {
+  test("a disconnect of a client that does not read ends the stream", async () => {
     const stream = open(name, "endless");
     stream.pause();
     await vi.waitFor(() => expect(produced).toBeGreaterThan(0));

@@ -84,7 +84,7 @@ describe("templates", () => {
     expect(() => parseTemplate(text)).toThrow(TemplateError);
   });
 
-  test("what is wrong is told with the place", () => {
+  test("an error names the position in the template", () => {
     expect(() => parseTemplate("/v1/{a=**}/x")).toThrow(
       'the template "/v1/{a=**}/x" has something after "**"',
     );
@@ -160,20 +160,20 @@ describe("the trie", () => {
     expect(trieOf(...templates).find(path, (routes) => routes)).toBe(undefined);
   });
 
-  test("a literal is compared decoded, a value stays as it came", () => {
+  test("literals are compared decoded, values stay encoded", () => {
     const trie = trieOf("/v1/%C3%A4/{a}");
     expect(findGet(trie, "/v1/%c3%a4/x%2Fy")?.segments).toEqual(["v1", "%c3%a4", "x%2Fy"]);
     expect(findGet(trie, "/v1/%ff/x")).toBe(undefined);
   });
 
-  test("a verb is taken off the last segment, and only the last colon counts", () => {
+  test("the verb follows the last colon of the last segment", () => {
     const trie = trieOf("/v1/{a}:go", "/v1/{a}");
     expect(findGet(trie, "/v1/x:y:go")?.segments).toEqual(["v1", "x:y"]);
     expect(findGet(trie, "/v1/x:y")?.picked).toBe("/v1/{a}");
     expect(findGet(trie, "/v1/:go")?.picked).toBe("/v1/{a}");
   });
 
-  test("a place without the wanted verb does not hide a less specific one that has it", () => {
+  test("a node without the verb does not hide a less specific node that has it", () => {
     const trie = new RouteTrie<string>();
     for (const [verb, text] of [
       ["POST", "/v1/foo"],
@@ -190,7 +190,7 @@ describe("the trie", () => {
     ]);
   });
 
-  test("two routes at one place are told by both their names", () => {
+  test("two equal routes are reported with both names", () => {
     const trie = trieOf("/v1/{a}/x");
     const add = (text: string, verb: string) =>
       trie.insert(parseTemplate(text), verb, text, (route) => route);

@@ -43,8 +43,8 @@ function namesTools(error: { field?: string; fields?: { field: string }[] }): bo
   return (error.field ?? error.fields?.[0]?.field) === "tools";
 }
 
-describe.each(forms)("a value of any form, from $name,", ({ read }) => {
-  test("is what was sent", () => {
+describe.each(forms)("an untyped value, from $name,", ({ read }) => {
+  test("equals the value that was sent", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (any) => {
         // JSON has no -0 when it is written by JSON.stringify.
@@ -67,26 +67,26 @@ describe.each(forms)("a value of any form, from $name,", ({ read }) => {
     expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesTools));
   });
 
-  test("may have texts of 400,000 characters; one far beyond is refused", () => {
+  test("can have texts of 400,000 characters; a much longer one is rejected", () => {
     const text = "\u{1f600}".repeat(400_000);
     expect(rests(read(text)).tools).toBe(text);
     expect(() => finish(read(`${text}x`))).toThrow(/at most 400000 characters/);
     expect(() => finish(read([`${text}x`]))).toThrow(expect.toSatisfy(namesTools));
   });
 
-  test("is read in parts when it is large", () => {
+  test("is decoded in steps when it is large", () => {
     const value = Array(20).fill("\u{1f600}".repeat(400_000));
     const { count, tools } = rests(read(value));
     expect(count).toBeGreaterThan(18);
     expect(tools).toEqual(value);
   });
 
-  test("is refused when it has no end in depth", () => {
+  test("is rejected when it is nested too deeply", () => {
     const nested = (depth: number): JsonValue => (depth === 0 ? [] : [nested(depth - 1)]);
     expect(() => finish(read(nested(64)))).toThrow(/stand in each other|not valid protobuf/);
   });
 
-  test("has names like any other where objects have names of their own", () => {
+  test("can have the names of Object.prototype", () => {
     const value = JSON.parse('{"__proto__":{"polluted":1},"constructor":2}') as JsonValue;
     const { tools } = finish(read(value)) as CreateChatCompletionRequest;
     const fields = tools?.kind.case === "structValue" ? tools.kind.value.fields : {};
@@ -95,7 +95,7 @@ describe.each(forms)("a value of any form, from $name,", ({ read }) => {
   });
 });
 
-test("the values of all fields are counted together", () => {
+test("the limit applies to the values of all fields together", () => {
   const many = Array(2_500).fill(1);
   const text = JSON.stringify({ tools: many, functions: many });
   expect(() => finish(readJsonMessage(reader, Buffer.from(text)))).toThrow(

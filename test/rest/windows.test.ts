@@ -9,7 +9,7 @@ import { everything } from "../codec/messages.ts";
 const MIB = 1_048_576;
 const read = new Readers("ignore").of(CreateKeyRequestSchema);
 
-test("a large body says the same wherever the border of what is decoded at once falls", () => {
+test("a large body is decoded equally at every window boundary", () => {
   const rest =
     ' ,  "name" : "Größe\\n😀語\\ud83d\\ude00" , "scopes":["me:read", "generate"],\n"requests_per_minute": 12345 , "expires_at":"2027-01-02T03:04:05.678Z", "n": [1.5e3,-0,null,true] }';
   const bytes = Buffer.from(rest);
@@ -24,7 +24,7 @@ test("a large body says the same wherever the border of what is decoded at once 
   }
 });
 
-test("what only the library reads is handed to it whole, however the windows fall", () => {
+test("values for the library's parser are passed to it whole at every window boundary", () => {
   const readPlain = new Readers("refuse").of(everything.message("Plain"));
   const struct = { a: "word é ".repeat(34_000), b: [1, 2] };
   for (let units = 0; units < 10; units++) {
@@ -35,7 +35,7 @@ test("what only the library reads is handed to it whole, however the windows fal
   }
 });
 
-test("a name is found behind the longest space, also where a window ends in the name", () => {
+test("a name after long white space is found, also across a window boundary", () => {
   const start = '{"later":"';
   for (let units = 0; units < 8; units++) {
     const space = " ".repeat(65_536);
@@ -45,7 +45,7 @@ test("a name is found behind the longest space, also where a window ends in the 
   }
 });
 
-test("bytes that are no UTF-8 are refused in every window", () => {
+test("invalid UTF-8 is rejected in every window", () => {
   for (const window of [0, 1, 2]) {
     const body = Buffer.from(`{"later":"${"x".repeat(3 * MIB)}"}`);
     body[window * MIB + 20] = 0xff;
@@ -53,7 +53,7 @@ test("bytes that are no UTF-8 are refused in every window", () => {
   }
 });
 
-test("what only the library reads is refused where it is too large", () => {
+test("values for the library's parser are rejected when they are too large", () => {
   const readPlain = new Readers("refuse").of(everything.message("Plain"));
   for (const length of [262_150, 3 * MIB]) {
     const text = JSON.stringify({ plain_struct: { a: "x".repeat(length) } });

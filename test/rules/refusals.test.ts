@@ -38,7 +38,7 @@ function serviceWith(declared: Declared | undefined): DescService {
   return service;
 }
 
-describe("the start is refused for a method that", () => {
+describe("the start fails for a method that", () => {
   test.each<{ what: string; declared: Declared | undefined; text: string }>([
     { what: "declares nothing", declared: undefined, text: "declares no policy" },
     { what: "declares an empty policy", declared: {}, text: "does not say who may call it" },
@@ -63,11 +63,11 @@ describe("the start is refused for a method that", () => {
     expect(() => policiesOf([serviceWith(declared)])).toThrow(`test.v1.TestService.Do ${text}`);
   });
 
-  test("comes from elsewhere, such as the standard health service", () => {
+  test("belongs to a standard service, such as health", () => {
     expect(() => policiesOf([MeService, Health])).toThrow(PolicyError);
   });
 
-  test("is served while nobody read its policy", () => {
+  test("is served without a policy", () => {
     const serve = () =>
       rpcRoutes({
         policies: new Map(),
@@ -79,7 +79,7 @@ describe("the start is refused for a method that", () => {
   });
 });
 
-test("a policy is read as it is declared", () => {
+test("a policy has the declared values", () => {
   const service = serviceWith({ access: Access.DEVELOPER, scope: "read", rateLimited: true, metered: true });
   expect([...policiesOf([service]).values()]).toEqual([
     { access: "developer", scope: "read", rateLimited: true, metered: true },

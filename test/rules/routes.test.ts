@@ -21,7 +21,7 @@ async function describedServices(): Promise<DescService[]> {
     .sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
 }
 
-test("rpcs, REST routes, scopes and limits are those of routes.golden.txt", async () => {
+test("RPCs, REST routes, scopes and limits match routes.golden.txt", async () => {
   const rows = (await describedServices()).flatMap(({ methods }) => methods.map(rowOf));
   const header = ["rpc", "REST", "access", "scope", "limited", "metered"];
   await expect(
@@ -30,7 +30,7 @@ test("rpcs, REST routes, scopes and limits are those of routes.golden.txt", asyn
   ).toMatchFileSnapshot("./routes.golden.txt");
 });
 
-test("every service that is described is served, the operator's on their own listener", async () => {
+test("every service is served, operator services on the operator listener", async () => {
   const served = [...developerServices, ...operatorServices].map(({ typeName }) => typeName);
   expect((await describedServices()).map(({ typeName }) => typeName)).toEqual(served.sort());
   const access = (services: readonly DescService[]) => [

@@ -40,7 +40,7 @@ function urlIn(path: string, page: string): string | undefined {
   return /VX_URL=(\S+)/.exec(page)?.[1];
 }
 
-describe.each(ADDRESSED)("the address on %s", (path) => {
+describe.each(ADDRESSED)("the server address on %s", (path) => {
   test.each(["api.example.com", "API.example.com:8443", "10.0.0.7:80", "[2001:db8::1]:9000", "vx_1"])(
     "is the host of the request, %s",
     async (host) => {
@@ -55,7 +55,7 @@ describe.each(ADDRESSED)("the address on %s", (path) => {
     },
   );
 
-  test("is that of the socket when an HTTP/1.0 request has no host", async () => {
+  test("is that of the socket for an HTTP/1.0 request without Host", async () => {
     const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
     socket.write(`GET ${path} HTTP/1.0\r\n\r\n`);
     const [, body = ""] = (await text(socket)).split("\r\n\r\n");
@@ -68,13 +68,13 @@ describe.each(ADDRESSED)("the address on %s", (path) => {
     expect(urlIn(path, body.toString())).toBe("http://api.example.com");
   });
 
-  test("is https when a proxy ended TLS", async () => {
+  test("is https when a proxy terminates TLS", async () => {
     const host = "api.example.com";
     expect(await shownTo(path, { host, "x-forwarded-proto": "https" })).toBe("https://api.example.com");
     expect(await shownTo(path, { host, "x-forwarded-proto": "javascript" })).toBe("http://api.example.com");
   });
 
-  test("has a tag of its own for each host", async () => {
+  test("has a separate ETag for each host", async () => {
     const tag = async (host: string) =>
       (await sendHttp1(app.url, { method: "GET", path, headers: { host } })).headers.etag;
     const hosts = Array.from({ length: 40 }, (_, i) => `host-${i}`);
@@ -138,7 +138,7 @@ describe("the models of the examples", () => {
   });
 });
 
-test("whatever the page is given is escaped", async () => {
+test("values in the page are escaped", async () => {
   const page = (await homePage([]))(`"><script>alert('1')</script>&`);
   expect(page).not.toContain("<script>");
   expect(page).toContain("VX_URL=&#34;&#62;&#60;script&#62;");

@@ -116,7 +116,7 @@ describe.each([
   ["Connect over HTTP/1.1", slowHttp1, "/test.v1.TestService/Measure", "application/json"],
   ["Connect over HTTP/2", slowHttp2, "/test.v1.TestService/Measure", "application/json"],
 ] as const)("%s", (_name, open, path, type) => {
-  test("what does not fit beside the bodies that are arriving is refused at once, before its end", async () => {
+  test("a body that exceeds the remaining budget is rejected before its end", async () => {
     const first = open(path, type);
     first.write(head + half);
     await untilHeld((bytes) => bytes > half.length);
@@ -131,7 +131,7 @@ describe.each([
     await untilHeld((bytes) => bytes === 0);
   });
 
-  test("a small body still gets through", async () => {
+  test("a small body is still accepted", async () => {
     const large = open(path, type);
     large.write(head + "x".repeat(LIMIT - 100));
     await untilHeld((bytes) => bytes > LIMIT - 100);
@@ -141,7 +141,7 @@ describe.each([
     large.cancel();
   });
 
-  test("a caller who leaves gives its room back", async () => {
+  test("a disconnect releases the budget", async () => {
     const call = open(path, type);
     call.write(head + half);
     await untilHeld((bytes) => bytes > half.length);
@@ -149,7 +149,7 @@ describe.each([
     await untilHeld((bytes) => bytes === 0);
   });
 
-  test("a body that takes too long gives its room back, and its caller is told", async () => {
+  test("a body that takes too long releases the budget and gets an error", async () => {
     await server.stop();
     await start(200);
     const call = open(path, type);
@@ -160,7 +160,7 @@ describe.each([
   });
 });
 
-test("gRPC says the same in its trailers", async () => {
+test("gRPC returns the same error in its trailers", async () => {
   const first = slowHttp1("/v1/measure", "application/json");
   first.write(head + half);
   await untilHeld((bytes) => bytes > half.length);
@@ -177,7 +177,7 @@ test.each([
   ["/test.v1.TestService/Measure", "keep-alive"],
   ["/test.v1.TestService/Measure", "close"],
 ])(
-  "who sends all of a body that is refused before it looks for an answer finds it: %s, connection: %s",
+  "a client that reads only after sending a rejected body gets the response: %s, connection: %s",
   async (path, connection) => {
     const first = slowHttp1("/v1/measure", "application/json");
     first.write(head + half);

@@ -52,13 +52,13 @@ describe("gRPC frames", () => {
     expect(Number(answer.headers["grpc-status"])).toBeGreaterThan(0);
   });
 
-  test("an unknown compression is UNIMPLEMENTED and says which are known", async () => {
+  test("an unknown compression is UNIMPLEMENTED with the supported ones", async () => {
     const answer = await grpc(Buffer.alloc(5), { "grpc-encoding": "lzma" });
     expect(answer.headers["grpc-status"]).toBe("12");
     expect(decodeURIComponent(answer.headers["grpc-message"] ?? "")).toContain("gzip,br");
   });
 
-  test("a broken timeout is refused", async () => {
+  test("an invalid timeout is rejected", async () => {
     expect((await grpc(Buffer.alloc(5), { "grpc-timeout": "forever" })).headers["grpc-status"]).toBe("3");
   });
 
@@ -89,7 +89,7 @@ describe("connections", () => {
     ).toBe(true);
   });
 
-  test("a preface that arrives byte by byte is understood", async () => {
+  test("a preface that arrives byte by byte is accepted", async () => {
     const settings = Buffer.from("000000040000000000", "hex");
     const answer = await talk(app.url, [...PREFACE, settings], /[\s\S]{9}/);
     expect(answer.bytes.length).toBeGreaterThanOrEqual(9);
@@ -113,7 +113,7 @@ describe("connections", () => {
     await closed;
   });
 
-  test("a body the caller takes back in the middle leaves nothing running", async () => {
+  test("a reset during the body leaves no running call", async () => {
     const session = connect(app.url);
     const stream = session.request({
       ":method": "POST",
@@ -129,12 +129,12 @@ describe("connections", () => {
     session.close();
   });
 
-  test("headers beyond 16 KiB are refused", async () => {
+  test("headers beyond 16 KiB are rejected", async () => {
     const headers = { "content-type": "application/grpc", "x-long": "a".repeat(60_000), ...bearer(secret) };
     expect((await sendHttp2(app.url, { path, headers })).status).toBe(431);
   });
 
-  test("a 33 MiB body is refused before it is read, and the answer arrives", async () => {
+  test("a body of 33 MiB is rejected before it is read, and the response arrives", async () => {
     const answer = await sendHttp2(app.url, {
       path,
       headers: {

@@ -37,30 +37,30 @@ describe.each(wires)("over $name", (wire) => {
   const send = (message: Uint8Array, encoding?: "gzip" | "br") =>
     wire.send(app.url, PATH, message, { headers, ...(encoding ? { encoding } : {}) });
 
-  test("a request of 19 MB that the rules allow is read", async () => {
+  test("a request of 19 MB within the rules is accepted", async () => {
     const messages = Array.from({ length: 12 }, () => ({ role: "user", content: LONG }));
     const refusal = refusalOf(await send(requestOf(wire, messages)));
     expect(refusal).not.toMatch(/INVALID_ARGUMENT|REQUEST_TOO_LARGE|INTERNAL/);
   });
 
-  test("a text of 400,001 characters is refused by name", async () => {
+  test("a text of 400,001 characters is rejected with the name of the field", async () => {
     const refusal = refusalOf(await send(requestOf(wire, [{ role: "user", content: `${LONG}x` }])));
     expect(refusal).toMatch(/INVALID_ARGUMENT[\s\S]*messages\[0\]\.content/);
   });
 
-  test("millions of messages in one request are refused by their number", async () => {
+  test("millions of messages in one request are rejected by their number", async () => {
     const item = wire.isJson ? "{}," : "\u0012\u0000";
     const many = Buffer.from(item.repeat(8_000_000));
     const message = wire.isJson ? Buffer.concat([Buffer.from('{"messages":['), many]) : many;
     expect(refusalOf(await send(message))).toMatch(/INVALID_ARGUMENT[\s\S]*messages/);
   });
 
-  test("what has no end in depth is refused", async () => {
+  test("a message that is nested too deeply is rejected", async () => {
     const message = wire.isJson ? `{"later":${"[".repeat(1_000_000)}` : "\u001b".repeat(1_000_000);
     expect(refusalOf(await send(Buffer.from(message)))).toMatch(/INVALID_ARGUMENT/);
   });
 
-  test("fields of a later version are passed over", async () => {
+  test("unknown fields of a later version are ignored", async () => {
     const later = wire.isJson ? Buffer.from('{"later":[1,{"a":"b"}]}') : Buffer.from([0xa2, 0x06, 1, 0x61]);
     expect(refusalOf(await send(later))).toMatch(/INVALID_ARGUMENT[\s\S]*model/);
   });
@@ -74,11 +74,11 @@ describe.each(wires)("over $name", (wire) => {
     },
   );
 
-  test.each(["gzip", "br"] as const)("what is no %s is refused", async (encoding) => {
+  test.each(["gzip", "br"] as const)("a body that is not valid %s is rejected", async (encoding) => {
     expect(refusalOf(await send(Buffer.from("not compressed"), encoding))).toMatch(/INVALID_ARGUMENT/);
   });
 
-  test("a method whose rules allow little takes no more than 64 KiB", async () => {
+  test("a method with small limits accepts at most 64 KiB", async () => {
     const name = "x".repeat(70_000);
     const message = wire.isJson
       ? Buffer.from(JSON.stringify({ name }))
@@ -102,18 +102,18 @@ describe.each([
     return { status: answer.status, code: JSON.parse(answer.body.toString()).error.code };
   };
 
-  test("a method whose rules allow little takes no more than 64 KiB", async () => {
+  test("a method with small limits accepts at most 64 KiB", async () => {
     const large = { status: 413, code: "request_too_large" };
     expect(await post("/v1/keys", Buffer.from(`{"name":"x"${" ".repeat(65_536)}}`))).toEqual(large);
     expect(await post("/v1/keys", gzipSync(Buffer.alloc(70_000, 0x20)), "gzip")).toEqual(large);
   });
 
-  test.each(["gzip", "br"] as const)("a bomb of %s is refused by its size", async (encoding) => {
+  test.each(["gzip", "br"] as const)("a %s bomb is rejected by its size", async (encoding) => {
     expect(await post("/v1/generate", BOMBS[encoding], encoding)).toMatchObject({ status: 413 });
   });
 });
 
-test("an answer tells of 16 violations at most, in few bytes", async () => {
+test("an error lists at most 16 violations and stays small", async () => {
   const messages = Array.from({ length: 200 }, () => ({ role: "x".repeat(1_000), content: "" }));
   const body = JSON.stringify({ model: "none", messages });
   const all = { "content-type": "application/json", ...headers };

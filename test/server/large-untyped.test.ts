@@ -52,7 +52,7 @@ function plain({ messages, tools, logit_bias }: Record<string, JsonValue>) {
 }
 
 describe.each(wires)("over $name", (wire) => {
-  test.each(HOSTILE)("%s are refused by name", async (_name, field, value) => {
+  test.each(HOSTILE)("%s are rejected with the name of the field", async (_name, field, value) => {
     const path = "/vx.openai.v1.ChatService/CreateChatCompletion";
     const refusal = refusalOf(await wire.send(app.url, path, bodyOf(wire, field, value), { headers }));
     expect(refusal).toMatch(new RegExp(`INVALID_ARGUMENT[\\s\\S]*${field}`));
@@ -63,7 +63,7 @@ describe.each([
   ["HTTP/1.1", sendHttp1],
   ["HTTP/2", sendHttp2],
 ])("REST over %s", (_name, send) => {
-  test.each(HOSTILE)("%s are refused by name", async (_name, field, value) => {
+  test.each(HOSTILE)("%s are rejected with the name of the field", async (_name, field, value) => {
     const all = { "content-type": "application/json", ...headers };
     const body = bodyOf({ isJson: true }, field, value);
     const answer = await send(app.url, { path: "/v1/chat/completions", headers: all, body });

@@ -52,14 +52,14 @@ describe("a message that cannot be parsed is the caller's mistake, with reason a
     expect(error.details.map((detail) => detail.type)).toContain("google.rpc.ErrorInfo");
   });
 
-  test("also one that is flagged as compressed, which gRPC calls an internal error", async () => {
+  test("also one that is flagged as compressed, for which gRPC requires INTERNAL", async () => {
     const flagged = Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), noProtobuf]);
     const { headers } = await sendHttp2(app.url, send("application/grpc+proto", flagged, { te: "trailers" }));
     expect(headers["grpc-status"]).toBe("13");
     expect(app.logText()).toContain('"reason":"unexpected_compression"');
   });
 
-  test("and is not logged as a failure of ours", () => {
+  test("and is not logged as a server failure", () => {
     expect(app.logText()).toContain('"code":"invalid_argument"');
     expect(app.logText().match(/"level":"error"/)).toBeNull();
   });
@@ -72,7 +72,7 @@ test("an error of a service keeps its own details", async () => {
   expect(details[0]?.debug).toMatchObject({ reason: "NOT_FOUND" });
 });
 
-test("a GET in an encoding that does not exist is a 415 in Connect's shape", async () => {
+test("a GET in an unknown encoding is a 415 in Connect's format", async () => {
   const query = "?connect=v1&encoding=yaml&message=%7B%7D";
   const answer = await sendHttp1(app.url, { method: "GET", path: path + query, headers: bearer(secret) });
   expect(answer.status).toBe(415);

@@ -35,7 +35,7 @@ describe.each(PAGES)("%s", (path, contentType) => {
     }
   });
 
-  test("is the same compressed, and with HEAD has the same headers and no body", async () => {
+  test("is equal when compressed; HEAD returns the same headers without a body", async () => {
     const plain = await get(path);
     const compressed = await get(path, { "accept-encoding": "br, gzip" });
     expect(compressed.headers["content-encoding"]).toBe("gzip");
@@ -46,13 +46,13 @@ describe.each(PAGES)("%s", (path, contentType) => {
     expect(head.headers["content-length"]).toBe(plain.headers["content-length"]);
   });
 
-  test("is not sent twice to who has it", async () => {
+  test("returns 304 for a matching If-None-Match", async () => {
     const { headers } = await get(path);
     const again = await get(path, { "if-none-match": headers.etag ?? "" });
     expect([again.status, again.body.length]).toEqual([304, 0]);
   });
 
-  test("may not be framed, guessed about, or told to others, and sets no cookie", async () => {
+  test("has security headers and sets no cookie", async () => {
     const { headers } = await get(path);
     expect(headers["content-security-policy"]).toContain("default-src 'none'");
     expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
@@ -61,20 +61,20 @@ describe.each(PAGES)("%s", (path, contentType) => {
     expect(Object.keys(headers).filter((name) => /^(set-cookie|access-control-.*)$/.test(name))).toEqual([]);
   });
 
-  test("takes GET and HEAD only", async () => {
+  test("accepts only GET and HEAD", async () => {
     const answer = await get(path, {}, "POST");
     expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
   });
 });
 
-test("the document of the built-in models is the committed one, with the address of the server", async () => {
+test("the document for the built-in models equals the committed one, with the server address", async () => {
   const served = JSON.parse((await get("/openapi.json")).body.toString());
   const committed = JSON.parse(readFileSync("gen/openapi.json", "utf8"));
   expect(served.servers).toEqual([{ ...committed.servers[0], url: app.url }]);
   expect({ ...served, servers: committed.servers }).toEqual(committed);
 });
 
-test("the bundle of the reference may be kept for ever, as its address has its version", async () => {
+test("the reference bundle is immutable, because its path contains its version", async () => {
   expect(bundle).toMatch(/-\d+\.\d+\.\d+\.js$/);
   const answer = await get(bundle, { "accept-encoding": "gzip" });
   expect(answer.status).toBe(200);
@@ -82,7 +82,7 @@ test("the bundle of the reference may be kept for ever, as its address has its v
   expect(gunzipSync(answer.body).equals((await get(bundle)).body)).toBe(true);
 });
 
-test("no script may be inline or evaluated, and none comes from elsewhere", async () => {
+test("inline, evaluated and foreign scripts are forbidden", async () => {
   for (const path of ["/", "/docs"]) {
     const { headers, body } = await get(path);
     const scripts = /script-src ([^;]*)/.exec(headers["content-security-policy"] ?? "")?.[1];
@@ -91,7 +91,10 @@ test("no script may be inline or evaluated, and none comes from elsewhere", asyn
   }
 });
 
-test.each(["gzip;q=0", "br", "identity", ""])("accept-encoding %j gets it as it is", async (accepted) => {
-  const { headers } = await get("/", { "accept-encoding": accepted });
-  expect(headers["content-encoding"]).toBeUndefined();
-});
+test.each(["gzip;q=0", "br", "identity", ""])(
+  "accept-encoding %j gets the page uncompressed",
+  async (accepted) => {
+    const { headers } = await get("/", { "accept-encoding": accepted });
+    expect(headers["content-encoding"]).toBeUndefined();
+  },
+);

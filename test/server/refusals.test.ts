@@ -104,7 +104,7 @@ describe.each(callers)("$name", ({ type, body, send, read, path }) => {
     });
   });
 
-  test("another verb than POST is refused, with the verbs that are allowed", async () => {
+  test("a verb other than POST is rejected with the allowed verbs", async () => {
     const answer = await send(server.url, { method: "DELETE", path, headers: { "content-type": type } });
     expect(read(answer)).toEqual({
       status: isPlain ? 405 : 200,
@@ -121,7 +121,7 @@ describe("an unknown content type", () => {
     ["of a Connect stream", "application/connect+foo"],
     ["of no protocol", "image/jpeg"],
     ["of a stream, for a unary method,", "application/connect+json"],
-  ])("%s is a 415 in Connect's shape", async (_name, type) => {
+  ])("%s is a 415 in Connect's format", async (_name, type) => {
     const answer = await sendHttp1(server.url, { path: ECHO, headers: { "content-type": type }, body: "{}" });
     if (type === "application/connect+json") {
       expect(ofConnectStream(answer)).toMatchObject({ code: "unknown", reason: "UNSUPPORTED_MEDIA_TYPE" });
@@ -130,7 +130,7 @@ describe("an unknown content type", () => {
     expect(ofConnect(answer)).toEqual({ status: 415, code: "unknown", reason: "UNSUPPORTED_MEDIA_TYPE" });
   });
 
-  test("of a unary call, for a stream, is a 415 in Connect's shape", async () => {
+  test("of a unary call, for a stream, is a 415 in Connect's format", async () => {
     const headers = { "content-type": "application/json" };
     const answer = await sendHttp1(server.url, { path: REPEAT, headers, body: "{}" });
     expect(ofConnect(answer)).toEqual({ status: 415, code: "unknown", reason: "UNSUPPORTED_MEDIA_TYPE" });
@@ -175,7 +175,7 @@ describe("a message flagged as compressed", () => {
   });
 });
 
-test("an address that is no RPC keeps the shape of REST", async () => {
+test("a path that is not an RPC gets a REST error", async () => {
   for (const path of ["/nothing", "/nothing/here", "/a.b/"]) {
     const answer = await sendHttp1(server.url, {
       path,

@@ -14,7 +14,7 @@ const file = testFile(
   },
 );
 
-describe.each(https)("over $name, when the time of a drain is over", ({ send }) => {
+describe.each(https)("over $name, at the end of a drain", ({ send }) => {
   async function cut(
     path: string,
     methods: (started: () => void) => Record<string, (request: never, call: ApiCall) => unknown>,
@@ -30,7 +30,7 @@ describe.each(https)("over $name, when the time of a drain is over", ({ send }) 
     return { status, text: body.toString() };
   }
 
-  test("a call that hears of it ends in its own way", async () => {
+  test("a call that handles the abort ends with its own response", async () => {
     const { status, text } = await cut("/v1/reply", (started) => ({
       reply: (_request, call) =>
         new Promise((resolve) => {
@@ -41,7 +41,7 @@ describe.each(https)("over $name, when the time of a drain is over", ({ send }) 
     expect({ status, text }).toEqual({ status: 200, text: '{"text":"cut"}' });
   });
 
-  test("a call that throws what it hears is a 503", async () => {
+  test("a call that throws the abort reason returns 503", async () => {
     const { status, text } = await cut("/v1/reply", (started) => ({
       reply: (_request, call) =>
         new Promise((_, reject) => {
@@ -56,7 +56,7 @@ describe.each(https)("over $name, when the time of a drain is over", ({ send }) 
     });
   });
 
-  test("a call that does not listen is a 503 all the same", async () => {
+  test("a call that ignores the abort returns 503", async () => {
     const { status, text } = await cut("/v1/reply", (started) => ({
       reply: () => {
         started();
