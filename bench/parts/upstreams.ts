@@ -58,12 +58,14 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
   const { openUpstream } = await checkout.load<typeof import("../../src/upstreams/open-upstream.ts")>(
     "src/upstreams/open-upstream.ts",
   );
-  const { Progress } = await checkout.load<typeof import("../../src/upstreams/runner/progress.ts")>(
-    "src/upstreams/runner/progress.ts",
+  const { Progress } =
+    await checkout.load<typeof import("../../src/upstreams/progress.ts")>("src/upstreams/progress.ts");
+  const { Runner } = await checkout.load<typeof import("../../src/upstreams/runner/runner.ts")>(
+    "src/upstreams/runner/runner.ts",
   );
-  const { RUNNER_LIMITS, Runner } = await checkout.load<
-    typeof import("../../src/upstreams/runner/runner.ts")
-  >("src/upstreams/runner/runner.ts");
+  const { RUNNER_LIMITS } = await checkout.load<typeof import("../../src/upstreams/runner/runner-limits.ts")>(
+    "src/upstreams/runner/runner-limits.ts",
+  );
   const baseUrl = `${await startBaseline(cleanup, "upstream-server")}/v1`;
   const connections = new Connections();
   const runner = new Runner({

@@ -5,9 +5,10 @@ import type { TokenCounter } from "../tokens/token-counter.ts";
 import { Connections } from "../upstreams/http/connection-pool.ts";
 import { openUpstream } from "../upstreams/open-upstream.ts";
 import type { AttemptReport } from "../upstreams/runner/attempt.ts";
-import type { UpstreamFailure } from "../upstreams/runner/failure.ts";
-import { RUNNER_LIMITS, Runner } from "../upstreams/runner/runner.ts";
+import { Runner } from "../upstreams/runner/runner.ts";
+import { RUNNER_LIMITS } from "../upstreams/runner/runner-limits.ts";
 import { SandboxUpstream } from "../upstreams/sandbox/sandbox.ts";
+import type { UpstreamFailure } from "../upstreams/upstream-failure.ts";
 
 type UpstreamsOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -3,7 +3,7 @@ import { assertInvariant } from "../domain/invariant.ts";
 import { clampUsage, costOf } from "../domain/price.ts";
 import type { TokenUsage } from "../domain/prompt.ts";
 import type { Charge } from "../store/billing.ts";
-import type { Progress } from "../upstreams/runner/progress.ts";
+import type { Progress } from "../upstreams/progress.ts";
 import type { Ending } from "./generation-state.ts";
 import type { Order } from "./order.ts";
 import { STOPS, UPSTREAM_FAILED_TEXT } from "./stops.ts";

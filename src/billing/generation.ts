@@ -1,7 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
 import type { Charge, EndOutcome } from "../store/billing.ts";
-import { Progress } from "../upstreams/runner/progress.ts";
+import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import type { UpstreamCall } from "../upstreams/upstream-call.ts";
 import { chargeOf } from "./charge.ts";

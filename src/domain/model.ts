@@ -1,17 +1,25 @@
 import type { Micros } from "./money.ts";
 
+/** The APIs of model servers. Each has a dialect, listed in src/upstreams/open-upstream.ts. */
+export const REMOTE_KINDS = ["openai", "anthropic"] as const;
+
+export type RemoteKind = (typeof REMOTE_KINDS)[number];
+
+export type SandboxSettings = { readonly kind: "sandbox"; readonly delayMs: number };
+
+/** A model on a server with an HTTP API. */
+export type RemoteSettings = {
+  readonly kind: RemoteKind;
+  readonly baseUrl: string;
+  /** The environment variable with the upstream's key; undefined if the upstream needs none. */
+  readonly apiKeyEnv: string | undefined;
+  /** The upstream's name for the model. */
+  readonly model: string;
+  readonly timeoutMs: number;
+};
+
 /** Where a model runs. Upstreams are tried in order when one fails before its first token. */
-export type UpstreamSettings =
-  | { readonly kind: "sandbox"; readonly delayMs: number }
-  | {
-      readonly kind: "openai" | "anthropic";
-      readonly baseUrl: string;
-      /** The environment variable with the upstream's key; undefined if the upstream needs none. */
-      readonly apiKeyEnv: string | undefined;
-      /** The upstream's name for the model. */
-      readonly model: string;
-      readonly timeoutMs: number;
-    };
+export type UpstreamSettings = SandboxSettings | RemoteSettings;
 
 export type PromptOverhead = { readonly base: number; readonly perMessage: number };
 

@@ -83,7 +83,7 @@ function keyProblem(name: string | undefined, env: Env): string | undefined {
   if (key === "") return `the environment variable ${name} is not set`;
   return /^[!-~]+$/.test(key)
     ? undefined
-    : `the environment variable ${name} holds characters that no key has`;
+    : `the environment variable ${name} contains characters that a key cannot have`;
 }
 
 function listed(lines: readonly string[]): ModelsError {

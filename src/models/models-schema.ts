@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD } from "../domain/model.ts";
+import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD, REMOTE_KINDS } from "../domain/model.ts";
 
 /**
  * With the context window, the price and the overhead of 200 messages at their maximum, a call costs less
@@ -18,7 +18,7 @@ const id = z
   .max(128)
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]*([:/][A-Za-z0-9][A-Za-z0-9._-]*)*$/,
-    'must be letters, digits, ".", "_" and "-", in parts that ":" or "/" joins',
+    'must consist of letters, digits, ".", "_" and "-", in parts joined by ":" or "/"',
   );
 const name = z
   .string()
@@ -41,29 +41,29 @@ const sandbox = z
   .strictObject({ kind: z.literal("sandbox"), delay_ms: z.int().min(0).max(10_000).default(0) })
   .transform(({ kind, delay_ms }) => ({ kind, delayMs: delay_ms }));
 
-const remote = {
-  base_url: baseUrl,
-  api_key_env: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "must be the name of an environment variable")
-    .optional(),
-  model: name,
-  timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(60_000),
-};
-
-function server<Kind extends "openai" | "anthropic">(kind: Kind) {
-  return z.strictObject({ kind: z.literal(kind), ...remote }).transform((values) => ({
+const remote = z
+  .strictObject({
+    kind: z.enum(REMOTE_KINDS),
+    base_url: baseUrl,
+    api_key_env: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "must be the name of an environment variable")
+      .optional(),
+    model: name,
+    timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(60_000),
+  })
+  .transform(({ kind, base_url, api_key_env, model, timeout_ms }) => ({
     kind,
-    baseUrl: values.base_url,
-    apiKeyEnv: values.api_key_env,
-    model: values.model,
-    timeoutMs: values.timeout_ms,
+    baseUrl: base_url,
+    apiKeyEnv: api_key_env,
+    model,
+    timeoutMs: timeout_ms,
   }));
-}
 
-const upstream = z.discriminatedUnion("kind", [sandbox, server("openai"), server("anthropic")], {
-  error: (issue) =>
-    issue.code === "invalid_union" ? 'must be "sandbox", "openai" or "anthropic"' : undefined,
+const KINDS = ["sandbox", ...REMOTE_KINDS].map((kind) => `"${kind}"`).join(", ");
+
+const upstream = z.discriminatedUnion("kind", [sandbox, remote], {
+  error: (issue) => (issue.code === "invalid_union" ? `must be one of ${KINDS}` : undefined),
 });
 
 const promptOverhead = z
@@ -96,9 +96,9 @@ const model = z
     if ((values.default_output_tokens ?? 0) > values.max_output_tokens) {
       wrong("default_output_tokens", "must not be more than max_output_tokens");
     }
-    if (values.upstream && values.upstreams)
-      wrong("upstreams", 'stands beside "upstream": one of them is enough');
-    if (!values.upstream && !values.upstreams) wrong("upstream", "is missing: where does the model run?");
+    if (values.upstream && values.upstreams) wrong("upstreams", 'must not be given together with "upstream"');
+    if (!values.upstream && !values.upstreams)
+      wrong("upstream", 'is missing; give "upstream" or "upstreams"');
   })
   .transform((values) => ({
     id: values.id,
@@ -118,11 +118,11 @@ const model = z
 export const modelsSchema = z.strictObject({ models: z.array(model).min(1).max(MAX_MODELS) });
 
 function urlProblem(text: string): string | undefined {
-  if (!URL.canParse(text)) return "is no valid URL";
+  if (!URL.canParse(text)) return "is not a valid URL";
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") return "must begin with http:// or https://";
   if (url.username !== "" || url.password !== "")
-    return "must not hold credentials; api_key_env names the key";
-  if (url.search !== "" || url.hash !== "") return "must end with its path";
+    return "must not contain credentials; name the variable with the key in api_key_env";
+  if (url.search !== "" || url.hash !== "") return "must not have a query or a fragment";
   return undefined;
 }

@@ -1,9 +1,9 @@
 import type { FinishReason, Prompt } from "../domain/prompt.ts";
-import type { AnswerReader, Dialect } from "./dialect.ts";
+import type { Dialect, ResponseReader } from "./dialect.ts";
 import { asCount, asObject, asText, type JsonObject, usageOf } from "./http/json-value.ts";
-import type { Answer } from "./http/response.ts";
+import type { ReplyBuffer } from "./http/reply-buffer.ts";
 import { readObject } from "./http/upstream-error.ts";
-import { UpstreamFailure } from "./runner/failure.ts";
+import { UpstreamFailure } from "./upstream-failure.ts";
 
 const VERSION = "2023-06-01";
 
@@ -25,7 +25,7 @@ export const anthropicDialect: Dialect = {
     stop_sequences: prompt.stop.length === 0 ? undefined : prompt.stop,
     stream: true,
   }),
-  createReader: (answer) => new AnthropicReader(answer),
+  createReader: (reply) => new AnthropicReader(reply),
 };
 
 type Content = string | { readonly type: "text"; readonly text: string }[];
@@ -33,7 +33,7 @@ type Content = string | { readonly type: "text"; readonly text: string }[];
 /** The API has a separate field for system messages, wherever they are in the conversation. */
 function systemOf({ messages }: Prompt): Content | undefined {
   const [first, ...others] = messages.filter(({ role }) => role === "system").map(({ content }) => content);
-  return first === undefined ? undefined : others.reduce(addText, first);
+  return first === undefined ? undefined : others.reduce(appendText, first);
 }
 
 /** Roles must alternate, so consecutive messages of one role become one message with several blocks. */
@@ -42,13 +42,13 @@ function joinTurns({ messages }: Prompt): { role: string; content: Content }[] {
   for (const { role, content } of messages) {
     const last = turns.at(-1);
     if (role === "system") continue;
-    if (last?.role === role) last.content = addText(last.content, content);
+    if (last?.role === role) last.content = appendText(last.content, content);
     else turns.push({ role, content });
   }
   return turns;
 }
 
-function addText(content: Content, text: string): Content {
+function appendText(content: Content, text: string): Content {
   const blocks = typeof content === "string" ? [block(content)] : content;
   blocks.push(block(text));
   return blocks;
@@ -58,12 +58,12 @@ function block(text: string): { readonly type: "text"; readonly text: string } {
   return { type: "text", text };
 }
 
-class AnthropicReader implements AnswerReader {
-  readonly #answer: Answer;
+class AnthropicReader implements ResponseReader {
+  readonly #reply: ReplyBuffer;
   #inputTokens: unknown;
 
-  constructor(answer: Answer) {
-    this.#answer = answer;
+  constructor(reply: ReplyBuffer) {
+    this.#reply = reply;
   }
 
   readEvent(data: string): void {
@@ -76,11 +76,11 @@ class AnthropicReader implements AnswerReader {
         this.#readText(asObject(event.delta), "text_delta");
         break;
       case "message_delta":
-        this.#finish(asObject(event.delta));
-        this.#report(asObject(event.usage));
+        this.#readFinishReason(asObject(event.delta));
+        this.#readUsage(asObject(event.usage));
         break;
       case "message_stop":
-        this.#answer.complete();
+        this.#reply.complete();
         break;
       // Pings, block boundaries and event types added in the future.
       default:
@@ -90,28 +90,28 @@ class AnthropicReader implements AnswerReader {
   readWhole(body: string): void {
     const message = readObject(body);
     if (message.type !== "message" || !Array.isArray(message.content)) {
-      throw new UpstreamFailure("garbled", "the answer is no message");
+      throw new UpstreamFailure("garbled", "the response is not a message");
     }
     for (const part of message.content) this.#readText(asObject(part), "text");
-    this.#finish(message);
+    this.#readFinishReason(message);
     const usage = asObject(message.usage);
     this.#inputTokens = inputTokensOf(usage);
-    this.#report(usage);
-    this.#answer.complete();
+    this.#readUsage(usage);
+    this.#reply.complete();
   }
 
   /** Thinking is not part of the reply. */
   #readText(part: JsonObject | undefined, type: string): void {
-    if (part?.type === type) this.#answer.add(asText(part.text) ?? "");
+    if (part?.type === type) this.#reply.append(asText(part.text) ?? "");
   }
 
-  #finish(value: JsonObject | undefined): void {
+  #readFinishReason(value: JsonObject | undefined): void {
     const reason = asText(value?.stop_reason);
-    if (reason !== undefined) this.#answer.finish(finishReasonOf(reason));
+    if (reason !== undefined) this.#reply.setFinishReason(finishReasonOf(reason));
   }
 
-  #report(usage: JsonObject | undefined): void {
-    this.#answer.report(usageOf(this.#inputTokens, usage?.output_tokens));
+  #readUsage(usage: JsonObject | undefined): void {
+    this.#reply.setUsage(usageOf(this.#inputTokens, usage?.output_tokens));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Prompt } from "../domain/prompt.ts";
-import type { Answer } from "./http/response.ts";
+import type { ReplyBuffer } from "./http/reply-buffer.ts";
 
 /** The request and response format of one kind of server. */
 export type Dialect = {
@@ -9,13 +9,13 @@ export type Dialect = {
   /** The request body, before JSON encoding. */
   body(prompt: Prompt, model: string): object;
   /**
-   * One reader per call. Both methods throw an UpstreamFailure if the response is invalid or reports an
-   * error.
+   * One reader per call, which writes the reply into the buffer. Both methods of the reader throw an
+   * UpstreamFailure if the response is invalid or reports an error.
    */
-  createReader(answer: Answer): AnswerReader;
+  createReader(reply: ReplyBuffer): ResponseReader;
 };
 
-export type AnswerReader = {
+export type ResponseReader = {
   /** The data of one server-sent event. */
   readEvent(data: string): void;
   /** The complete reply of a server that does not stream. */

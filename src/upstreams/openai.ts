@@ -1,15 +1,16 @@
+import type { RemoteSettings } from "../domain/model.ts";
 import type { FinishReason } from "../domain/prompt.ts";
-import type { AnswerReader, Dialect } from "./dialect.ts";
+import type { Dialect, ResponseReader } from "./dialect.ts";
 import { asObject, asText, firstObject, type JsonObject, usageOf } from "./http/json-value.ts";
-import type { Answer } from "./http/response.ts";
+import type { ReplyBuffer } from "./http/reply-buffer.ts";
 import { readObject } from "./http/upstream-error.ts";
-import { UpstreamFailure } from "./runner/failure.ts";
+import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Hosts whose newer models refuse max_tokens; all other servers know that name. */
 const WANTS_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
 
 /** Servers with an OpenAI-compatible API: vLLM, Ollama, llama.cpp and hosted ones. */
-export function openaiDialect(baseUrl: string): Dialect {
+export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">): Dialect {
   const maxTokensName = WANTS_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
     ? "max_completion_tokens"
     : "max_tokens";
@@ -26,20 +27,20 @@ export function openaiDialect(baseUrl: string): Dialect {
       stream: true,
       stream_options: { include_usage: true },
     }),
-    createReader: (answer) => new OpenaiReader(answer),
+    createReader: (reply) => new OpenaiReader(reply),
   };
 }
 
-class OpenaiReader implements AnswerReader {
-  readonly #answer: Answer;
+class OpenaiReader implements ResponseReader {
+  readonly #reply: ReplyBuffer;
 
-  constructor(answer: Answer) {
-    this.#answer = answer;
+  constructor(reply: ReplyBuffer) {
+    this.#reply = reply;
   }
 
   readEvent(data: string): void {
     if (data === "[DONE]") {
-      this.#answer.complete();
+      this.#reply.complete();
       return;
     }
     const chunk = readObject(data);
@@ -49,18 +50,18 @@ class OpenaiReader implements AnswerReader {
   readWhole(body: string): void {
     const completion = readObject(body);
     const choice = firstObject(completion.choices);
-    if (!choice) throw new UpstreamFailure("garbled", "the answer is no chat completion");
+    if (!choice) throw new UpstreamFailure("garbled", "the response is not a chat completion");
     this.#read(completion, asObject(choice.message));
-    this.#answer.complete();
+    this.#reply.complete();
   }
 
   #read(value: JsonObject, message: JsonObject | undefined): void {
-    this.#answer.add(asText(message?.content) ?? "");
+    this.#reply.append(asText(message?.content) ?? "");
     const reason = asText(firstObject(value.choices)?.finish_reason);
-    if (reason !== undefined) this.#answer.finish(finishReasonOf(reason));
+    if (reason !== undefined) this.#reply.setFinishReason(finishReasonOf(reason));
     // Some servers report usage in every chunk: the last valid report counts.
     const usage = asObject(value.usage);
-    if (usage) this.#answer.report(usageOf(usage.prompt_tokens, usage.completion_tokens));
+    if (usage) this.#reply.setUsage(usageOf(usage.prompt_tokens, usage.completion_tokens));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Model } from "../domain/model.ts";
 import type { Prompt } from "../domain/prompt.ts";
-import type { Progress } from "./runner/progress.ts";
+import type { Progress } from "./progress.ts";
 
 /** One generation for the upstreams of its model. */
 export type UpstreamCall = {

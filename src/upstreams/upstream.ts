@@ -1,5 +1,5 @@
 import type { FinishReason, Prompt, TokenUsage } from "../domain/prompt.ts";
-import type { Progress } from "./runner/progress.ts";
+import type { Progress } from "./progress.ts";
 
 /** Non-empty pieces of the reply, then exactly one end. */
 export type UpstreamEvent =

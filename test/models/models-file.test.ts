@@ -10,7 +10,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 const SECRET = "sk-canary-of-the-upstream";
 const env = { UPSTREAM_KEY: SECRET, BROKEN_KEY: `${SECRET}\n${SECRET}`, EMPTY_KEY: " " };
 
-/** One model; lines that are given replace those of the same field, and an empty one takes it away. */
+/** One model with changed fields. An empty value removes the field. */
 function yaml(changes: Record<string, string> = {}): string {
   const fields: Record<string, string> = {
     id: "acme-1",
@@ -35,7 +35,7 @@ function mistakes(text: string): string[] {
   return [];
 }
 
-test("a file of every kind is read as it stands", () => {
+test("a file with every field is parsed", () => {
   const text = `
 models:
   - id: acme-1
@@ -102,12 +102,12 @@ models:
 
 const openai = (more: string) => `{kind: openai, base_url: "https://x.example", model: m${more}}`;
 
-describe("a mistake is told with its line and its field", () => {
+describe("a mistake is reported with its line and its field", () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ["no id", { id: "" }, /^models.yaml:2: models\[0\]\.id: is missing$/],
     ["a number as the id", { id: "7" }, /^models.yaml:2: models\[0\]\.id: must be a text$/],
-    ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must be letters/],
-    ["an id that climbs", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
+    ["an id with a space", { id: "a b" }, /^models.yaml:2: models\[0\]\.id: must consist of letters/],
+    ["an id with a parent folder", { id: "a/../b" }, /^models.yaml:2: models\[0\]\.id: /],
     [
       "an id of 129 characters",
       { id: "a".repeat(129) },
@@ -119,13 +119,13 @@ describe("a mistake is told with its line and its field", () => {
       /default_output_tokens: must not be more than max_output_tokens$/,
     ],
     [
-      "an overhead without bound",
+      "an overhead above the maximum",
       { prompt_overhead_tokens: "{per_message: 1001}" },
       /models\[0\]\.prompt_overhead_tokens\.per_message: /,
     ],
     ["no context window", { context_window: "" }, /^models.yaml:2: models\[0\]\.context_window: is missing$/],
     [
-      "a context window without bound",
+      "a context window above the maximum",
       { context_window: "100000001" },
       /^models.yaml:3: models\[0\]\.context_window: must be at most 100000000$/,
     ],
@@ -151,7 +151,7 @@ describe("a mistake is told with its line and its field", () => {
       /^models.yaml:6: .*output_micros.*: must be a whole number$/,
     ],
     [
-      "a price without bound",
+      "a price above the maximum",
       { output_micros_per_million_tokens: "1000000000001" },
       /^models.yaml:6: .*output_micros/,
     ],
@@ -161,13 +161,13 @@ describe("a mistake is told with its line and its field", () => {
     [
       "both forms",
       { upstreams: "[{kind: sandbox}]" },
-      /^models.yaml:8: models\[0\]\.upstreams: stands beside/,
+      /^models.yaml:8: models\[0\]\.upstreams: must not be given together with "upstream"$/,
     ],
     ["an empty list", { upstream: "", upstreams: "[]" }, /^models.yaml:7: models\[0\]\.upstreams: /],
     [
       "an unknown kind",
       { upstream: "{kind: magic}" },
-      /^models.yaml:7: models\[0\]\.upstream\.kind: must be "sandbox"/,
+      /^models.yaml:7: models\[0\]\.upstream\.kind: must be one of "sandbox", "openai", "anthropic"$/,
     ],
     ["no kind", { upstream: "{}" }, /^models.yaml:7: models\[0\]\.upstream\.kind: is missing$/],
     [
@@ -184,18 +184,18 @@ describe("a mistake is told with its line and its field", () => {
     [
       "credentials in the address",
       { upstream: `{kind: openai, base_url: "https://u:${SECRET}@x.example", model: m}` },
-      /base_url: must not hold credentials/,
+      /base_url: must not contain credentials/,
     ],
-    ["no address", { upstream: "{kind: openai, base_url: x, model: m}" }, /base_url: is no valid URL$/],
+    ["no address", { upstream: "{kind: openai, base_url: x, model: m}" }, /base_url: is not a valid URL$/],
     ["a timeout of 0", { upstream: openai(", timeout_ms: 0") }, /upstream\.timeout_ms: /],
-    ["a timeout without end", { upstream: openai(", timeout_ms: 600001") }, /upstream\.timeout_ms: /],
+    ["a timeout above the maximum", { upstream: openai(", timeout_ms: 600001") }, /upstream\.timeout_ms: /],
     [
       "a key that is not set",
       { upstream: openai(", api_key_env: NO_SUCH_KEY") },
       /^models.yaml:7: models\[0\]\.upstream\.api_key_env: the environment variable NO_SUCH_KEY is not set$/,
     ],
     ["a key that is empty", { upstream: openai(", api_key_env: EMPTY_KEY") }, /EMPTY_KEY is not set$/],
-    ["a key that is none", { upstream: openai(", api_key_env: BROKEN_KEY") }, /BROKEN_KEY holds characters/],
+    ["a malformed key", { upstream: openai(", api_key_env: BROKEN_KEY") }, /BROKEN_KEY contains characters/],
     [
       "a key that is not set, in a list",
       { upstream: "", upstreams: `[{kind: sandbox}, ${openai(", api_key_env: NO_SUCH_KEY")}]` },
@@ -217,7 +217,7 @@ describe("a mistake is told with its line and its field", () => {
     expect(mistakes(twice)).toEqual(['models.yaml:8: models[1].id: "acme-1" is used twice']);
   });
 
-  test("several at once, each in a line", () => {
+  test("several mistakes, one per line", () => {
     expect(mistakes(yaml({ id: "", max_output_tokens: "0", colour: "red" }))).toHaveLength(3);
     const many = mistakes(yaml(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`x${i}`, "1"]))));
     expect(many).toHaveLength(21);
@@ -247,7 +247,7 @@ describe("the file", () => {
     return path;
   };
 
-  test("none: the built-in models", async () => {
+  test("without a file, the built-in models are used", async () => {
     expect(await readModels(undefined, env)).toBe(BUILT_IN_MODELS);
     expect(BUILT_IN_MODELS.map(({ id, contextWindow }) => [id, contextWindow])).toEqual([
       ["vx-sandbox-small", 8_192],
@@ -258,7 +258,7 @@ describe("the file", () => {
 
   test.each([
     [
-      "that is not there",
+      "that does not exist",
       () => join(folder.path, "none.yaml"),
       /^VX_MODELS: .*none\.yaml cannot be read: no such file or directory \(ENOENT\)$/,
     ],
@@ -268,9 +268,9 @@ describe("the file", () => {
       /^VX_MODELS: \S+ cannot be read: illegal operation on a directory \(EISDIR\)$/,
     ],
     ["that is too large", () => file("#".repeat(131_073)), /is larger than 131072 bytes$/],
-    ["without end", () => "/dev/zero", /is larger than 131072 bytes$/],
+    ["that is endless", () => "/dev/zero", /is larger than 131072 bytes$/],
     ["that is not UTF-8", () => file(Buffer.from([0x23, 0xff])), /^VX_MODELS: \S+ is not UTF-8 text$/],
-  ])("%s is one clear line", async (_, path, expected) => {
+  ])("%s is reported in one line", async (_, path, expected) => {
     await expect(readModels(path(), env)).rejects.toThrow(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
 import { Breaker, type Pass } from "../../src/upstreams/runner/breaker.ts";
-import { UpstreamFailure } from "../../src/upstreams/runner/failure.ts";
+import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import {
   hangUpAfter,
   refuse,
@@ -42,22 +42,22 @@ const state = () => runner.status()[0]?.breaker;
 const openAccounts = () => runner.status()[0]?.openAccounts;
 const TEXT = "Hello, world.";
 
-/** One call that fails with its first attempt, and with every other one. */
+/** One call of which every attempt fails. */
 async function fail(accountId = "acct_1", behaviour = refuse(500)) {
   fake.next(behaviour, behaviour, behaviour);
   expect((await run(accountId)).failure).toMatchObject({ reason: "upstream_error" });
-  // An account that may not try again leaves some of them.
+  // A blocked account does not use all of them.
   fake.forgetNext();
 }
 
-/** Failures of several accounts, after which no account may ask. */
+/** Opens the shared circuit with failures of several accounts. */
 async function breakIt() {
   for (let i = 0; i < FAILURES; i++) await fail(`acct_failing_${i}`);
   expect(state()).toBe("open");
 }
 
-describe("failures of one account", () => {
-  test("never keep another account away, however many they are", async () => {
+describe("failed calls of one account", () => {
+  test("do not block another account, however many there are", async () => {
     fake.always(refuse(500));
     for (let i = 0; i < 50; i++) await run("acct_attacker");
     fake.always(reply());
@@ -68,9 +68,9 @@ describe("failures of one account", () => {
   test.each([
     ["500", refuse(500)],
     ["a reset", resetAtOnce],
-    ["a reply that breaks off", hangUpAfter(1)],
-    ["silence", silent],
-  ])("of fewer accounts than the limit keep no other away: %s", async (_, behaviour) => {
+    ["an interrupted reply", hangUpAfter(1)],
+    ["no response", silent],
+  ])("do not block other accounts while fewer accounts than the limit fail: %s", async (_, behaviour) => {
     model = modelOf(fake.settings({ timeoutMs: 20 }));
     await runner.use([model]);
     fake.always(behaviour);
@@ -81,7 +81,7 @@ describe("failures of one account", () => {
     expect(openAccounts()).toBe(FAILURES - 1);
   });
 
-  test("keep that account away until its own probe is answered", async () => {
+  test("block that account until its own probe gets a reply", async () => {
     for (let i = 0; i < FAILURES; i++) await fail();
     const { length } = fake.calls;
     expect((await run()).failure).toMatchObject({ reason: "upstream_error" });
@@ -92,7 +92,7 @@ describe("failures of one account", () => {
     expect(openAccounts()).toBe(0);
   });
 
-  test("that its own probe repeats keep it away for twice as long", async () => {
+  test("block the account for twice as long after a failed probe", async () => {
     for (let i = 0; i < FAILURES; i++) await fail();
     runner.advance(OPEN_MS);
     await fail();
@@ -102,18 +102,18 @@ describe("failures of one account", () => {
     expect((await run()).text).toBe(TEXT);
   });
 
-  test("count once for each call, however often it is tried", async () => {
+  test("count once per call, however many attempts it has", async () => {
     fake.always(refuse(500));
     for (let i = 1; i < FAILURES; i++) await run();
     expect([openAccounts(), fake.calls.length]).toEqual([0, (FAILURES - 1) * ATTEMPTS]);
   });
 
-  test("count although each reply began well", async () => {
+  test("count if the reply began and was interrupted", async () => {
     for (let i = 0; i < FAILURES; i++) await fail("acct_1", hangUpAfter(1));
     expect(openAccounts()).toBe(1);
   });
 
-  test("count after a reply that only a second attempt began, and that broke off", async () => {
+  test("count if a retry began a reply that was interrupted", async () => {
     for (let i = 0; i < FAILURES; i++) {
       fake.next(refuse(500), hangUpAfter(1));
       await run();
@@ -121,7 +121,7 @@ describe("failures of one account", () => {
     expect(openAccounts()).toBe(1);
   });
 
-  test("do not count before a whole reply", async () => {
+  test("are reset by a complete reply", async () => {
     for (let i = 0; i < 5; i++) {
       fake.next(refuse(500), refuse(500));
       expect((await run()).text).toBe(TEXT);
@@ -129,7 +129,7 @@ describe("failures of one account", () => {
     expect(openAccounts()).toBe(0);
   });
 
-  test("do not count before a reply that has begun and has not ended", async () => {
+  test("are reset by a reply that has begun", async () => {
     const gate = Promise.withResolvers<void>();
     for (let i = 1; i < FAILURES; i++) await fail();
     fake.next(replyWhen(gate.promise));
@@ -141,7 +141,7 @@ describe("failures of one account", () => {
     while (!(await events.next()).done);
   });
 
-  test("are no refusals: an upstream that refuses answers", async () => {
+  test("do not include refusals: the upstream works", async () => {
     fake.always(refuse(429));
     for (let i = 0; i < FAILURES; i++) await run();
     fake.always(refuse(401));
@@ -149,34 +149,34 @@ describe("failures of one account", () => {
     expect([state(), openAccounts()]).toEqual(["closed", 0]);
   });
 
-  test("are forgotten, oldest first, beyond 4,096 accounts", () => {
+  test("are kept for at most 4,096 accounts; the oldest is removed first", () => {
     const tools = { now: () => 0, random: () => 0.5 };
     const breaker = new Breaker(
       { ...LIMITS.breaker, maxFailures: 1, proofMs: Number.POSITIVE_INFINITY },
       tools,
     );
     const failFor = (accountId: string) => {
-      // The young reply keeps the shared circuit closed.
-      breaker.succeed(breaker.enter("acct_honest", false) as Pass);
-      breaker.fail(breaker.enter(accountId, false) as Pass, new UpstreamFailure("failed", "500"));
+      // A recent reply keeps the shared circuit closed.
+      breaker.succeed(breaker.admit("acct_honest", false) as Pass);
+      breaker.fail(breaker.admit(accountId, false) as Pass, new UpstreamFailure("failed", "500"));
     };
     for (let i = 0; i < 4_096; i++) failFor(`acct_${i}`);
-    expect([breaker.openAccounts, breaker.enter("acct_0", false)]).toEqual([4_096, undefined]);
+    expect([breaker.openAccounts, breaker.admit("acct_0", false)]).toEqual([4_096, undefined]);
     failFor("acct_newest");
     expect(breaker.openAccounts).toBe(4_096);
-    expect(breaker.enter("acct_0", false)).toMatchObject({ probe: "none" });
+    expect(breaker.admit("acct_0", false)).toMatchObject({ probe: "none" });
   });
 });
 
-describe("failures of several accounts in a row", () => {
-  test("keep every account away", async () => {
+describe("failed calls of several accounts in a row", () => {
+  test("block every account", async () => {
     await breakIt();
     const { length } = fake.calls;
     expect((await run("acct_honest")).failure).toMatchObject({ reason: "upstream_error" });
     expect([fake.calls.length, runner.outcomes().at(-1)]).toEqual([length, "down"]);
   });
 
-  test("send calls to the next upstream", async () => {
+  test("move calls to the next upstream", async () => {
     await breakIt();
     const second = await FakeUpstream.start();
     model = modelOf(fake.settings(), second.settings());
@@ -187,7 +187,7 @@ describe("failures of several accounts in a row", () => {
     await second.stop();
   });
 
-  test("keep others away only as often as one of these accounts may fail in a row", async () => {
+  test("block other accounts only until each failing account has reached its own limit", async () => {
     const attack = async () => {
       for (let i = 0; i < FAILURES; i++) {
         fake.next(refuse(500), refuse(500), refuse(500));
@@ -210,7 +210,7 @@ describe("failures of several accounts in a row", () => {
     expect([state(), openAccounts()]).toEqual(["closed", FAILURES]);
   });
 
-  test("do not count before a reply to any account", async () => {
+  test("are reset by a reply to any account", async () => {
     for (let i = 0; i < 3 * FAILURES; i++) {
       await fail(`acct_${i}`);
       expect((await run("acct_honest")).text).toBe(TEXT);
@@ -219,7 +219,7 @@ describe("failures of several accounts in a row", () => {
     expect(state()).toBe("closed");
   });
 
-  test("keep nobody away while the last whole reply is younger than proofMs", async () => {
+  test("block no other account within proofMs of a complete reply", async () => {
     await run("acct_honest");
     for (let i = 0; i < 3 * FAILURES; i++) await fail(`acct_${i}`);
     expect((await run("acct_honest")).text).toBe(TEXT);
@@ -231,8 +231,8 @@ describe("failures of several accounts in a row", () => {
   });
 });
 
-describe("no connection", () => {
-  test("keeps every account away after calls of one, which gets the probe too", async () => {
+describe("a failure to connect", () => {
+  test("blocks every account after calls of one account, which can also probe", async () => {
     const { port } = fake;
     await fake.stop();
     for (let i = 0; i < FAILURES; i++) await run();
@@ -248,7 +248,7 @@ describe("no connection", () => {
 });
 
 describe("the probe", () => {
-  test("is one call of an account whose last call did not fail; a reply lets all accounts pass", async () => {
+  test("is one call of an account whose last call did not fail; its reply unblocks all accounts", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     expect(state()).toBe("half_open");
@@ -268,7 +268,7 @@ describe("the probe", () => {
     for (let i = 0; i < FAILURES; i++) expect((await run(`acct_failing_${i}`)).text).toBe(TEXT);
   });
 
-  test("of an account whose last call failed cannot prolong the wait of the others", async () => {
+  test("of an account whose last call failed does not extend the wait of other accounts", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     for (let i = 0; i < FAILURES; i++) await fail(`acct_failing_${i}`);
@@ -277,7 +277,7 @@ describe("the probe", () => {
     expect(state()).toBe("closed");
   });
 
-  test("of an account whose last call failed does not take the place of another's", async () => {
+  test("of an account whose last call failed does not prevent the shared probe", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     fake.next(silent);
@@ -290,14 +290,14 @@ describe("the probe", () => {
     await attack;
   });
 
-  test("of an account whose last call failed lets all accounts pass when it is answered", async () => {
+  test("of an account whose last call failed unblocks all accounts when it gets a reply", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     expect((await run("acct_failing_0")).text).toBe(TEXT);
     expect([state(), openAccounts()]).toEqual(["closed", 0]);
   });
 
-  test("that fails keeps all accounts away for twice as long", async () => {
+  test("doubles the wait of all accounts when it fails", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     await fail("acct_honest");
@@ -307,7 +307,7 @@ describe("the probe", () => {
     expect(state()).toBe("half_open");
   });
 
-  test("that begins well and breaks off does so too", async () => {
+  test("opens the circuit again when its reply is interrupted", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     fake.next(hangUpAfter(1));
@@ -316,9 +316,9 @@ describe("the probe", () => {
   });
 
   test.each([
-    ["without an answer", resetAtOnce],
-    ["in the middle of its reply", hangUpAfter(1)],
-  ])("that fails %s after a reply to another call keeps no account away", async (_, behaviour) => {
+    ["without a response", resetAtOnce],
+    ["during its reply", hangUpAfter(1)],
+  ])("blocks no account if it fails %s after a reply to another call", async (_, behaviour) => {
     await breakIt();
     runner.advance(OPEN_MS);
     const gate = Promise.withResolvers<void>();
@@ -340,7 +340,7 @@ describe("the probe", () => {
     expect((await run("acct_honest")).text).toBe(TEXT);
   });
 
-  test("whose caller leaves lets another call probe", async () => {
+  test("can be taken by another call when its caller disconnects", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
     const leaving = new AbortController();
@@ -353,7 +353,7 @@ describe("the probe", () => {
     expect((await run("acct_honest")).text).toBe(TEXT);
   });
 
-  test("is not ended by a call from before, nor does that open the circuit again", async () => {
+  test("is not needed when an earlier call is refused: the circuit closes", async () => {
     const gate = Promise.withResolvers<void>();
     fake.next(async (turn) => {
       await gate.promise;
@@ -366,7 +366,7 @@ describe("the probe", () => {
     runner.advance(OPEN_MS);
     gate.resolve();
     await before;
-    // A refusal is an answer: the upstream works.
+    // A refusal shows that the upstream works.
     expect(state()).toBe("closed");
   });
 });

@@ -17,7 +17,7 @@ afterEach(async () => {
   await Promise.all([fake.stop(), other.stop()]);
 });
 
-test("models with the same upstream share it, and upstreams on one server its connections", async () => {
+test("models with equal settings share an upstream, and upstreams of one server share connections", async () => {
   const models = [
     modelOf(fake.settings()),
     modelOf(fake.settings()),
@@ -30,7 +30,7 @@ test("models with the same upstream share it, and upstreams on one server its co
   expect(fake.connections).toBeLessThanOrEqual(2);
 });
 
-test("an upstream that leaves the catalog closes with its last call, which comes to its end", async () => {
+test("an upstream removed from the catalog closes after its last call has completed", async () => {
   const old = modelOf(fake.settings());
   await runner.use([old]);
   const gate = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ test("an upstream that leaves the catalog closes with its last call, which comes
   await fake.until(({ openConnections }) => openConnections === 0);
 });
 
-test("what stays in the catalog stays as it is", async () => {
+test("an upstream that stays in the catalog keeps its connections", async () => {
   await runner.use([modelOf(fake.settings())]);
   await read(runner.run(callOf(modelOf(fake.settings()))));
   await runner.use([modelOf(fake.settings(), other.settings())]);
@@ -55,14 +55,14 @@ test("what stays in the catalog stays as it is", async () => {
   expect(fake.openConnections).toBeGreaterThan(0);
 });
 
-test("a call that still has the old catalog is answered, and leaves nothing open", async () => {
+test("a call with a model of the old catalog gets a reply, then its upstream closes", async () => {
   await runner.use([]);
   expect((await read(runner.run(callOf(modelOf(fake.settings()))))).text).toBe("Hello, world.");
   expect([runner.status().length, runner.connections.size]).toEqual([0, 0]);
   await fake.until(({ openConnections }) => openConnections === 0);
 });
 
-test("a catalog with a key that is not there is refused, and the one before goes on", async () => {
+test("a catalog with a missing key is rejected, and the previous one stays in use", async () => {
   const good = modelOf(fake.settings());
   await runner.use([good]);
   await expect(runner.use([modelOf(other.settings({ apiKeyEnv: "NOT_SET" }))])).rejects.toThrow("NOT_SET");

@@ -9,7 +9,7 @@ import { callOf } from "./support.ts";
 const CALLS = 500;
 const CALLERS = 50;
 const WHOLE = DEFAULT_REPLY.pieces.join("");
-const SORTS: readonly Behaviour[] = [
+const BEHAVIOURS: readonly Behaviour[] = [
   behaviours.reply(),
   behaviours.reply(),
   behaviours.reply({ usage: undefined }),
@@ -28,33 +28,33 @@ const SORTS: readonly Behaviour[] = [
   behaviours.refuse(500),
 ];
 
-test("after hundreds of calls of every sort each had one ending, and nothing is left running", async () => {
+test("hundreds of calls with random failures end exactly once and release all resources", async () => {
   const fakes = await Promise.all([openaiWire, anthropicWire].map((wire) => FakeUpstream.start({ wire })));
   let state = 7;
   const draw = (below: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
-  for (const fake of fakes) fake.always((turn) => SORTS[draw(SORTS.length)]?.(turn));
-  const slots = { running: 35, waiting: 60, waitMs: 60_000 };
+  for (const fake of fakes) fake.always((turn) => BEHAVIOURS[draw(BEHAVIOURS.length)]?.(turn));
+  const slots = { maxRunning: 35, maxWaiting: 60, maxWaitMs: 60_000 };
   const runner = createTestRunner({ slots });
   const model = modelOf(...fakes.map((fake) => fake.settings({ timeoutMs: 50 })));
   await runner.use([model]);
 
   const endings = new Map<string, number>();
-  const left = new Error("the caller left");
+  const left = new Error("caller disconnected");
   const call = async () => {
     const leaving = new AbortController();
-    // Some leave by the signal, some stop reading; most stay.
-    const patience = draw(10);
+    // Some calls are aborted, some readers stop early; most read to the end.
+    const choice = draw(10);
     let text = "";
     let ending = "stopped";
-    if (patience === 0) setImmediate(() => leaving.abort(left));
+    if (choice === 0) setImmediate(() => leaving.abort(left));
     try {
       for await (const event of runner.run(callOf(model, { signal: leaving.signal }))) {
         if (event.kind === "done") ending = text === WHOLE ? "whole" : "wrong";
         else text += event.content;
-        if (event.kind === "delta" && patience === 1) break;
+        if (event.kind === "delta" && choice === 1) break;
       }
     } catch (error) {
       ending = error === left ? "left" : error instanceof DomainError ? error.reason : String(error);

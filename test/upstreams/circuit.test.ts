@@ -12,7 +12,7 @@ beforeEach(() => {
 const createCircuit = (openMs: number, maxOpenMs: number) =>
   new Circuit({ openMs, maxOpenMs }, { now: () => nowMs, random: () => random });
 
-/** Opens the circuit and returns for how long nothing may pass. */
+/** Opens the circuit and returns how long it stays open. */
 function openFor(circuit: Circuit): number {
   circuit.open();
   const from = nowMs;
@@ -26,7 +26,7 @@ describe("a circuit", () => {
     expect([circuit.isClosed, circuit.state, circuit.tryProbe()]).toEqual([true, "closed", false]);
   });
 
-  test("lets one probe pass when its wait is over, and another when that was cancelled", () => {
+  test("allows one probe after its wait, and another when that one is cancelled", () => {
     const circuit = createCircuit(100, 100);
     circuit.open();
     expect(circuit.tryProbe()).toBe(false);
@@ -36,7 +36,7 @@ describe("a circuit", () => {
     expect(circuit.tryProbe()).toBe(true);
   });
 
-  test("lets another probe pass when one has had no result for the longest wait", () => {
+  test("allows another probe when one has no result for the maximum wait", () => {
     const circuit = createCircuit(100, 300);
     circuit.open();
     nowMs = 100;
@@ -47,7 +47,7 @@ describe("a circuit", () => {
     expect([circuit.tryProbe(), circuit.tryProbe()]).toEqual([true, false]);
   });
 
-  test("has random waits around the one that is set", () => {
+  test("waits between 0.5 and 1.5 times the configured wait", () => {
     const waits = [0, 0.999].map((value) => {
       random = value;
       return openFor(createCircuit(100, 100));

@@ -11,7 +11,7 @@ describe.each(SUBJECTS)("$name", ({ open }) => {
   });
   afterAll(() => close());
 
-  test("gives pieces that are not empty, then one end", async () => {
+  test("yields non-empty pieces, then one end", async () => {
     const { pieces, done, failure } = await read(upstream.generate(PROMPT, NEVER));
     expect(failure).toBeUndefined();
     expect(pieces.length).toBeGreaterThan(0);
@@ -26,16 +26,16 @@ describe.each(SUBJECTS)("$name", ({ open }) => {
     }
   });
 
-  test("throws the reason of a signal that aborted before", async () => {
-    const reason = new Error("gone before");
+  test("throws the reason of a signal that is already aborted", async () => {
+    const reason = new Error("aborted before");
     const { failure, pieces } = await read(upstream.generate(PROMPT, AbortSignal.abort(reason)));
     expect(failure).toBe(reason);
     expect(pieces).toEqual([]);
   });
 
-  test("throws the reason of a signal that aborts amid the reply", async () => {
+  test("throws the reason of a signal that aborts during the reply", async () => {
     const leaving = new AbortController();
-    const reason = new Error("gone amid");
+    const reason = new Error("aborted during the reply");
     const events = upstream.generate(PROMPT, leaving.signal)[Symbol.asyncIterator]();
     expect((await events.next()).value.kind).toBe("delta");
     leaving.abort(reason);
@@ -43,7 +43,7 @@ describe.each(SUBJECTS)("$name", ({ open }) => {
     expect(await events.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("ends when its reader stops, and can be asked again", async () => {
+  test("accepts another call after a reader has stopped early", async () => {
     for await (const event of upstream.generate(PROMPT, NEVER)) {
       expect(event.kind).toBe("delta");
       break;
@@ -51,7 +51,7 @@ describe.each(SUBJECTS)("$name", ({ open }) => {
     expect((await read(upstream.generate(PROMPT, NEVER))).failure).toBeUndefined();
   });
 
-  test("gives many callers each their own reply", async () => {
+  test("serves concurrent calls", async () => {
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => read(upstream.generate(PROMPT, NEVER))),
     );
@@ -59,7 +59,7 @@ describe.each(SUBJECTS)("$name", ({ open }) => {
     expect(replies.every(({ done }) => done !== undefined)).toBe(true);
   });
 
-  test("has a name that shows no secrets", () => {
+  test("has a name without secrets", () => {
     expect(upstream.name).toMatch(/^[\w.:/ -]+$/);
   });
 });

@@ -57,13 +57,13 @@ test("attempts are counted by upstream and outcome; failures are logged with the
       upstream: name,
       attempt: 1,
       reason: "failed",
-      detail: "the upstream answered 500: no such key: [redacted]",
+      detail: "the upstream responded with 500: no such key: [redacted]",
       msg: "upstream attempt failed",
     },
   ]);
 });
 
-test("the metrics show running calls, and the accounts that a breaker keeps away", async () => {
+test("the metrics show running calls and blocked accounts", async () => {
   const leaving = new AbortController();
   const model = modelOf(fake.settings());
   await runner.use([model]);
@@ -85,7 +85,7 @@ test("the metrics show running calls, and the accounts that a breaker keeps away
   expect(ofSeveral).toMatch(/^vx_upstream_open\{.*\} 1$/m);
 });
 
-test("a caller who leaves during the wait between two tries is let go at once", async () => {
+test("a call aborted during the wait between two attempts ends at once", async () => {
   const leaving = new AbortController();
   const model = modelOf(fake.settings());
   await runner.use([model]);

@@ -36,7 +36,7 @@ describe.each(WIRES)("$name", (wire) => {
     return read(upstream.generate(PROMPT, NEVER));
   };
 
-  test("a good reply is read whole, with its end and its usage", async () => {
+  test("a valid reply is read with its finish reason and its usage", async () => {
     expect(await ask(reply())).toMatchObject({
       ...GOOD,
       done: { finishReason: "stop", usage: { inputTokens: 11, outputTokens: 4 } },
@@ -44,11 +44,11 @@ describe.each(WIRES)("$name", (wire) => {
     expect(await ask(reply({ finishReason: "length" }))).toMatchObject({ done: { finishReason: "length" } });
   });
 
-  test("an empty reply is one", async () => {
+  test("an empty reply is valid", async () => {
     expect(await ask(reply({ pieces: [] }))).toMatchObject({ failure: undefined, pieces: [] });
   });
 
-  test("no usage, or one that cannot be true, is none", async () => {
+  test("missing or impossible usage is reported as undefined", async () => {
     const absurd: { input: unknown; output: unknown }[] = [
       { input: -1, output: 4 },
       { input: 11, output: -1 },
@@ -63,7 +63,11 @@ describe.each(WIRES)("$name", (wire) => {
     ];
     for (const usage of [undefined, ...absurd]) {
       const { failure, done } = await ask(reply({ usage }));
-      expect({ usage, failure, told: done?.usage }).toEqual({ usage, failure: undefined, told: undefined });
+      expect({ usage, failure, reported: done?.usage }).toEqual({
+        usage,
+        failure: undefined,
+        reported: undefined,
+      });
     }
     expect((await ask(reply({ usage: { input: 0, output: 0 } }))).done?.usage).toEqual({
       inputTokens: 0,
@@ -72,36 +76,32 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   const failures: [what: string, behaviour: Behaviour, kind: string][] = [
-    ["a reset instead of an answer", resetAtOnce, "dropped"],
+    ["a reset instead of a response", resetAtOnce, "dropped"],
     [
-      "an answer that ends before the reply",
+      "a response that ends before the reply",
       endAfter(0),
       wire.contentType.includes("json") ? "garbled" : "dropped",
     ],
-    ["a hang-up amid the answer", hangUpAfter(0), "dropped"],
+    ["a disconnect during the response", hangUpAfter(0), "dropped"],
     ["an error inside a 200", errorInside(0), "failed"],
-    ["a complaint inside a 200", errorInside(0, "invalid_request_error"), "rejected"],
+    ["an error about the request inside a 200", errorInside(0, "invalid_request_error"), "rejected"],
     [
-      "JSON that is none",
+      "malformed JSON",
       raw(wire.contentType.includes("json") ? '{"choices":[' : 'data: {"choices":[\n\n'),
       "garbled",
     ],
-    [
-      "JSON that is something else",
-      raw(wire.contentType.includes("json") ? "[1]" : "data: 17\n\n"),
-      "garbled",
-    ],
+    ["JSON of another type", raw(wire.contentType.includes("json") ? "[1]" : "data: 17\n\n"), "garbled"],
     [
       "bytes instead of text",
       raw(Buffer.from([0xff, 0xfe, 0, 1, 0x0a, 0x0a, 0xc0])),
       wire.contentType.includes("json") ? "garbled" : "dropped",
     ],
-    ["nothing at all", raw(""), wire.contentType.includes("json") ? "garbled" : "dropped"],
-    ["a page", raw("<html></html>", { "content-type": "text/html" }), "garbled"],
+    ["an empty body", raw(""), wire.contentType.includes("json") ? "garbled" : "dropped"],
+    ["an HTML page", raw("<html></html>", { "content-type": "text/html" }), "garbled"],
     ["no content type", raw("{}", { "content-type": "" }), "garbled"],
-    ["a compressed answer", gzipped, "garbled"],
+    ["a compressed response", gzipped, "garbled"],
     ["a redirect", refuse(307, { location: "/v1/elsewhere" }), "rejected"],
-    ["a success that is none", refuse(204), "rejected"],
+    ["a 204", refuse(204), "rejected"],
     ["400", refuse(400), "rejected"],
     ["401", refuse(401), "rejected"],
     ["404", refuse(404), "rejected"],
@@ -109,8 +109,8 @@ describe.each(WIRES)("$name", (wire) => {
     ["429", refuse(429), "rate_limited"],
     ["500", refuse(500), "failed"],
     ["529", refuse(529), "failed"],
-    ["500 with 100 kB of something", refuse(500, {}, "x".repeat(100_000)), "failed"],
-    ["500 that has no end", refuseWithoutEnd(500), "failed"],
+    ["500 with a body of 100 kB", refuse(500, {}, "x".repeat(100_000)), "failed"],
+    ["500 with a body that does not end", refuseWithoutEnd(500), "failed"],
   ];
   test.each(failures)("%s is a failure", async (_, behaviour, kind) => {
     const { failure, pieces } = await ask(behaviour);
@@ -120,7 +120,7 @@ describe.each(WIRES)("$name", (wire) => {
     expect(await ask(reply())).toMatchObject(GOOD);
   });
 
-  test("silence instead of an answer ends after timeout_ms", async () => {
+  test("a call without a response ends after timeout_ms", async () => {
     const impatient = openRemote(fake.settings({ timeoutMs: 50 }));
     fake.next(silent);
     expect(kindOf((await read(impatient.generate(PROMPT, NEVER))).failure)).toBe("timeout");
@@ -128,13 +128,13 @@ describe.each(WIRES)("$name", (wire) => {
     await impatient.close();
   });
 
-  test("nobody there is a failure", async () => {
+  test("a refused connection is a failure", async () => {
     await fake.stop();
     expect(kindOf((await read(upstream.generate(PROMPT, NEVER))).failure)).toBe("unreachable");
     fake = await FakeUpstream.start({ wire });
   });
 
-  test("how long to wait is read where it is a number of seconds", async () => {
+  test("Retry-After is read if it is a number of seconds", async () => {
     for (const [value, ms] of [
       ["2", 2_000],
       ["0", 0],
@@ -147,7 +147,7 @@ describe.each(WIRES)("$name", (wire) => {
     }
   });
 
-  test("what is told of an error holds no key, and not much else", async () => {
+  test("the failure message contains no key and is truncated", async () => {
     const apiKey = "secret-of-the-operator";
     const keyed = openRemote(fake.settings({ apiKeyEnv: "KEY" }), { KEY: apiKey });
     const message = `wrong key ${apiKey} or sk-abcdefgh or Bearer zzz ${"long ".repeat(1_000)}`;
@@ -155,22 +155,22 @@ describe.each(WIRES)("$name", (wire) => {
     const { failure } = await read(keyed.generate(PROMPT, NEVER));
     const text = (failure as Error).message;
     expect(text).toMatch(
-      /^the upstream answered 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/,
+      /^the upstream responded with 401: t, c, wrong key \[redacted\] or \[redacted\] or \[redacted\]/,
     );
     expect(text.length).toBeLessThanOrEqual(400);
     await keyed.close();
   });
 
-  test("connections are kept for the next call by readers who stop at the end of the reply", async () => {
+  test("a connection is reused if the reader stops at the end of the reply", async () => {
     for (let i = 0; i < 20; i++) {
       fake.next(reply());
       for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
     }
-    // The end of the reply is read before the end of the response: the next call may find its connection still busy.
+    // The reply ends before its response does: the connection may still be busy when the next call starts.
     expect(fake.connections).toBeLessThanOrEqual(2);
   });
 
-  test("a connection that the upstream closed between calls is not used again", async () => {
+  test("a connection that the upstream closed between calls is not reused", async () => {
     for (let i = 0; i < 5; i++) {
       expect(await ask(replyAndClose)).toMatchObject(GOOD);
       await fake.until(({ openConnections }) => openConnections === 0);
@@ -178,7 +178,7 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   describe.skipIf(wire.contentType.includes("json"))("a response that ends after the reply", () => {
-    test("is waited for, and its connection kept", async () => {
+    test("is awaited, and its connection is reused", async () => {
       const gate = Promise.withResolvers<void>();
       fake.next(replyAndEndWhen(gate.promise));
       for await (const event of upstream.generate(PROMPT, NEVER)) if (event.kind === "done") break;
@@ -188,7 +188,7 @@ describe.each(WIRES)("$name", (wire) => {
       expect([fake.connections, fake.openConnections]).toEqual([2, 2]);
     });
 
-    test("is not waited for in vain", async () => {
+    test("is aborted after a timeout", async () => {
       expect(await ask(replyAndEndWhen(new Promise(() => undefined)))).toMatchObject(GOOD);
       await fake.until(({ calls }) => calls[0]?.ended === "left");
     });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Progress } from "../../src/upstreams/runner/progress.ts";
-import type { RunnerLimits } from "../../src/upstreams/runner/runner.ts";
+import { Progress } from "../../src/upstreams/progress.ts";
+import type { RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
 import { refuse, refuseWithoutEnd, replyWhen, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
@@ -30,7 +30,7 @@ function use(limits: Partial<RunnerLimits> = {}): void {
 const model = () => modelOf(first.settings(), second.settings());
 const run = () => runner.run(callOf(model(), { signal: leaving.signal, progress }));
 
-/** Cancels the call and returns what was known at that moment. */
+/** Aborts the call and returns whether an upstream was asked at that moment. */
 async function leave(outcome: Promise<unknown>): Promise<boolean> {
   leaving.abort(new Error("gone"));
   const { isAsked } = progress;
@@ -38,7 +38,7 @@ async function leave(outcome: Promise<unknown>): Promise<boolean> {
   return isAsked;
 }
 
-test("an upstream that has the request is asked", async () => {
+test("isAsked is true once the request was sent", async () => {
   first.next(silent);
   const outcome = read(run());
   expect(progress.isAsked).toBe(false);
@@ -46,9 +46,9 @@ test("an upstream that has the request is asked", async () => {
   expect(await leave(outcome)).toBe(true);
 });
 
-test("a call that waits for a slot has asked no upstream", async () => {
-  // One of them for one account.
-  use({ slots: { running: 2, waiting: 2, waitMs: 60_000 } });
+test("isAsked is false while the call waits for a slot", async () => {
+  // One account gets one of the two.
+  use({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
   const gate = Promise.withResolvers<void>();
   first.next(replyWhen(gate.promise));
   const before = read(runner.run(callOf(model())));
@@ -60,7 +60,7 @@ test("a call that waits for a slot has asked no upstream", async () => {
   await before;
 });
 
-test("a call whose upstream refuses connections has asked no upstream", async () => {
+test("isAsked is false after refused connections", async () => {
   const events = run();
   await Promise.all([first.stop(), second.stop()]);
   await read(events);
@@ -68,7 +68,7 @@ test("a call whose upstream refuses connections has asked no upstream", async ()
   [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
 });
 
-test("between an upstream that failed and the next one, no upstream is asked", async () => {
+test("isAsked is false between a failed attempt and the next one", async () => {
   first.always(refuse(500));
   const sleeping = Promise.withResolvers<void>();
   runner.sleep = (_, signal) => {
@@ -82,7 +82,7 @@ test("between an upstream that failed and the next one, no upstream is asked", a
   expect(await leave(outcome)).toBe(false);
 });
 
-test("an upstream that has answered with an error is not asked while its text is read", async () => {
+test("isAsked is false while the body of an error response is read", async () => {
   first.next(refuseWithoutEnd(500));
   const outcome = read(run());
   await first.until(({ calls }) => calls.length === 1);
@@ -90,7 +90,7 @@ test("an upstream that has answered with an error is not asked while its text is
   expect(await leave(outcome)).toBe(false);
 });
 
-test("the upstream after one that failed is asked", async () => {
+test("isAsked is true at the upstream after a failed one", async () => {
   first.next(refuse(400));
   second.next(silent);
   const outcome = read(run());
@@ -98,7 +98,7 @@ test("the upstream after one that failed is asked", async () => {
   expect(await leave(outcome)).toBe(true);
 });
 
-test("text that the reader did not take is known when the call is cancelled", async () => {
+test("unread holds the received text that was not read before the abort", async () => {
   const taken = Promise.withResolvers<void>();
   const sent = Promise.withResolvers<void>();
   first.next(async (turn) => {
@@ -112,7 +112,7 @@ test("text that the reader did not take is known when the call is cancelled", as
   expect((await events.next()).value).toEqual({ kind: "delta", content: "Hello, " });
   taken.resolve();
   await sent.promise;
-  // Whatever was sent before this round trip has arrived after it.
+  // Everything sent before this round trip has arrived when it ends.
   await (await fetch(first.baseUrl, { method: "POST", body: "{}" })).text();
   leaving.abort(new Error("gone"));
   expect(progress.unread).toBe("world");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
-import type { RemoteSettings } from "../../src/upstreams/http/http-upstream.ts";
-import { openaiDialect } from "../../src/upstreams/openai.ts";
+import { createOpenaiDialect } from "../../src/upstreams/openai.ts";
 import { type FakeCall, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";
 import { NEVER, openRemote, PROMPT, read } from "./support.ts";
@@ -23,7 +23,7 @@ const CONVERSATION: Prompt = {
 
 let fake: FakeUpstream;
 
-/** What arrives at the upstream. */
+/** The request that the upstream receives. */
 async function sent(prompt: Prompt, options: Partial<RemoteSettings> = {}, env = {}) {
   const upstream = openRemote(fake.settings(options), env);
   expect((await read(upstream.generate(prompt, NEVER))).failure).toBeUndefined();
@@ -37,7 +37,7 @@ describe("openai", () => {
   });
   afterAll(() => fake.stop());
 
-  test("a prompt is sent with all that it says, streamed and with usage", async () => {
+  test("a prompt is sent with all its fields, streaming and usage", async () => {
     const { body } = await sent(CONVERSATION);
     expect(body).toEqual({
       model: "fake-model",
@@ -50,21 +50,21 @@ describe("openai", () => {
     });
   });
 
-  test("what a prompt does not say is not sent", async () => {
+  test("unset fields of a prompt are not sent", async () => {
     const { body } = await sent(PROMPT);
     expect(Object.keys(body).sort()).toEqual(["max_tokens", "messages", "model", "stream", "stream_options"]);
   });
 
-  test("the key is sent if there is one", async () => {
+  test("the key is sent if it is configured", async () => {
     expect((await sent(PROMPT)).headers.authorization).toBeUndefined();
     const { headers } = await sent(PROMPT, { apiKeyEnv: "KEY" }, { KEY: " the-key\n" });
     expect(headers).toMatchObject({ authorization: "Bearer the-key", "accept-encoding": "identity" });
   });
 
-  test("a key that is missing or cannot be one is said when the upstream is opened, without the key", () => {
+  test("a missing or malformed key is rejected when the upstream opens, without quoting it", () => {
     const open = (KEY: string) => openRemote(fake.settings({ apiKeyEnv: "KEY" }), { KEY });
     for (const key of ["", "  ", "two words", "a\nb", "ключ"]) {
-      expect(() => open(key)).toThrow(/^KEY (is not set|holds characters)/);
+      expect(() => open(key)).toThrow(/^KEY (is not set|contains characters)/);
     }
   });
 
@@ -73,13 +73,15 @@ describe("openai", () => {
     await sent(PROMPT, { baseUrl: `${fake.baseUrl}?api-version=1` });
   });
 
-  test("the newer name of max_tokens goes to those who want it", () => {
+  test("OpenAI and Azure get max_completion_tokens", () => {
     const names = [
       "https://api.openai.com/v1",
       "https://x.openai.azure.com/openai/v1",
       "https://notopenai.com/v1",
     ].map((baseUrl) =>
-      Object.keys(openaiDialect(baseUrl).body(PROMPT, "m")).filter((name) => name.startsWith("max")),
+      Object.keys(createOpenaiDialect({ baseUrl }).body(PROMPT, "m")).filter((name) =>
+        name.startsWith("max"),
+      ),
     );
     expect(names).toEqual([["max_completion_tokens"], ["max_completion_tokens"], ["max_tokens"]]);
   });
@@ -91,7 +93,7 @@ describe("anthropic", () => {
   });
   afterAll(() => fake.stop());
 
-  test("a prompt is sent with system apart, turns that alternate and a temperature in its range", async () => {
+  test("a prompt is sent with a separate system field, alternating roles and a temperature in range", async () => {
     const { body } = await sent(CONVERSATION);
     const text = (content: string) => ({ type: "text", text: content });
     expect(body).toEqual({
@@ -109,19 +111,19 @@ describe("anthropic", () => {
     });
   });
 
-  test("what a prompt does not say is not sent", async () => {
+  test("unset fields of a prompt are not sent", async () => {
     const { body } = await sent(PROMPT);
     expect(Object.keys(body).sort()).toEqual(["max_tokens", "messages", "model", "stream"]);
     expect((await sent({ ...PROMPT, temperature: 0 })).body.temperature).toBe(0);
   });
 
-  test("key and version are sent in its headers", async () => {
+  test("the key and the API version are sent as headers", async () => {
     const { headers } = await sent(PROMPT, { apiKeyEnv: "KEY" }, { KEY: "the-key" });
     expect(headers).toMatchObject({ "x-api-key": "the-key", "anthropic-version": "2023-06-01" });
     expect(headers.authorization).toBeUndefined();
   });
 
-  test("a base URL may leave the version out, as its own clients do", async () => {
+  test("a base URL may omit the version", async () => {
     await sent(PROMPT, { baseUrl: fake.baseUrl.replace("/v1", "") });
   });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
-import { RUNNER_LIMITS, Runner } from "../../src/upstreams/runner/runner.ts";
+import { Runner } from "../../src/upstreams/runner/runner.ts";
+import { RUNNER_LIMITS } from "../../src/upstreams/runner/runner-limits.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { callOf } from "./support.ts";
 
@@ -23,7 +24,7 @@ const PROMPT = {
   stop: [],
 };
 
-test("the sandbox runs more streams at once than any server is asked for", async () => {
+test("the sandbox runs more concurrent streams than the limit of a model server", async () => {
   const runner = new Runner({
     limits: RUNNER_LIMITS,
     open: sandbox,
@@ -34,10 +35,10 @@ test("the sandbox runs more streams at once than any server is asked for", async
   });
   await runner.use([MODEL]);
   const { signal } = new AbortController();
-  const streams = Array.from({ length: 2 * RUNNER_LIMITS.slots.running }, (_, i) =>
+  const streams = Array.from({ length: 2 * RUNNER_LIMITS.slots.maxRunning }, (_, i) =>
     runner.run(callOf(MODEL, { prompt: PROMPT, signal, accountId: `acct_${i % 3}` })),
   );
-  // Each has begun and none has ended.
+  // All have begun and none has ended.
   const firsts = await Promise.all(streams.map((stream) => stream.next()));
   expect(firsts.every(({ value }) => value?.kind === "delta")).toBe(true);
   for (const stream of streams) await stream.return?.();

@@ -2,14 +2,15 @@ import type { Model } from "../../src/domain/model.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
 import type { Outcome } from "../../src/upstreams/runner/attempt.ts";
-import { RUNNER_LIMITS, Runner, type RunnerLimits } from "../../src/upstreams/runner/runner.ts";
+import { Runner } from "../../src/upstreams/runner/runner.ts";
+import { RUNNER_LIMITS, type RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
 
 /** A runner whose clock and random numbers the test controls. */
 export class TestRunner extends Runner {
   readonly connections: Connections;
-  readonly #hands: Hands;
+  readonly #state: State;
 
-  constructor(limits: Partial<RunnerLimits>, hands: Hands) {
+  constructor(limits: Partial<RunnerLimits>, state: State) {
     const connections = new Connections();
     super({
       limits: { ...RUNNER_LIMITS, ...limits },
@@ -21,55 +22,55 @@ export class TestRunner extends Runner {
             throw new Error("no sandbox here");
           },
         }),
-      now: () => hands.nowMs,
+      now: () => state.nowMs,
       random: () => 0.5,
-      sleep: (ms, signal) => hands.sleep(ms, signal),
-      onReport: ({ outcome }) => hands.outcomes.push(outcome),
+      sleep: (ms, signal) => state.sleep(ms, signal),
+      onReport: ({ outcome }) => state.outcomes.push(outcome),
     });
     this.connections = connections;
-    this.#hands = hands;
+    this.#state = state;
   }
 
-  /** How the attempts ended so far. */
+  /** Outcomes of the attempts so far. */
   outcomes(): readonly Outcome[] {
-    return this.#hands.outcomes;
+    return this.#state.outcomes;
   }
 
-  /** The waits between attempts, none of which took any time. */
+  /** The requested waits between attempts. None takes any time. */
   get sleeps(): readonly number[] {
-    return this.#hands.sleeps;
+    return this.#state.sleeps;
   }
 
-  set sleep(sleep: Hands["sleep"]) {
-    this.#hands.sleep = sleep;
+  set sleep(sleep: State["sleep"]) {
+    this.#state.sleep = sleep;
   }
 
   advance(ms: number): void {
-    this.#hands.nowMs += ms;
+    this.#state.nowMs += ms;
   }
 }
 
-type Hands = {
+type State = {
   nowMs: number;
   readonly sleeps: number[];
   readonly outcomes: Outcome[];
   sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
 };
 
-/** Its breaker never opens unless the test wants that. */
+/** The breaker does not open unless the limits say otherwise. */
 export function createTestRunner(limits: Partial<RunnerLimits> = {}): TestRunner {
-  const hands: Hands = {
+  const state: State = {
     nowMs: 1_000,
     sleeps: [],
     outcomes: [],
     sleep: (ms) => {
-      hands.sleeps.push(ms);
+      state.sleeps.push(ms);
       return Promise.resolve();
     },
   };
   return new TestRunner(
     { breaker: { maxFailures: 1_000, proofMs: 0, openMs: 1, maxOpenMs: 1 }, ...limits },
-    hands,
+    state,
   );
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
-import type { RunnerLimits } from "../../src/upstreams/runner/runner.ts";
+import type { RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
 import {
   errorInside,
   hangUpAfter,
@@ -46,7 +46,7 @@ const reasonOf = (failure: unknown) => (failure instanceof DomainError ? failure
 const counts = () => [first.calls.length, second.calls.length];
 
 describe("before the first piece", () => {
-  test("a good upstream is asked once, and nobody else", async () => {
+  test("a working upstream gets one request, and no other upstream gets any", async () => {
     expect(await run()).toMatchObject({ text: "Hello, world.", done: { finishReason: "stop" } });
     expect(counts()).toEqual([1, 0]);
     expect(runner.outcomes()).toEqual(["ok"]);
@@ -56,9 +56,9 @@ describe("before the first piece", () => {
     ["429", refuse(429), "rate_limited"],
     ["500", refuse(500), "failed"],
     ["a reset", resetAtOnce, "dropped"],
-    ["a hang-up amid the headers' answer", hangUpAfter(0), "dropped"],
+    ["a disconnect after the headers", hangUpAfter(0), "dropped"],
     ["an error inside a 200", errorInside(0), "failed"],
-  ])("%s is tried again at the same upstream", async (_, behaviour, outcome) => {
+  ])("%s is retried at the same upstream", async (_, behaviour, outcome) => {
     first.next(behaviour, behaviour);
     expect((await run()).text).toBe("Hello, world.");
     expect(counts()).toEqual([3, 0]);
@@ -68,9 +68,9 @@ describe("before the first piece", () => {
   test.each([
     ["400", refuse(400), "rejected"],
     ["401", refuse(401), "rejected"],
-    ["what cannot be read", raw("<p>", { "content-type": "text/html" }), "garbled"],
-    ["a wait that is too long", refuse(429, { "retry-after": "60" }), "rate_limited"],
-  ])("%s goes to the next upstream at once", async (_, behaviour, outcome) => {
+    ["an unreadable response", raw("<p>", { "content-type": "text/html" }), "garbled"],
+    ["a Retry-After that is too long", refuse(429, { "retry-after": "60" }), "rate_limited"],
+  ])("%s moves the call to the next upstream at once", async (_, behaviour, outcome) => {
     first.next(behaviour);
     expect((await run()).text).toBe("from the second");
     expect(counts()).toEqual([1, 1]);
@@ -78,20 +78,20 @@ describe("before the first piece", () => {
     expect(runner.sleeps).toEqual([]);
   });
 
-  test("silence goes to the next upstream after timeout_ms", async () => {
+  test("no response within timeout_ms moves the call to the next upstream", async () => {
     first.next(silent);
     const impatient = modelOf(first.settings({ timeoutMs: 50 }), second.settings());
     expect((await run(NEVER, impatient)).text).toBe("from the second");
     expect(counts()).toEqual([1, 1]);
   });
 
-  test("after three tries comes the next upstream", async () => {
+  test("three failed attempts move the call to the next upstream", async () => {
     first.always(refuse(503));
     expect((await run()).text).toBe("from the second");
     expect(counts()).toEqual([3, 1]);
   });
 
-  test("the waits between tries grow, and go by Retry-After where there is one", async () => {
+  test("the waits between attempts grow, and include Retry-After", async () => {
     first.always(refuse(503));
     await run();
     expect(runner.sleeps).toEqual([75, 150]);
@@ -100,21 +100,23 @@ describe("before the first piece", () => {
     expect(runner.sleeps.slice(2)).toEqual([2_075, 2_150]);
   });
 
-  test("when all fail the caller learns nothing of them, and the log why", async () => {
+  test("when all fail, the caller gets a general error and the log gets the cause", async () => {
     const message = `no model at ${second.baseUrl}`;
     first.always(refuse(500));
     second.always(refuse(404, {}, JSON.stringify({ error: { message } })));
     const { failure, pieces } = await run();
     expect(reasonOf(failure)).toBe("upstream_error");
     expect((failure as Error).message).toBe(new DomainError("upstream_error").message);
-    expect((failure as Error).cause).toMatchObject({ message: `the upstream answered 404: ${message}` });
+    expect((failure as Error).cause).toMatchObject({
+      message: `the upstream responded with 404: ${message}`,
+    });
     expect(pieces).toEqual([]);
     expect(counts()).toEqual([3, 1]);
   });
 });
 
 describe("after the first piece", () => {
-  test("a failure is one: nobody else is asked", async () => {
+  test("a failure ends the call without failover", async () => {
     first.next(hangUpAfter(2));
     const { text, failure, done } = await run();
     expect({ text, reason: reasonOf(failure), done }).toEqual({
@@ -128,11 +130,11 @@ describe("after the first piece", () => {
   });
 });
 
-describe("a caller who leaves", () => {
+describe("an aborted call", () => {
   test.each([
-    ["before the answer", silent],
-    ["amid the reply", silentAfter(1)],
-  ])("%s: the upstream learns it at once, and the slot is free", async (_, behaviour) => {
+    ["before the response", silent],
+    ["during the reply", silentAfter(1)],
+  ])("%s is aborted at the upstream and releases its slot at once", async (_, behaviour) => {
     const leaving = new AbortController();
     const reason = new DomainError("deadline_exceeded");
     first.next(behaviour);
@@ -146,7 +148,7 @@ describe("a caller who leaves", () => {
     expect(counts()).toEqual([1, 0]);
   });
 
-  test("between two tries: nobody is asked again", async () => {
+  test("between two attempts sends no further request", async () => {
     const leaving = new AbortController();
     first.always(refuse(500));
     runner.sleep = (_, signal) => {
@@ -158,16 +160,16 @@ describe("a caller who leaves", () => {
     expect(counts()).toEqual([1, 0]);
   });
 
-  test("a signal that aborted before asks nobody", async () => {
+  test("with a signal that is already aborted sends no request", async () => {
     const { failure } = await run(AbortSignal.abort(new Error("gone")));
     expect(failure).toEqual(new Error("gone"));
     expect(counts()).toEqual([0, 0]);
   });
 
   test.each([
-    ["while it waits for the first piece", silent, 0],
-    ["while it waits for the next piece", silentAfter(1), 1],
-  ])("a reader who stops %s is let go at once", async (_, behaviour, pieces) => {
+    ["while waiting for the first piece", silent, 0],
+    ["while waiting for the next piece", silentAfter(1), 1],
+  ])("a reader that stops %s ends the call at once", async (_, behaviour, pieces) => {
     first.next(behaviour);
     const events = runner.run(callOf(model));
     for (let i = 0; i < pieces; i++) expect((await events.next()).done).toBe(false);
@@ -180,7 +182,7 @@ describe("a caller who leaves", () => {
     expect(runner.outcomes()).toEqual(["cancelled"]);
   });
 
-  test("a reader who stops between pieces, or with the end, leaves a free slot", async () => {
+  test("a reader that stops between pieces or at the end releases the slot", async () => {
     first.next(silentAfter(1));
     for await (const _ of runner.run(callOf(model))) break;
     for await (const event of runner.run(callOf(model))) if (event.kind === "done") break;
@@ -189,17 +191,17 @@ describe("a caller who leaves", () => {
   });
 });
 
-test("connections that the upstream closes between calls cost no reply", async () => {
+test("no call fails when the upstream closes connections between calls", async () => {
   first.always(replyAndClose);
   for (let i = 0; i < 30; i++) expect((await run()).text).toBe("Hello, world.");
 });
 
 /** One account gets 7 of 8 slots. */
-const SLOTS = { running: 16, waiting: 80, waitMs: 60_000 };
+const SLOTS = { maxRunning: 16, maxWaiting: 80, maxWaitMs: 60_000 };
 const OF_ONE_ACCOUNT = 14;
 
 describe("slots", () => {
-  test("calls beyond the limit wait in the order they came, and go on one by one", async () => {
+  test("calls beyond the limit wait, and start in order of arrival", async () => {
     await start({ slots: SLOTS });
     const gates = Array.from({ length: OF_ONE_ACCOUNT + 2 }, () => Promise.withResolvers<void>());
     first.next(...gates.map(({ promise }) => replyWhen(promise)));
@@ -217,7 +219,7 @@ describe("slots", () => {
     expect(counts()).toEqual([gates.length, 0]);
   });
 
-  test("an account that takes all it can get leaves a slot for another account, which does not wait", async () => {
+  test("an account that uses its whole share leaves a slot for another account", async () => {
     await start({ slots: SLOTS });
     const gate = Promise.withResolvers<void>();
     first.always(replyWhen(gate.promise));
@@ -230,8 +232,8 @@ describe("slots", () => {
     for (const { text } of await Promise.all(attack)) expect(text).toBe("Hello, world.");
   });
 
-  test("the queue has room for another account, however many calls of one wait", async () => {
-    await start({ slots: { ...SLOTS, waiting: 16 } });
+  test("the queue has room for another account, however many calls of one account wait", async () => {
+    await start({ slots: { ...SLOTS, maxWaiting: 16 } });
     const gate = Promise.withResolvers<void>();
     first.always(replyWhen(gate.promise));
     model = modelOf(first.settings());
@@ -246,8 +248,8 @@ describe("slots", () => {
     expect(refused.map(({ failure }) => reasonOf(failure))).toEqual(Array(OF_ONE_ACCOUNT).fill("overloaded"));
   });
 
-  test("with no room to wait the next upstream is asked; with none anywhere the call is told so", async () => {
-    await start({ slots: { running: 2, waiting: 0, waitMs: 60_000 } });
+  test("a full queue moves the call to the next upstream; if all are full, the call is overloaded", async () => {
+    await start({ slots: { maxRunning: 2, maxWaiting: 0, maxWaitMs: 60_000 } });
     const gate = Promise.withResolvers<void>();
     first.always(replyWhen(gate.promise));
     second.always(replyWhen(gate.promise));
@@ -262,8 +264,8 @@ describe("slots", () => {
     expect(runner.outcomes()).toEqual(["busy", "busy", "busy", "ok", "ok"]);
   });
 
-  test("a call that waits for too long goes to the next upstream", async () => {
-    await start({ slots: { running: 2, waiting: 2, waitMs: 5 } });
+  test("a wait of maxWaitMs moves the call to the next upstream", async () => {
+    await start({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 5 } });
     const gate = Promise.withResolvers<void>();
     first.next(replyWhen(gate.promise));
     const one = run();
@@ -273,8 +275,8 @@ describe("slots", () => {
     expect((await one).text).toBe("Hello, world.");
   });
 
-  test("a caller who leaves while waiting takes no slot", async () => {
-    await start({ slots: { running: 2, waiting: 2, waitMs: 60_000 } });
+  test("a call aborted while waiting takes no slot", async () => {
+    await start({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
     const gate = Promise.withResolvers<void>();
     const leaving = new AbortController();
     first.next(replyWhen(gate.promise));

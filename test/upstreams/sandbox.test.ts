@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { Prompt } from "../../src/domain/prompt.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
-import { UpstreamFailure } from "../../src/upstreams/runner/failure.ts";
-import { Progress } from "../../src/upstreams/runner/progress.ts";
+import { Progress } from "../../src/upstreams/progress.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
+import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
 
 const counter = new TokenCounter();
@@ -33,7 +33,7 @@ async function reply(asked: Prompt, signal = new AbortController().signal) {
 }
 
 describe("the reply", () => {
-  test("is the same for the same prompt, and another one for another", async () => {
+  test("is equal for equal prompts and differs for others", async () => {
     const asked = Array.from({ length: 50 }, (_, i) => prompt(`question ${i}`));
     const texts = await Promise.all(asked.map(async (one) => (await reply(one)).text));
     expect(await Promise.all(asked.map(async (one) => (await reply(one)).text))).toEqual(texts);
@@ -42,7 +42,7 @@ describe("the reply", () => {
     expect((await reply(system)).text).not.toBe(texts[1]);
   });
 
-  test("comes in pieces, none of them empty, and ends by itself", async () => {
+  test("is streamed in non-empty pieces and stops without a limit", async () => {
     const { pieces, text, finishReason } = await reply(prompt("hello"));
     expect(pieces.length).toBeGreaterThan(1);
     expect(pieces).not.toContain("");
@@ -50,8 +50,8 @@ describe("the reply", () => {
     expect(finishReason).toBe("stop");
   });
 
-  test("costs the tokens that the tokenizer counts", async () => {
-    // So long that every sentence comes.
+  test("reports the tokens that the tokenizer counts", async () => {
+    // Long enough to contain every sentence.
     const asked = prompt("[[tokens=1000]] x");
     const { text, usage } = await reply(asked);
     expect(usage).toEqual({
@@ -63,7 +63,7 @@ describe("the reply", () => {
 });
 
 describe("max_tokens", () => {
-  test("cuts exactly there, and what is left is how the longer reply begins", async () => {
+  test("truncates the reply at exactly that token", async () => {
     const { text, usage } = await reply(prompt("hello"));
     const all = usage?.outputTokens ?? 0;
     for (let maxTokens = 1; maxTokens <= all + 1; maxTokens++) {
@@ -75,7 +75,7 @@ describe("max_tokens", () => {
     }
   });
 
-  test("a reply of 32,000 tokens lets others have their turn", async () => {
+  test("a reply of 32,000 tokens yields to the event loop", async () => {
     const count = reply(prompt("[[tokens=32000]]", { maxTokens: 32_000 }));
     expect(await longestTurnMs(count)).toBeLessThan(50);
     expect((await count).usage?.outputTokens).toBe(32_000);
@@ -83,31 +83,31 @@ describe("max_tokens", () => {
 });
 
 describe("stop", () => {
-  test("ends the text before any of the texts, also one that spans pieces", async () => {
+  test("ends the reply before a stop text, even if that spans pieces", async () => {
     const whole = await reply(prompt("hello"));
     for (let at = 0; at + 7 <= whole.text.length; at++) {
       const stop = whole.text.slice(at, at + 7);
-      const cut = await reply(prompt("hello", { stop: ["never said", stop] }));
+      const cut = await reply(prompt("hello", { stop: ["not in the reply", stop] }));
       expect(cut.text).toBe(whole.text.slice(0, whole.text.indexOf(stop)));
       expect(cut.finishReason).toBe("stop");
       expect(cut.usage?.outputTokens).toBeLessThanOrEqual(whole.usage?.outputTokens ?? 0);
     }
   });
 
-  test("at the border of a word costs what was said", async () => {
+  test("at a word boundary reports the tokens of the reply", async () => {
     const cut = await reply(prompt("hello", { stop: [" sandbox"] }));
     expect(cut.usage?.outputTokens).toBe(await counter.countText(cut.text));
     expect((await reply(prompt("hello", { stop: ["This"] }))).usage?.outputTokens).toBe(0);
   });
 
-  test("a text that max_tokens cuts in two does not count as said", async () => {
+  test("a stop text that max_tokens truncates does not match", async () => {
     const cut = await reply(prompt("hello", { stop: ["This is a"], maxTokens: 2 }));
     expect(cut).toMatchObject({ text: "This is", finishReason: "length", usage: { outputTokens: 2 } });
   });
 });
 
 describe("directives", () => {
-  test("tokens says how long the reply is", async () => {
+  test("tokens sets the length of the reply", async () => {
     expect(await reply(prompt("[[tokens=7]] hello"))).toMatchObject({
       finishReason: "stop",
       usage: { outputTokens: 7 },
@@ -118,16 +118,16 @@ describe("directives", () => {
     });
   });
 
-  test("fail_after breaks off after so many tokens, in a way that harms no other call", async () => {
-    const said: string[] = [];
+  test("fail_after fails after that many tokens, without a retry or an effect on the breaker", async () => {
+    const texts: string[] = [];
     const failing = async () => {
       for await (const event of sandbox.generate(prompt("[[fail_after=6]]"), AbortSignal.timeout(60_000)))
-        if (event.kind === "delta") said.push(event.content);
+        if (event.kind === "delta") texts.push(event.content);
     };
     await expect(failing()).rejects.toSatisfy(
       (error) => error instanceof UpstreamFailure && !error.isSick && !error.mayRetry,
     );
-    expect(await counter.countText(said.join(""))).toBe(6);
+    expect(await counter.countText(texts.join(""))).toBe(6);
     await expect(reply(prompt("[[fail_after=0]]"))).rejects.toBeInstanceOf(UpstreamFailure);
   });
 
@@ -140,42 +140,42 @@ describe("directives", () => {
     " [[tokens=1]]",
     "[[tokens=1",
     `[[${"tokens=1 ".repeat(50_000)}]]`,
-  ])("%.30s is text like any other", async (content) => {
+  ])("%.30s is part of the prompt", async (content) => {
     expect((await reply(prompt(content))).usage?.outputTokens).toBeGreaterThan(8);
   });
 });
 
-describe("a signal that aborts", () => {
+describe("an aborted signal", () => {
   test("ends a wait at once with its reason", async () => {
     const controller = new AbortController();
-    const reason = new Error("the caller left");
+    const reason = new Error("caller disconnected");
     const ended = reply(prompt("[[delay_ms=10000]]"), controller.signal);
     setImmediate(() => controller.abort(reason));
     await expect(ended).rejects.toBe(reason);
-    // Less than the wait.
+    // The test timeout is shorter than the wait.
   }, 5_000);
 
-  test("ends a reply without delay, too", async () => {
+  test("ends a reply that has no delay", async () => {
     const controller = new AbortController();
-    const reason = new Error("the caller left");
+    const reason = new Error("caller disconnected");
     const ended = reply(prompt("[[tokens=32000]]", { maxTokens: 32_000 }), controller.signal);
     setTimeout(() => controller.abort(reason), 1);
     await expect(ended).rejects.toBe(reason);
   });
 
-  test("comes too late for a free call: the sandbox is asked when it starts", async () => {
+  test("does not make a started call free: the sandbox is asked at once", async () => {
     const controller = new AbortController();
     const progress = new Progress();
     const events = sandbox.generate(prompt("[[delay_ms=10000]]"), controller.signal, progress);
     expect(progress.isAsked).toBe(false);
     const first = events.next();
     expect(progress.isAsked).toBe(true);
-    controller.abort(new Error("the caller left"));
+    controller.abort(new Error("caller disconnected"));
     await expect(first).rejects.toBe(controller.signal.reason);
   });
 
-  test("that did so before lets nothing begin", async () => {
-    const reason = new Error("the caller left");
+  test("prevents the start of a reply", async () => {
+    const reason = new Error("caller disconnected");
     await expect(reply(prompt("hello"), AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 });
@@ -187,6 +187,6 @@ test("a short reply costs less than 100 µs of CPU", async () => {
   const before = process.cpuUsage();
   for (let i = 0; i < rounds; i++) await reply(asked);
   const { user, system } = process.cpuUsage(before);
-  // 46 µs were seen, on any machine it is far from a millisecond.
+  // Measured: 46 µs. The limit allows for slower machines.
   expect((user + system) / rounds).toBeLessThan(1_000);
 });

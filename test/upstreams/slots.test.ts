@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { Slots } from "../../src/upstreams/runner/slots.ts";
 import { NEVER } from "./support.ts";
 
-const OPTIONS = { running: 16, waiting: 80, waitMs: 60_000 };
+const OPTIONS = { maxRunning: 16, maxWaiting: 80, maxWaitMs: 60_000 };
 
-/** Takes a slot for the account, now or later, and writes the account down when it has one. */
+/** Acquires a slot for the account, and records the account when it has one. */
 async function take(slots: Slots, accountId: string, taken: string[]): Promise<void> {
   if (await slots.acquire(accountId, NEVER)) taken.push(accountId);
 }
 
-test("accounts that wait take turns", async () => {
+test("waiting accounts get slots in turn", async () => {
   const slots = new Slots(OPTIONS);
   const taken: string[] = [];
   const all = Array.from({ length: 14 }, () => take(slots, "a", taken));
@@ -23,16 +23,16 @@ test("accounts that wait take turns", async () => {
     await Promise.resolve();
   }
   await Promise.all(all);
-  // The share of "a" is used up until it has released some.
+  // "a" has used up its share until it releases some slots.
   expect(taken).toEqual(["c", "d", "c", "a", "a", "a"]);
   expect([slots.running, slots.waiting]).toEqual([14, 0]);
 });
 
-test("a release lets every account enter whose share has grown", async () => {
+test("a release grants slots to every account whose share has grown", async () => {
   const slots = new Slots(OPTIONS);
   const taken: string[] = [];
   const hold = (id: string, count: number) => Array.from({ length: count }, () => take(slots, id, taken));
-  // Alone a may have 14 of 16; the one of b leaves it 13.
+  // Alone, "a" gets 14 of 16; beside one slot of "b", it gets 13.
   await Promise.all([...hold("b", 1), ...hold("a", 13)]);
   const waiting = take(slots, "a", taken);
   expect([slots.running, slots.waiting]).toEqual([14, 1]);

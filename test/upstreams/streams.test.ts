@@ -16,8 +16,8 @@ import type { Turn } from "../support/fake-upstreams/turn.ts";
 import { STREAMED_WIRES } from "./subjects.ts";
 import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
 
-/** Every length of a character in UTF-8. */
-const FOREIGN = ["a", "é", "語", "😀", "👩‍👩‍👧", "\u2028", '\\n"\n'];
+/** Characters of every length in UTF-8. */
+const CHARACTERS = ["a", "é", "語", "😀", "👩‍👩‍👧", "\u2028", '\\n"\n'];
 
 describe.each(STREAMED_WIRES)("$name", (wire) => {
   let fake: FakeUpstream;
@@ -40,13 +40,13 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
   test.each<[what: string, behaviour: Behaviour, kind: string]>([
     ["the response ends", endAfter(2), "dropped"],
     ["the connection ends", hangUpAfter(2), "dropped"],
-    ["an error is told", errorInside(2), "failed"],
-  ])("what came is given before the failure when %s", async (_, behaviour, kind) => {
+    ["an error is reported", errorInside(2), "failed"],
+  ])("received text is delivered before the failure when %s", async (_, behaviour, kind) => {
     const { text, failure, done } = await ask(behaviour);
     expect({ text, kind: kindOf(failure), done }).toEqual({ text: "Hello, ", kind, done: undefined });
   });
 
-  test("a reset amid the reply is a failure after what came", async () => {
+  test("a reset during the reply is a failure after the received text", async () => {
     fake.next(silentAfter(2));
     const events = upstream.generate(PROMPT, NEVER)[Symbol.asyncIterator]();
     expect((await events.next()).value).toEqual({ kind: "delta", content: "Hello, " });
@@ -54,7 +54,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
   });
 
-  test("silence amid the reply ends after timeout_ms", async () => {
+  test("a reply without further data ends after timeout_ms", async () => {
     const impatient = openRemote(fake.settings({ timeoutMs: 50 }));
     fake.next(silentAfter(2));
     const { text, failure } = await read(impatient.generate(PROMPT, NEVER));
@@ -63,20 +63,20 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     await impatient.close();
   });
 
-  test("a reply whose end was told is whole, however the response ends", async () => {
+  test("a reply with a finish reason is complete, however the response ends", async () => {
     const last = wire.end({ ...DEFAULT_REPLY, finishReason: "length" }).split("\n\n");
-    const toldTheEnd = whole.replace(wire.end(DEFAULT_REPLY), `${last.slice(0, -2).join("\n\n")}\n\n`);
-    expect(await ask(raw(toldTheEnd))).toMatchObject({
+    const withFinishReason = whole.replace(wire.end(DEFAULT_REPLY), `${last.slice(0, -2).join("\n\n")}\n\n`);
+    expect(await ask(raw(withFinishReason))).toMatchObject({
       failure: undefined,
       done: { finishReason: "length" },
     });
   });
 
-  test("bytes may come one at a time, whatever characters they make", async () => {
-    expect((await ask(byteByByte({ pieces: FOREIGN }))).text).toBe(FOREIGN.join(""));
+  test("characters may be split into single bytes", async () => {
+    expect((await ask(byteByByte({ pieces: CHARACTERS }))).text).toBe(CHARACTERS.join(""));
   });
 
-  test("line ends, comments, unknown events and a byte order mark are read as server-sent events allow", async () => {
+  test("line ends, comments, unknown events and a byte order mark follow the event stream format", async () => {
     for (const body of [
       whole.replaceAll("\n", "\r\n"),
       whole.replaceAll("\n", "\r"),
@@ -88,7 +88,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     }
   });
 
-  test("the upstream learns at once that its caller has gone", async () => {
+  test("an abort ends the request at the upstream at once", async () => {
     for (const behaviour of [silent, silentAfter(0), silentAfter(1)]) {
       const leaving = new AbortController();
       fake.next(behaviour);
@@ -101,14 +101,14 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     }
   });
 
-  test("and that its reader stops", async () => {
+  test("a reader that stops ends the request at the upstream", async () => {
     fake.next(silentAfter(1));
     for await (const _ of upstream.generate(PROMPT, NEVER)) break;
     await fake.until(({ calls }) => calls[0]?.ended === "left");
     expect(fake.executions.length).toBe(1);
   });
 
-  test("an upstream that ignores max_tokens is cut", async () => {
+  test("a reply that exceeds max_tokens is truncated", async () => {
     const endless = flood((turn: Turn) => turn.make("word "), 1e9, wire.begin(DEFAULT_REPLY));
     const { text, done, failure } = await ask(endless, { ...PROMPT, maxTokens: 10 });
     expect({ done, failure }).toEqual({
@@ -119,7 +119,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     await fake.until(({ calls }) => calls[0]?.ended === "left");
   });
 
-  test("also when it does so in one piece", async () => {
+  test("one piece that exceeds max_tokens is truncated", async () => {
     const { text, done } = await ask(reply({ pieces: ["x", "😀".repeat(100_000)] }), {
       ...PROMPT,
       maxTokens: 10,
@@ -129,13 +129,13 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     expect(text.isWellFormed()).toBe(true);
   });
 
-  test("pieces smaller than tokens are not cut", async () => {
+  test("pieces smaller than tokens are not truncated", async () => {
     const pieces = [..."Sixty letters, each in a piece of its own, are fifteen tokens"];
     const { text, done } = await ask(reply({ pieces }), { ...PROMPT, maxTokens: 15 });
     expect({ text, reason: done?.finishReason }).toEqual({ text: pieces.join(""), reason: "stop" });
   });
 
-  test("a slow reader holds the upstream up instead of keeping what comes", async () => {
+  test("a slow reader pauses the upstream instead of buffering its reply", async () => {
     const leaving = new AbortController();
     const page = "x".repeat(10_000);
     let held: (() => void) | undefined;
@@ -144,7 +144,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
     });
     fake.next(async (turn) => {
       turn.head();
-      // The socket takes what fits in its buffers; what it does not take at once waits for the reader.
+      // The socket accepts what fits its buffers; the rest waits for the reader.
       while (turn.response.writableLength < 8_000_000 && turn.call.pieces < 3_000) {
         turn.response.write(turn.make(page));
         if (turn.response.writableNeedDrain) await new Promise((resolve) => setImmediate(resolve));

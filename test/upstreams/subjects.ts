@@ -3,17 +3,17 @@ import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { byteByByte, reply } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
-import { anthropicWire, openaiJsonWire, openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
+import { openaiJsonWire, WIRES_OF_KIND, type Wire } from "../support/fake-upstreams/wire.ts";
 import { openRemote } from "./support.ts";
 
-/** Every kind of upstream, ready to be asked and behaving well. */
+/** Every kind of upstream, open and working. */
 export type Subject = {
   readonly name: string;
-  /** Replies to PROMPT with some text and takes its time, so that a reader can leave amid the reply. */
+  /** Replies to PROMPT with some text, slowly enough for an abort during the reply. */
   open(): Promise<{ readonly upstream: Upstream; close(): Promise<void> }>;
 };
 
-export const WIRES: readonly Wire[] = [openaiWire, openaiJsonWire, anthropicWire];
+export const WIRES: readonly Wire[] = Object.values(WIRES_OF_KIND).flat();
 export const STREAMED_WIRES = WIRES.filter((wire) => wire !== openaiJsonWire);
 
 export const SUBJECTS: readonly Subject[] = [

@@ -1,12 +1,11 @@
-import type { Model } from "../../src/domain/model.ts";
+import type { Model, RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
-import type { RemoteSettings } from "../../src/upstreams/http/http-upstream.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
-import { UpstreamFailure } from "../../src/upstreams/runner/failure.ts";
-import { Progress } from "../../src/upstreams/runner/progress.ts";
+import { Progress } from "../../src/upstreams/progress.ts";
 import type { Upstream, UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import type { UpstreamCall } from "../../src/upstreams/upstream-call.ts";
+import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 
 export const PROMPT: Prompt = {
   messages: [{ role: "user", content: "Say hello." }],
@@ -48,14 +47,14 @@ export type Outcome = {
   readonly failure: unknown;
 };
 
-/** Reads to the end, whatever that is. */
+/** Reads to the end or the failure. */
 export async function read(events: AsyncIterable<UpstreamEvent>): Promise<Outcome> {
   const pieces: string[] = [];
   let done: Outcome["done"];
   let failure: unknown;
   try {
     for await (const event of events) {
-      if (done) throw new Error("something came after the end");
+      if (done) throw new Error("there was an event after the end");
       if (event.kind === "delta") pieces.push(event.content);
       else done = event;
     }

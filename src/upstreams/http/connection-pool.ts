@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { Pool } from "undici";
-import { ANSWER_LIMITS } from "./response-limits.ts";
+import { RESPONSE_LIMITS } from "./response-limits.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -37,7 +37,7 @@ export class Connections {
 function createPool(origin: string): Pool {
   const undici = require("undici") as typeof import("undici");
   return new undici.Pool(origin, {
-    connect: { timeout: ANSWER_LIMITS.connectMs },
+    connect: { timeout: RESPONSE_LIMITS.connectMs },
     pipelining: 1,
     allowH2: false,
   });

@@ -1,123 +1,90 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import type { AnswerReader } from "../dialect.ts";
-import { UpstreamFailure } from "../runner/failure.ts";
-import type { Progress } from "../runner/progress.ts";
+import type { Dialect, ResponseReader } from "../dialect.ts";
+import type { Progress } from "../progress.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
 import { EventStream } from "./event-stream.ts";
-import type { Answer } from "./response.ts";
-import { ANSWER_LIMITS } from "./response-limits.ts";
+import { CLOSED, canBecome, type ExchangeState, QUEUED, type Refused, SENT } from "./exchange-state.ts";
+import { ReplyBuffer } from "./reply-buffer.ts";
+import { maxStreamBytes, RESPONSE_LIMITS } from "./response-limits.ts";
 import { failureOfStatus } from "./upstream-error.ts";
-
-type Body =
-  | { readonly kind: "events"; readonly stream: EventStream }
-  | { readonly kind: "whole" | "error"; readonly chunks: Buffer[] };
 
 /** Undici's error codes for a timeout. */
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 
 /**
- * One request and its response, from undici's callbacks directly into the answer: a stream and a promise per
- * chunk would cost more than the rest of the work.
+ * One request and its response, from undici's callbacks directly into the reply buffer: see
+ * docs/decisions/0011-upstream-streams.md.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #answer: Answer;
-  readonly #reader: AnswerReader;
+  readonly reply: ReplyBuffer;
+  readonly #reader: ResponseReader;
   readonly #progress: Progress;
-  readonly #wireBytesMax: number;
+  readonly #maxTokens: number;
+  #state: ExchangeState = QUEUED;
   #controller: Dispatcher.DispatchController | undefined;
-  #body: Body | undefined;
-  #status = 0;
-  #retryAfter: string | undefined;
-  #bytes = 0;
-  #paused = false;
-  #ended = false;
-  #given = false;
-  #lingers = false;
-  #timer: NodeJS.Timeout | undefined;
+  #receivedBytes = 0;
 
-  constructor(answer: Answer, reader: AnswerReader, progress: Progress, wireBytesMax: number) {
-    this.#answer = answer;
-    this.#reader = reader;
+  constructor(dialect: Dialect, maxTokens: number, progress: Progress) {
+    this.reply = new ReplyBuffer(maxTokens);
+    this.#reader = dialect.createReader(this.reply);
     this.#progress = progress;
-    this.#wireBytesMax = wireBytesMax;
+    this.#maxTokens = maxTokens;
   }
 
   /** Called right before the request is written to a connection. The reader may have stopped by then. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#given) this.#destroy();
-    else this.#progress.isAsked = true;
+    if (this.#state === CLOSED) {
+      abortRequest(controller);
+      return;
+    }
+    this.#change(SENT);
+    this.#progress.isAsked = true;
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200) return;
-    this.#status = status;
-    if (status !== 200) {
-      // A caller that disconnects while the error body is read is not charged.
-      this.#progress.isAsked = false;
-      this.#retryAfter = headers["retry-after"];
-      this.#body = { kind: "error", chunks: [] };
-      // The error body is only for the log, so its timeout is short.
-      this.#timer = setTimeout(() => this.#giveUp(this.#statusFailure()), ANSWER_LIMITS.errorBodyMs);
-      return;
-    }
-    const encoding = headers["content-encoding"] ?? "identity";
-    const type = headers["content-type"] ?? "";
-    if (encoding !== "identity") this.#giveUp(garbled("the answer is compressed although it must not be"));
-    else if (/^text\/event-stream\b/i.test(type)) this.#body = { kind: "events", stream: this.#events() };
-    else if (/^application\/json\b/i.test(type)) this.#body = { kind: "whole", chunks: [] };
-    else this.#giveUp(garbled("the answer has no content type that can be read"));
+    if (status < 200 || this.#state === CLOSED) return;
+    if (status === 200) this.#startReply(headers);
+    else this.#startRefusal(status, headers);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#answer.isOver || !this.#body) return;
+    this.#receivedBytes += chunk.length;
     try {
-      this.#read(this.#body, chunk);
+      this.#readChunk(this.#state, chunk);
     } catch (error) {
-      this.#giveUp(error);
-      return;
+      this.#fail(error);
     }
-    if (!this.#answer.isOver && this.#bytes > this.#wireBytesMax) {
-      this.#giveUp(garbled("the answer has too many bytes"));
-      return;
-    }
-    if (this.#answer.wasCut) this.#destroy();
-    if (this.#answer.unreadChars > ANSWER_LIMITS.unreadChars) {
-      this.#paused = true;
-      controller.pause();
-    }
-    this.#answer.wake();
+    if (this.reply.unreadChars > RESPONSE_LIMITS.unreadChars) controller.pause();
+    this.reply.wakeReader();
   }
 
   onResponseEnd(): void {
-    this.#ended = true;
-    clearTimeout(this.#timer);
+    const state = this.#state;
+    if (state === CLOSED) return;
+    this.#change(CLOSED);
     try {
-      if (this.#body?.kind === "error") throw this.#statusFailure();
-      if (this.#body?.kind === "whole" && !this.#answer.isOver) {
-        this.#reader.readWhole(Buffer.concat(this.#body.chunks).toString("utf8"));
-      }
-      // Created only when needed: an error object costs more than the rest of this function.
-      if (!this.#answer.isOver) this.#answer.end(dropped("the answer ended before the reply did"));
+      if (state.kind === "refused") throw refusalOf(state);
+      if (state.kind === "collecting") this.#reader.readWhole(Buffer.concat(state.chunks).toString("utf8"));
     } catch (error) {
-      this.#answer.fail(error);
+      this.reply.fail(error);
     }
-    this.#answer.wake();
+    // Created only when needed: an error object costs more than the rest of this function.
+    if (this.reply.state === "open") this.reply.fail(dropped("the response ended before the reply did"));
+    this.reply.wakeReader();
   }
 
   onResponseError(_: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#ended = true;
-    clearTimeout(this.#timer);
-    const failure = this.#body?.kind === "error" ? this.#statusFailure() : this.#failureOf(error);
-    this.#answer.end(failure);
-    this.#answer.wake();
+    const state = this.#state;
+    if (state === CLOSED) return;
+    this.#change(CLOSED);
+    this.reply.fail(state.kind === "refused" ? refusalOf(state) : failureOf(error, state === QUEUED));
+    this.reply.wakeReader();
   }
 
-  /** Called when the reader has taken the buffered text. */
+  /** Called when the reader has taken the unread text. */
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
     this.#controller?.resume();
   }
 
@@ -126,65 +93,123 @@ export class Exchange implements Dispatcher.DispatchHandler {
    * connection is kept for the next call; otherwise the request is aborted.
    */
   release(): void {
-    if (this.#ended || this.#given || this.#lingers) return;
-    if (this.#answer.isComplete && !this.#answer.wasCut) {
-      this.resume();
-      this.#lingers = true;
-      this.#timer = setTimeout(() => this.#destroy(), ANSWER_LIMITS.lingerMs);
-      this.#timer.unref();
-    } else {
-      this.#destroy();
-    }
-  }
-
-  #events(): EventStream {
-    return new EventStream(ANSWER_LIMITS.eventChars, (data) => {
-      if (!this.#answer.isOver) this.#reader.readEvent(data);
-    });
-  }
-
-  #read(body: Body, chunk: Buffer): void {
-    if (body.kind === "events") {
-      if (!body.stream.push(chunk)) throw garbled("an event of the answer is too large");
+    const { kind } = this.#state;
+    if (kind === "closed" || kind === "draining") return;
+    if (kind !== "streaming" || this.reply.state !== "complete") {
+      this.#abort();
       return;
     }
-    body.chunks.push(chunk);
-    if (body.kind === "error" && this.#bytes > ANSWER_LIMITS.errorBodyBytes) throw this.#statusFailure();
-    if (body.kind === "whole" && this.#bytes > ANSWER_LIMITS.jsonBytes) {
-      throw garbled("the answer has too many bytes for one that is not streamed");
+    const timer = setTimeout(() => this.#abort(), RESPONSE_LIMITS.drainMs);
+    timer.unref();
+    this.#change({ kind: "draining", timer });
+    this.resume();
+  }
+
+  #startReply(headers: IncomingHttpHeaders): void {
+    const encoding = headers["content-encoding"] ?? "identity";
+    const type = headers["content-type"] ?? "";
+    const maxBytes = maxStreamBytes(this.#maxTokens);
+    if (encoding !== "identity") {
+      this.#fail(garbled("the response is compressed, although the request does not allow that"));
+    } else if (/^text\/event-stream\b/i.test(type)) {
+      const events = new EventStream(RESPONSE_LIMITS.eventChars, (data) => {
+        if (this.reply.state === "open") this.#reader.readEvent(data);
+      });
+      this.#change({ kind: "streaming", events, maxBytes });
+    } else if (/^application\/json\b/i.test(type)) {
+      this.#change({
+        kind: "collecting",
+        chunks: [],
+        maxBytes: Math.min(maxBytes, RESPONSE_LIMITS.jsonBytes),
+      });
+    } else {
+      this.#fail(garbled("the response is neither an event stream nor JSON"));
+    }
+    this.reply.wakeReader();
+  }
+
+  #startRefusal(status: number, headers: IncomingHttpHeaders): void {
+    // A caller that disconnects while the error body is read is not charged.
+    this.#progress.isAsked = false;
+    // The error body is only for the log, so its timeout is short.
+    const timer = setTimeout(() => {
+      this.#fail(refusalOf(refused));
+      this.reply.wakeReader();
+    }, RESPONSE_LIMITS.errorBodyMs);
+    const refused: Refused = {
+      kind: "refused",
+      status,
+      retryAfter: headers["retry-after"],
+      chunks: [],
+      timer,
+    };
+    this.#change(refused);
+  }
+
+  #readChunk(state: ExchangeState, chunk: Buffer): void {
+    switch (state.kind) {
+      case "streaming":
+        if (this.reply.state === "open") this.#readEvents(state.events, state.maxBytes, chunk);
+        return;
+      case "collecting":
+        state.chunks.push(chunk);
+        this.#checkSize(state.maxBytes);
+        return;
+      case "refused":
+        state.chunks.push(chunk);
+        if (this.#receivedBytes > RESPONSE_LIMITS.errorBodyBytes) throw refusalOf(state);
+        return;
+      case "queued":
+      case "sent":
+      case "draining":
+      case "closed":
+        return;
+      default:
+        state satisfies never;
     }
   }
 
-  #statusFailure(): UpstreamFailure {
-    const chunks = this.#body?.kind === "error" ? this.#body.chunks : [];
-    const text = Buffer.concat(chunks).toString(
-      "utf8",
-      0,
-      Math.min(this.#bytes, ANSWER_LIMITS.errorBodyBytes),
-    );
-    return failureOfStatus(this.#status, text, this.#retryAfter);
+  #readEvents(events: EventStream, maxBytes: number, chunk: Buffer): void {
+    if (!events.push(chunk)) throw garbled("an event of the response is too large");
+    if (this.reply.state === "open") this.#checkSize(maxBytes);
+    else if (this.reply.state === "cut") this.#abort();
   }
 
-  #failureOf(error: Error): UpstreamFailure {
-    const { code = error.name } = error as NodeJS.ErrnoException;
-    if (TIMEOUTS.has(code))
-      return new UpstreamFailure("timeout", `the upstream was silent for too long: ${code}`);
-    return this.#controller === undefined
-      ? new UpstreamFailure("unreachable", `the upstream cannot be reached: ${code}`)
-      : dropped(`the connection ended before the answer did: ${code}`);
+  #checkSize(maxBytes: number): void {
+    if (this.#receivedBytes > maxBytes) throw garbled(`the response has more than ${maxBytes} bytes`);
   }
 
-  #giveUp(failure: unknown): void {
-    this.#answer.end(failure as UpstreamFailure);
-    this.#answer.wake();
-    this.#destroy();
+  #fail(error: unknown): void {
+    this.reply.fail(error);
+    this.#abort();
   }
 
-  #destroy(): void {
-    this.#given = true;
-    clearTimeout(this.#timer);
-    if (!this.#ended) this.#controller?.abort(new Error("the answer is not wanted any more"));
+  #abort(): void {
+    this.#change(CLOSED);
+    if (this.#controller) abortRequest(this.#controller);
   }
+
+  #change(next: ExchangeState): void {
+    const state = this.#state;
+    if (!canBecome(state.kind, next.kind)) {
+      throw new Error(`an exchange cannot change from ${state.kind} to ${next.kind}`);
+    }
+    if ("timer" in state) clearTimeout(state.timer);
+    this.#state = next;
+  }
+}
+
+function refusalOf({ status, retryAfter, chunks }: Refused): UpstreamFailure {
+  const body = Buffer.concat(chunks).subarray(0, RESPONSE_LIMITS.errorBodyBytes);
+  return failureOfStatus(status, body.toString("utf8"), retryAfter);
+}
+
+function failureOf(error: Error, isQueued: boolean): UpstreamFailure {
+  const { code = error.name } = error as NodeJS.ErrnoException;
+  if (isQueued) return new UpstreamFailure("unreachable", `no connection to the upstream: ${code}`);
+  return TIMEOUTS.has(code)
+    ? new UpstreamFailure("timeout", `the upstream sent nothing within its timeout: ${code}`)
+    : dropped(`the connection ended before the response did: ${code}`);
 }
 
 function garbled(message: string): UpstreamFailure {
@@ -193,4 +218,8 @@ function garbled(message: string): UpstreamFailure {
 
 function dropped(message: string): UpstreamFailure {
   return new UpstreamFailure("dropped", message);
+}
+
+function abortRequest(controller: Dispatcher.DispatchController): void {
+  controller.abort(new Error("the rest of the response is not needed"));
 }

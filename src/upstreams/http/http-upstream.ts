@@ -1,17 +1,13 @@
 import type { Pool } from "undici";
-import type { UpstreamSettings } from "../../domain/model.ts";
+import type { RemoteSettings } from "../../domain/model.ts";
 import type { Prompt } from "../../domain/prompt.ts";
 import type { Dialect } from "../dialect.ts";
-import { UpstreamFailure } from "../runner/failure.ts";
-import { Progress } from "../runner/progress.ts";
+import { Progress } from "../progress.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
 import type { Connections } from "./connection-pool.ts";
 import { Exchange } from "./exchange.ts";
 import { type RequestBody, writeBody } from "./request-body.ts";
-import { Answer } from "./response.ts";
-import { wireBytesMax } from "./response-limits.ts";
-
-export type RemoteSettings = Exclude<UpstreamSettings, { readonly kind: "sandbox" }>;
 
 const COMMON_HEADERS = {
   "content-type": "application/json",
@@ -59,24 +55,23 @@ export class HttpUpstream implements Upstream {
     const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
     const body = await writeBody(this.#dialect.body(prompt, this.#settings.model), chars);
     signal.throwIfAborted();
-    const answer = new Answer(prompt.maxTokens);
-    const reader = this.#dialect.createReader(answer);
-    const exchange = new Exchange(answer, reader, progress, wireBytesMax(prompt.maxTokens));
+    const exchange = new Exchange(this.#dialect, prompt.maxTokens, progress);
+    const { reply } = exchange;
     const abort = () => {
-      progress.unread = answer.abort(signal.reason);
+      progress.unread = reply.abort(signal.reason);
       exchange.release();
     };
     signal.addEventListener("abort", abort, { once: true });
     try {
       this.#send(body, exchange);
       for (;;) {
-        const event = answer.take();
+        const event = reply.nextEvent();
         if (event) {
           exchange.resume();
           yield event;
           if (event.kind === "done") return;
         } else {
-          await answer.change();
+          await reply.changed();
         }
       }
     } catch (error) {

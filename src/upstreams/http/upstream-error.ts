@@ -1,8 +1,8 @@
-import { UpstreamFailure } from "../runner/failure.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
 import { asObject, asText, type JsonObject, parseObject } from "./json-value.ts";
 
 /** Limits the input of the pattern below; UpstreamFailure.forLog truncates the text further. */
-const TEXT_LENGTH_MAX = 4_096;
+const MAX_TEXT_LENGTH = 4_096;
 /** Retry-After in whole seconds; servers that limit tokens do not use the form with a date. */
 const SECONDS = /^\d{1,6}$/;
 /** API keys in their usual forms, and any text after an authentication scheme. */
@@ -28,16 +28,16 @@ export function failureOfStatus(
   body: string,
   retryAfter: string | undefined,
 ): UpstreamFailure {
-  const said = describe(asObject(parseObject(body)?.error));
+  const details = describe(asObject(parseObject(body)?.error));
   const retryAfterMs =
     retryAfter !== undefined && SECONDS.test(retryAfter) ? Number(retryAfter) * 1_000 : undefined;
-  return UpstreamFailure.ofStatus(status, `the upstream answered ${status}${said}`, retryAfterMs);
+  return UpstreamFailure.ofStatus(status, `the upstream responded with ${status}${details}`, retryAfterMs);
 }
 
 /** A JSON object from a 200 response. Throws if it contains an error. */
 export function readObject(text: string): JsonObject {
   const value = parseObject(text);
-  if (!value) throw new UpstreamFailure("garbled", "the answer is no JSON object");
+  if (!value) throw new UpstreamFailure("garbled", "the response is not a JSON object");
   const failure = failureOf(value);
   if (failure) throw failure;
   return value;
@@ -46,7 +46,7 @@ export function readObject(text: string): JsonObject {
 function failureOf(value: JsonObject): UpstreamFailure | undefined {
   if (value.error === undefined || value.error === null) return undefined;
   const error = asObject(value.error) ?? { message: value.error };
-  return UpstreamFailure.ofStatus(statusOf(error), `the upstream answered with an error${describe(error)}`);
+  return UpstreamFailure.ofStatus(statusOf(error), `the upstream responded with an error${describe(error)}`);
 }
 
 function statusOf({ code, status, type }: JsonObject): number {
@@ -61,5 +61,5 @@ function describe(error: JsonObject | undefined): string {
     .map((part) => (typeof part === "number" ? String(part) : asText(part)))
     .filter((part) => part !== undefined && part !== "");
   if (parts.length === 0) return "";
-  return `: ${parts.join(", ").slice(0, TEXT_LENGTH_MAX).replace(SECRETS, "[redacted]")}`;
+  return `: ${parts.join(", ").slice(0, MAX_TEXT_LENGTH).replace(SECRETS, "[redacted]")}`;
 }

@@ -1,24 +1,23 @@
-import type { UpstreamFailure } from "./failure.ts";
+import type { UpstreamFailure } from "../upstream-failure.ts";
 
 export type BackOffOptions = {
   /** Maximum attempts per upstream and call. */
-  readonly triesMax: number;
+  readonly maxAttempts: number;
   readonly firstMs: number;
-  readonly longestMs: number;
+  readonly maxMs: number;
   /** A longer Retry-After ends the attempts at this upstream for this call. */
-  readonly retryAfterMsMax: number;
+  readonly maxRetryAfterMs: number;
 };
 
 /** The wait before the next attempt at the same upstream; undefined if there is none. */
 export function backOffMs(
-  options: BackOffOptions,
+  { maxAttempts, firstMs, maxMs, maxRetryAfterMs }: BackOffOptions,
   failure: UpstreamFailure,
-  tries: number,
+  attempts: number,
   random: () => number,
 ): number | undefined {
-  if (!failure.mayRetry || tries >= options.triesMax) return undefined;
-  const wanted = failure.retryAfterMs ?? 0;
-  if (wanted > options.retryAfterMsMax) return undefined;
-  const longest = Math.min(options.firstMs * 2 ** (tries - 1), options.longestMs);
-  return wanted + longest * (0.5 + random() / 2);
+  const { mayRetry, retryAfterMs = 0 } = failure;
+  if (!mayRetry || attempts >= maxAttempts || retryAfterMs > maxRetryAfterMs) return undefined;
+  const longestMs = Math.min(firstMs * 2 ** (attempts - 1), maxMs);
+  return retryAfterMs + longestMs * (0.5 + random() / 2);
 }

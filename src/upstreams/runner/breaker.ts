@@ -1,5 +1,5 @@
+import type { UpstreamFailure } from "../upstream-failure.ts";
 import { Circuit, type CircuitOptions, type CircuitState, type CircuitTools } from "./circuit.ts";
-import type { UpstreamFailure } from "./failure.ts";
 
 export type BreakerOptions = CircuitOptions & {
   /**
@@ -20,7 +20,7 @@ type FailingAccount = { failures: number; readonly circuit: Circuit };
 /** Failures since the last reply. */
 type Run = { readonly accounts: Set<string>; unconnected: number };
 
-/** Permission for one attempt of a call. It ends with succeed, fail or leave. */
+/** Permission for one attempt of a call. It ends with succeed, fail or cancel. */
 export type Pass = {
   readonly accountId: string;
   /** The circuit that this attempt probes: its result opens or closes that circuit. */
@@ -66,7 +66,7 @@ export class Breaker {
   }
 
   /** Returns undefined when the call must not use the upstream now. */
-  enter(accountId: string, isRetry: boolean): Pass | undefined {
+  admit(accountId: string, isRetry: boolean): Pass | undefined {
     const pass = (probe: Pass["probe"]): Pass => ({ accountId, probe, isRetry, cleared: undefined });
     // An account whose last call failed probes its own circuit, never the shared one.
     const own = this.#failing.get(accountId)?.circuit;
@@ -104,7 +104,7 @@ export class Breaker {
   }
 
   /** Called when the caller disconnects. Before the reply began, a probe ends without a result. */
-  leave(pass: Pass): void {
+  cancel(pass: Pass): void {
     if (pass.cleared) return;
     if (pass.probe === "shared") this.#shared.cancelProbe();
     if (pass.probe === "own") this.#failing.get(pass.accountId)?.circuit.cancelProbe();

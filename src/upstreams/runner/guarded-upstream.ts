@@ -1,9 +1,9 @@
 import type { Upstream } from "../upstream.ts";
 import type { UpstreamCall } from "../upstream-call.ts";
+import type { UpstreamFailure } from "../upstream-failure.ts";
 import { Attempt, type OnReport, type Outcome } from "./attempt.ts";
 import { Breaker, type BreakerOptions } from "./breaker.ts";
 import type { CircuitTools } from "./circuit.ts";
-import type { UpstreamFailure } from "./failure.ts";
 import { type SlotOptions, Slots } from "./slots.ts";
 
 /** An upstream with its slots and its breaker. */
@@ -12,9 +12,7 @@ export class GuardedUpstream {
   readonly breaker: Breaker;
   readonly slots: Slots;
   readonly #onReport: OnReport;
-  /** Whether it is part of the current catalog. Running calls may still use one that is not. */
-  kept = false;
-  /** Number of calls that may still use it. */
+  /** Number of running calls that may use it. */
   users = 0;
 
   constructor(
@@ -29,23 +27,30 @@ export class GuardedUpstream {
   }
 
   /**
-   * Takes a slot and a pass of the breaker. Returns "busy" without a slot and "down" if the breaker refuses.
+   * Starts a request with a slot and a pass of the breaker. Returns "busy" without a slot and "down" if the
+   * breaker refuses.
    */
   async start(call: UpstreamCall, number: number, signal: AbortSignal): Promise<Attempt | "busy" | "down"> {
+    const { upstream, breaker, slots } = this;
+    const { accountId, prompt, progress } = call;
     const report = (outcome: Outcome, failure?: UpstreamFailure) =>
-      this.#onReport({ call, upstream: this.upstream.name, number, outcome, failure });
-    const entered = this.slots.acquire(call.accountId, signal);
-    if (!(entered === true || (await entered))) {
+      this.#onReport({ call, upstream: upstream.name, number, outcome, failure });
+    const acquired = slots.acquire(accountId, signal);
+    if (!(acquired === true || (await acquired))) {
       report("busy");
       return "busy";
     }
-    const end = (outcome: Outcome, failure?: UpstreamFailure) => {
-      this.slots.release(call.accountId);
+    const onEnd = (outcome: Outcome, failure?: UpstreamFailure) => {
+      slots.release(accountId);
       report(outcome, failure);
     };
-    const pass = this.breaker.enter(call.accountId, number > 1);
-    if (pass) return new Attempt(pass, this.breaker, end);
-    end("down");
-    return "down";
+    const pass = breaker.admit(accountId, number > 1);
+    if (!pass) {
+      onEnd("down");
+      return "down";
+    }
+    progress.upstream = upstream.name;
+    const events = upstream.generate(prompt, signal, progress)[Symbol.asyncIterator]();
+    return new Attempt({ events, signal, pass, breaker, onEnd });
   }
 }

@@ -1,13 +1,13 @@
 import { FairShare } from "../../domain/fair-share.ts";
 
 export type SlotOptions = {
-  readonly running: number;
-  /** Maximum number of waiting calls; further calls are refused. */
-  readonly waiting: number;
-  readonly waitMs: number;
+  readonly maxRunning: number;
+  /** Further calls are refused. */
+  readonly maxWaiting: number;
+  readonly maxWaitMs: number;
 };
 
-type Waiter = { readonly accountId: string; readonly enter: (entered: boolean) => void };
+type Waiter = { readonly accountId: string; readonly settle: (isGranted: boolean) => void };
 
 /**
  * Limits the running and the waiting calls of an upstream. Each account gets a share of both. Waiting
@@ -37,8 +37,8 @@ export class Slots {
    * signal aborts.
    */
   acquire(accountId: string, signal: AbortSignal): boolean | Promise<boolean> {
-    if (this.#running.take(accountId, 1, this.#options.running)) return true;
-    if (!this.#waiting.take(accountId, 1, this.#options.waiting)) return false;
+    if (this.#running.take(accountId, 1, this.#options.maxRunning)) return true;
+    if (!this.#waiting.take(accountId, 1, this.#options.maxWaiting)) return false;
     return this.#wait(accountId, signal);
   }
 
@@ -46,46 +46,46 @@ export class Slots {
   release(accountId: string): void {
     this.#running.release(accountId, 1);
     for (const [next, queue] of this.#queues) {
-      if (this.running >= this.#options.running) return;
+      if (this.running >= this.#options.maxRunning) return;
       const [waiter] = queue;
-      if (!waiter || !this.#running.take(next, 1, this.#options.running)) continue;
+      if (!waiter || !this.#running.take(next, 1, this.#options.maxRunning)) continue;
       this.#queues.delete(next);
       this.#queues.set(next, queue);
-      waiter.enter(true);
+      waiter.settle(true);
     }
   }
 
   #wait(accountId: string, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.#remove(waiter);
+      const stopWaiting = () => {
+        this.#dequeue(waiter);
         clearTimeout(timer);
         signal.removeEventListener("abort", abort);
       };
       const waiter: Waiter = {
         accountId,
-        enter: (entered) => {
-          leave();
-          resolve(entered);
+        settle: (isGranted) => {
+          stopWaiting();
+          resolve(isGranted);
         },
       };
       const abort = () => {
-        leave();
+        stopWaiting();
         reject(signal.reason);
       };
-      const timer = setTimeout(() => waiter.enter(false), this.#options.waitMs);
+      const timer = setTimeout(() => waiter.settle(false), this.#options.maxWaitMs);
       signal.addEventListener("abort", abort, { once: true });
-      this.#add(waiter);
+      this.#enqueue(waiter);
     });
   }
 
-  #add(waiter: Waiter): void {
+  #enqueue(waiter: Waiter): void {
     const queue = this.#queues.get(waiter.accountId);
     if (queue) queue.add(waiter);
     else this.#queues.set(waiter.accountId, new Set([waiter]));
   }
 
-  #remove(waiter: Waiter): void {
+  #dequeue(waiter: Waiter): void {
     const { accountId } = waiter;
     const queue = this.#queues.get(accountId);
     queue?.delete(waiter);

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { UpstreamSettings } from "../../domain/model.ts";
+import type { SandboxSettings } from "../../domain/model.ts";
 import type { Prompt, PromptMessage } from "../../domain/prompt.ts";
-import { Pauses } from "../http/pauses.ts";
-import { UpstreamFailure } from "../runner/failure.ts";
-import { Progress } from "../runner/progress.ts";
-import { StopTexts } from "../stop-texts.ts";
+import { Progress } from "../progress.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
+import { Pauses } from "./pauses.ts";
 import { directiveOf } from "./sandbox-directive.ts";
 import { replyTokens, seedOf, tokensWithin, usualTokens } from "./sandbox-text.ts";
+import { StopTexts } from "./stop-texts.ts";
 
 type SandboxOptions = {
-  readonly settings: Extract<UpstreamSettings, { readonly kind: "sandbox" }>;
+  readonly settings: SandboxSettings;
   readonly countPrompt: (messages: readonly PromptMessage[], signal: AbortSignal) => Promise<number>;
 };
 
@@ -58,15 +58,15 @@ export class SandboxUpstream implements Upstream {
           if (made === directive.failAfter) break;
           piece += tokens.next().value;
         }
-        const content = stops.add(piece);
+        const content = stops.filter(piece);
         characters += content.length;
         if (content !== "") yield { kind: "delta", content };
-        if (made === directive.failAfter && !stops.stopped) throw asked();
+        if (made === directive.failAfter && !stops.stopped) throw requestedFailure();
       }
     } finally {
       pauses?.close();
     }
-    const rest = stops.end();
+    const rest = stops.flush();
     characters += rest.length;
     if (rest !== "") yield { kind: "delta", content: rest };
     yield {
@@ -80,6 +80,6 @@ export class SandboxUpstream implements Upstream {
 }
 
 /** A failure that does not count against the sandbox's health and is not retried. */
-function asked(): UpstreamFailure {
-  return new UpstreamFailure("rejected", "the prompt asked the sandbox to fail");
+function requestedFailure(): UpstreamFailure {
+  return new UpstreamFailure("rejected", "the prompt contains a directive to fail");
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openaiDialect } from "../../../src/upstreams/openai.ts";
+import { createOpenaiDialect } from "../../../src/upstreams/openai.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { refuse, reply } from "../../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, FakeUpstream } from "../../support/fake-upstreams/fake-upstream.ts";
 import { requestProblems } from "../../support/fake-upstreams/request-schemas.ts";
-import { anthropicWire, openaiWire, type Wire } from "../../support/fake-upstreams/wire.ts";
+import { WIRES_OF_KIND, type Wire } from "../../support/fake-upstreams/wire.ts";
 import { operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { type GenerateFields, type Generator, generators } from "../../support/generators.ts";
 import { createModelsFile } from "../../support/models.ts";
@@ -14,7 +14,7 @@ const TEXT = "Hello, world.";
 /** Longer than what the server writes in one go. */
 const LONG = "a long text ".repeat(10_000);
 
-const WIRES = [openaiWire, anthropicWire];
+const WIRES = Object.values(WIRES_OF_KIND).flatMap(([wire]) => wire ?? []);
 const CONVERSATIONS: readonly { name: string; request: Omit<GenerateFields, "model"> }[] = [
   { name: "one message", request: { messages: [{ role: "user", content: "Hello" }] } },
   {
@@ -129,7 +129,7 @@ describe("over /v1/chat/completions", () => {
 });
 
 test("the body for openai.com is valid too", () => {
-  const { body } = openaiDialect("https://api.openai.com/v1");
+  const { body } = createOpenaiDialect({ baseUrl: "https://api.openai.com/v1" });
   const prompt = { messages: [], maxTokens: 7, temperature: undefined, stop: [] };
   const messages = [{ role: "user" as const, content: "Hello" }];
   const sent: unknown = JSON.parse(JSON.stringify(body({ ...prompt, messages }, "m")));

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { RemoteSettings } from "../../../src/upstreams/http/http-upstream.ts";
+import type { RemoteSettings } from "../../../src/domain/model.ts";
 import { reply } from "./behaviours.ts";
 import { Turn } from "./turn.ts";
 import { openaiWire, type Reply, type Wire } from "./wire.ts";

@@ -1,4 +1,5 @@
 import { Ajv, type ValidateFunction } from "ajv";
+import type { RemoteKind } from "../../../src/domain/model.ts";
 
 /**
  * The published request formats of both kinds of upstream, without null members: some servers refuse null,
@@ -133,13 +134,13 @@ const anthropicRequest = object(
   ["model", "max_tokens", "messages"],
 );
 
-const VALIDATORS: Readonly<Record<"openai" | "anthropic", ValidateFunction>> = {
+const VALIDATORS: Readonly<Record<RemoteKind, ValidateFunction>> = {
   openai: ajv.compile(openaiRequest),
   anthropic: ajv.compile(anthropicRequest),
 };
 
 /** The errors that a strict server of this kind reports for the body; empty for a valid body. */
-export function requestProblems(kind: "openai" | "anthropic", body: unknown): string[] {
+export function requestProblems(kind: RemoteKind, body: unknown): string[] {
   const validate = VALIDATORS[kind];
   validate(body);
   return (validate.errors ?? []).map(

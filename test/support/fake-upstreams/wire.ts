@@ -1,3 +1,4 @@
+import type { RemoteKind } from "../../../src/domain/model.ts";
 import type { FinishReason } from "../../../src/domain/prompt.ts";
 
 /** The reply of a fake upstream, before it is encoded. */
@@ -11,7 +12,7 @@ export type Reply = {
 /** The encoding of one kind of server. */
 export type Wire = {
   readonly name: string;
-  readonly kind: "openai" | "anthropic";
+  readonly kind: RemoteKind;
   readonly path: string;
   readonly contentType: string;
   /**
@@ -83,6 +84,12 @@ export const anthropicWire: Wire = {
     }) +
     event("message_stop", {}),
   error: (type, message) => event("error", { error: { type, message } }),
+};
+
+/** Every encoding; the first of a kind is the usual one. */
+export const WIRES_OF_KIND: Readonly<Record<RemoteKind, readonly Wire[]>> = {
+  openai: [openaiWire, openaiJsonWire],
+  anthropic: [anthropicWire],
 };
 
 const COMPLETION = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_700_000_000, model: "m" };

@@ -131,8 +131,8 @@ export const VARIANTS: readonly Variant[] = [
     under: "one account's prompts fail",
     code: {
       file: "src/upstreams/runner/guarded-upstream.ts",
-      find: "this.breaker.enter(call.accountId,",
-      put: 'this.breaker.enter("all",',
+      find: "breaker.admit(accountId,",
+      put: 'breaker.admit("all",',
     },
   },
   {

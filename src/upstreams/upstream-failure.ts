@@ -18,7 +18,7 @@ const TREATMENTS = {
 
 export type FailureKind = keyof typeof TREATMENTS;
 
-const LOG_LENGTH_MAX = 400;
+const MAX_LOG_LENGTH = 400;
 
 /** Thrown by an upstream that did not complete a reply. The message is for the log only. */
 export class UpstreamFailure extends Error {
@@ -40,7 +40,7 @@ export class UpstreamFailure extends Error {
   /** A copy for the log: without the upstream's API key, in case the response repeats it, and truncated. */
   forLog(apiKey: string | undefined): UpstreamFailure {
     const text = apiKey === undefined ? this.message : this.message.replaceAll(apiKey, "[redacted]");
-    return new UpstreamFailure(this.kind, text.slice(0, LOG_LENGTH_MAX), this.retryAfterMs);
+    return new UpstreamFailure(this.kind, text.slice(0, MAX_LOG_LENGTH), this.retryAfterMs);
   }
 
   get mayRetry(): boolean {

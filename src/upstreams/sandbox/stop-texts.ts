@@ -19,7 +19,7 @@ export class StopTexts {
   }
 
   /** Takes a piece and returns the text to pass on, which may be empty. */
-  add(piece: string): string {
+  filter(piece: string): string {
     if (this.#stopped) return "";
     if (this.#longest === 0) return piece;
     const text = this.#kept + piece;
@@ -31,7 +31,7 @@ export class StopTexts {
   }
 
   /** Called at the end of the reply: returns the text that was held back. */
-  end(): string {
+  flush(): string {
     const kept = this.#kept;
     this.#kept = "";
     return kept;
