@@ -16,6 +16,7 @@ import { generate } from "./parts/generate.ts";
 import { grpcMe } from "./parts/grpc-me.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
 import { restMe } from "./parts/rest-me.ts";
+import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
 import { upstreams } from "./parts/upstreams.ts";
 
@@ -41,6 +42,7 @@ const parts: Record<string, AnyPart> = {
   "grpc-me": grpcMe,
   "rest-me": restMe,
   upstreams,
+  "stream-readers": streamReaders,
   "idle-memory": idleMemory,
   "admission-memory": admissionMemory,
 };

@@ -10,7 +10,7 @@ export type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[
 /** One line of the result. Only a ratio of arms has a limit: an absolute value says as much about the machine. */
 export type Figure<Round> = {
   readonly name: string;
-  readonly unit: "/s" | "ms" | "MiB" | "KiB" | "×";
+  readonly unit: "/s" | "ms" | "µs" | "MiB" | "KiB" | "×";
   readonly atLeast?: number;
   readonly atMost?: number;
   value(round: Round): number;
