@@ -7,6 +7,7 @@ const steps: [name: string, command: string, ...args: string[]][] = [
   ["types", "tsc", "-p", "."],
   ["proto lint", "buf", "lint", "proto"],
   ["proto format", "buf", "format", "--diff", "--exit-code", "proto"],
+  ["install size", "node", ".ci/check-install-size.ts"],
   ["openapi lint", "npm", "run", "--silent", "lint:openapi"],
   ["proto breaking", "node", ".ci/check-breaking.ts"],
 ];

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   // It refuses every text that is not short.
-  const tokens = new TokenCounter({ jobsMax: 0, charactersMax: 0 });
+  const tokens = new TokenCounter({ maxPrompts: 0, maxCharacters: 0 });
   metering = createMetering({
     databases: { single: database, billing: database, monitor: database } as never,
     pipelines: 1,

@@ -5,12 +5,9 @@ import { startTestApp, type TestApp } from "../support/app.ts";
 import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
 let app: TestApp;
-let bundle: string;
 
 beforeAll(async () => {
   app = await startTestApp();
-  const { body } = await sendHttp1(app.url, { method: "GET", path: "/docs" });
-  bundle = /src="(\/docs\/assets\/scalar-[^"]+)"/.exec(body.toString())?.[1] ?? "";
 });
 afterAll(() => app.stop());
 
@@ -23,6 +20,8 @@ const PAGES = [
   ["/docs/assets/docs.js", "text/javascript; charset=utf-8"],
   ["/docs/assets/docs.css", "text/css; charset=utf-8"],
   ["/docs/assets/home.css", "text/css; charset=utf-8"],
+  ["/docs/assets/reference.js", "text/javascript; charset=utf-8"],
+  ["/docs/assets/licenses.txt", "text/plain; charset=utf-8"],
   ["/openapi.json", "application/json"],
 ] as const;
 
@@ -74,15 +73,7 @@ test("the document for the built-in models equals the committed one, with the se
   expect({ ...served, servers: committed.servers }).toEqual(committed);
 });
 
-test("the reference bundle is immutable, because its path contains its version", async () => {
-  expect(bundle).toMatch(/-\d+\.\d+\.\d+\.js$/);
-  const answer = await get(bundle, { "accept-encoding": "gzip" });
-  expect(answer.status).toBe(200);
-  expect(answer.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
-  expect(gunzipSync(answer.body).equals((await get(bundle)).body)).toBe(true);
-});
-
-test("inline, evaluated and foreign scripts are forbidden", async () => {
+test("no script may be inline or evaluated, and none comes from elsewhere", async () => {
   for (const path of ["/", "/docs"]) {
     const { headers, body } = await get(path);
     const scripts = /script-src ([^;]*)/.exec(headers["content-security-policy"] ?? "")?.[1];

@@ -4,8 +4,6 @@ import { type Packed, type PageOptions, pack, sendPacked } from "./packed.ts";
 
 type AssetOptions = PageOptions & {
   readonly file: URL;
-  /** Changes the text of the file before it is served. */
-  readonly fill?: (text: string) => string;
 };
 
 /**
@@ -15,16 +13,13 @@ type AssetOptions = PageOptions & {
 export function asset(options: AssetOptions): ServePath {
   let packed: Promise<Packed> | undefined;
   const load = () => {
-    packed ??= read(options).catch((error: unknown) => {
-      packed = undefined;
-      throw error;
-    });
+    packed ??= readFile(options.file)
+      .then(pack)
+      .catch((error: unknown) => {
+        packed = undefined;
+        throw error;
+      });
     return packed;
   };
   return async (request, response) => sendPacked(request, response, await load(), options);
-}
-
-async function read({ file, fill }: AssetOptions): Promise<Packed> {
-  const raw = await readFile(file);
-  return await pack(fill ? Buffer.from(fill(raw.toString("utf8"))) : raw);
 }

@@ -8,8 +8,6 @@ import type { HttpRequest, HttpResponse } from "../http.ts";
 export type PageOptions = {
   readonly contentType: string;
   readonly contentSecurityPolicy: string;
-  /** The URL changes with the content. */
-  readonly immutable?: boolean;
   /** The request headers on which the content depends. */
   readonly vary?: string;
 };
@@ -84,7 +82,7 @@ function acceptsGzip(accepted: string | string[] | undefined): boolean {
 
 function fixedHeaders(options: PageOptions): Record<string, string> {
   return {
-    "cache-control": options.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+    "cache-control": "no-cache",
     "content-security-policy": options.contentSecurityPolicy,
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { Catalog } from "../../models/catalog.ts";
 import type { ServePath } from "../http.ts";
 import { asset } from "./asset.ts";
@@ -16,28 +15,14 @@ const REFERENCE = `${NOTHING}; script-src 'self'; style-src 'self' 'unsafe-inlin
 
 const PLAIN = `${NOTHING}; style-src 'self'; img-src data:`;
 
-/** The package of the reference; its bundle has no other dependency. */
-const PACKAGE = new URL("../", import.meta.resolve("@scalar/api-reference"));
-
 /** The pages for people. They need no key, load nothing from other hosts and store nothing in the browser. */
 export function pages(catalog: Catalog): Map<string, ServePath> {
-  const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8")) as {
-    version: string;
-  };
-  const bundle = `/docs/assets/scalar-${version}.js`;
   const own = (name: string) => new URL(name, import.meta.url);
+  const generated = (name: string) => new URL(`../../../gen/reference/${name}`, import.meta.url);
   const models = () => catalog.list();
   return new Map([
     ["/", rendered({ models, prepare: homePage, contentType: HTML, contentSecurityPolicy: PLAIN })],
-    [
-      "/docs",
-      asset({
-        file: own("docs.html"),
-        contentType: HTML,
-        contentSecurityPolicy: REFERENCE,
-        fill: (text) => text.replace("BUNDLE", bundle),
-      }),
-    ],
+    ["/docs", asset({ file: own("docs.html"), contentType: HTML, contentSecurityPolicy: REFERENCE })],
     [
       "/docs/assets/home.css",
       asset({ file: own("home.css"), contentType: CSS, contentSecurityPolicy: NOTHING }),
@@ -51,13 +36,12 @@ export function pages(catalog: Catalog): Map<string, ServePath> {
       asset({ file: own("docs.js"), contentType: JAVASCRIPT, contentSecurityPolicy: NOTHING }),
     ],
     [
-      bundle,
-      asset({
-        file: new URL("dist/browser/standalone.js", PACKAGE),
-        contentType: JAVASCRIPT,
-        contentSecurityPolicy: NOTHING,
-        immutable: true,
-      }),
+      "/docs/assets/reference.js",
+      asset({ file: generated("reference.js"), contentType: JAVASCRIPT, contentSecurityPolicy: NOTHING }),
+    ],
+    [
+      "/docs/assets/licenses.txt",
+      asset({ file: generated("licenses.txt"), contentType: TEXT, contentSecurityPolicy: NOTHING }),
     ],
     [
       "/openapi.json",
@@ -74,3 +58,4 @@ export function pages(catalog: Catalog): Map<string, ServePath> {
 const HTML = "text/html; charset=utf-8";
 const CSS = "text/css; charset=utf-8";
 const JAVASCRIPT = "text/javascript; charset=utf-8";
+const TEXT = "text/plain; charset=utf-8";
