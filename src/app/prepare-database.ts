@@ -67,7 +67,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
   let isOurs = true;
   const hold = async () => {
     const wasOurs = isOurs;
-    isOurs = await guard.hold();
+    isOurs = await guard.ensureHeld();
     if (wasOurs && !isOurs) {
       log.error(
         "another server uses the data folder too; this server will not stop the database when it exits",
@@ -100,7 +100,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
 class DataDirInUse extends StartError {}
 
 async function takeGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
-  const holder = await guard.take();
+  const holder = await guard.acquire();
   if (holder !== undefined) {
     throw new DataDirInUse(
       `the data folder ${dataDir} is in use by ${holder}; stop that server, or set another VX_DATA_DIR, PORT and VX_ADMIN_PORT`,

@@ -52,7 +52,7 @@ export class Admitter {
     this.#batcher = new Batcher({
       ...options,
       maxBatch: MAX_BATCH,
-      run: (requests) => admit(database, requests),
+      execute: (requests) => admit(database, requests),
     });
   }
 
@@ -61,7 +61,7 @@ export class Admitter {
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#batcher.add(request.lane, request);
+    return this.#batcher.submit(request.lane, request);
   }
 }
 

@@ -87,7 +87,7 @@ export class Billing {
       ...options,
       maxBatch: MAX_BATCH,
       weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
-      run: (items) => this.#bill(items),
+      execute: (items) => this.#bill(items),
     });
   }
 
@@ -105,7 +105,7 @@ export class Billing {
     const lane = laneOfId(hold.accountId);
     this.#openHolds.add(holdId);
     try {
-      const result = (await this.#batcher.add(lane, { kind: "hold", lane, hold })) as HoldOutcome;
+      const result = (await this.#batcher.submit(lane, { kind: "hold", lane, hold })) as HoldOutcome;
       if (result.outcome !== "held") this.#openHolds.delete(holdId);
       return result;
     } catch (error) {
@@ -117,7 +117,7 @@ export class Billing {
 
   async end(end: EndRequest): Promise<EndOutcome> {
     const lane = laneOfId(end.accountId);
-    const result = (await this.#batcher.add(lane, { kind: "end", lane, end })) as EndOutcome;
+    const result = (await this.#batcher.submit(lane, { kind: "end", lane, end })) as EndOutcome;
     const outcome = result.outcome === "gone" ? await this.#earlierOutcome(end) : result;
     this.#openHolds.delete(end.holdId);
     return outcome;

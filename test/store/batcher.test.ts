@@ -14,7 +14,7 @@ function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWait
     maxBatch: 100,
     maxWaiting: 100,
     ...options,
-    run: (items) => {
+    execute: (items) => {
       const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
       batches.push({ items, answer: () => resolve(items.map((item) => `done ${item}`)), fail: reject });
       return promise;
@@ -30,7 +30,7 @@ function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWait
 
 test("items of one turn travel together, and each gets its own result", async () => {
   const { batcher, batches, settle } = createBatcher();
-  const results = Promise.all(["a", "b", "c"].map((item, lane) => batcher.add(lane, item)));
+  const results = Promise.all(["a", "b", "c"].map((item, lane) => batcher.submit(lane, item)));
   await settle();
   expect(batches.map(({ items }) => items)).toEqual([["a", "b", "c"]]);
   batches[0]?.answer();
@@ -39,10 +39,10 @@ test("items of one turn travel together, and each gets its own result", async ()
 
 test("while one batch is on its way, all that arrive wait and travel in the next one", async () => {
   const { batcher, batches, sizes, settle } = createBatcher();
-  const results = [batcher.add(0, "a")];
+  const results = [batcher.submit(0, "a")];
   await settle();
   for (const item of ["b", "c"]) {
-    results.push(batcher.add(0, item));
+    results.push(batcher.submit(0, item));
     await settle();
   }
   expect(batches).toHaveLength(1);
@@ -58,7 +58,7 @@ test("while one batch is on its way, all that arrive wait and travel in the next
 
 test("a batch has at most as many items as it may, in the order of arrival", async () => {
   const { batcher, batches, settle } = createBatcher({ maxBatch: 2 });
-  const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.add(0, item)));
+  const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.submit(0, item)));
   for (let i = 0; i < 3; i++) {
     await settle();
     batches[i]?.answer();
@@ -69,9 +69,9 @@ test("a batch has at most as many items as it may, in the order of arrival", asy
 
 test("items of one lane never travel in two batches at once, items of others need not wait", async () => {
   const { batcher, batches, settle } = createBatcher({ pipelines: 2 });
-  const results = [batcher.add(0, "even 1"), batcher.add(1, "odd 1")];
+  const results = [batcher.submit(0, "even 1"), batcher.submit(1, "odd 1")];
   await settle();
-  results.push(batcher.add(2, "even 2"), batcher.add(0, "even 3"));
+  results.push(batcher.submit(2, "even 2"), batcher.submit(0, "even 3"));
   await settle();
   expect(batches.map(({ items }) => items)).toEqual([["even 1"], ["odd 1"]]);
   batches[0]?.answer();
@@ -84,14 +84,14 @@ test("items of one lane never travel in two batches at once, items of others nee
 
 test("beyond the bound of waiting items the next one is refused as overloaded, at once", async () => {
   const { batcher, batches, settle } = createBatcher({ maxWaiting: 2 });
-  const first = batcher.add(0, "on its way");
+  const first = batcher.submit(0, "on its way");
   await settle();
-  const waiting = [batcher.add(0, "a"), batcher.add(0, "b")];
-  await expect(batcher.add(0, "c")).rejects.toMatchObject({ reason: "overloaded" });
-  await expect(batcher.add(1, "d")).rejects.toBeInstanceOf(DomainError);
+  const waiting = [batcher.submit(0, "a"), batcher.submit(0, "b")];
+  await expect(batcher.submit(0, "c")).rejects.toMatchObject({ reason: "overloaded" });
+  await expect(batcher.submit(1, "d")).rejects.toBeInstanceOf(DomainError);
   batches[0]?.answer();
   await settle();
-  const next = batcher.add(0, "e");
+  const next = batcher.submit(0, "e");
   batches[1]?.answer();
   await settle();
   batches[2]?.answer();
@@ -105,9 +105,9 @@ test("beyond the bound of waiting items the next one is refused as overloaded, a
 
 test("a batch that fails takes only its own items along, and the next one runs", async () => {
   const { batcher, batches, settle } = createBatcher();
-  const lost = Promise.allSettled([batcher.add(0, "a"), batcher.add(0, "b")]);
+  const lost = Promise.allSettled([batcher.submit(0, "a"), batcher.submit(0, "b")]);
   await settle();
-  const kept = batcher.add(0, "c");
+  const kept = batcher.submit(0, "c");
   const error = new Error("connection lost");
   batches[0]?.fail(error);
   await settle();
@@ -122,7 +122,7 @@ test("a batch that fails takes only its own items along, and the next one runs",
 test("an idle batcher starts again", async () => {
   const { batcher, batches, settle } = createBatcher();
   for (let i = 0; i < 3; i++) {
-    const result = batcher.add(0, String(i));
+    const result = batcher.submit(0, String(i));
     await settle();
     batches[i]?.answer();
     expect(await result).toBe(`done ${i}`);
@@ -137,12 +137,12 @@ test("what is heavy travels in several batches, one alone whatever it weighs, al
     maxBatch: 4,
     maxWaiting: 100,
     weight: { of: (item) => item, max: 10 },
-    run: async (items) => {
+    execute: async (items) => {
       batches.push([...items]);
       return items;
     },
   });
   const items = [4, 4, 4, 50, 1, 1, 1, 1, 1];
-  expect(await Promise.all(items.map((item) => batcher.add(0, item)))).toEqual(items);
+  expect(await Promise.all(items.map((item) => batcher.submit(0, item)))).toEqual(items);
   expect(batches).toEqual([[4, 4], [4], [50], [1, 1, 1, 1], [1]]);
 });

@@ -31,7 +31,7 @@ describe.skipIf(!pgbouncer)(title, () => {
     for (let i = 0; i < 2; i++) {
       const options = { statementTimeoutMs: 300, name: "behind a pooler", role: "vx_app" };
       const connection = new Connection({ kind: "url", url }, options);
-      const [row] = (await connection.run(
+      const [row] = (await connection.query(
         `SELECT current_user AS role, current_setting('statement_timeout') AS timeout,
            current_setting('application_name') AS name, $1::int AS number`,
         [i],

@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => connection.close());
 
 async function backend(): Promise<Record<string, unknown>> {
-  const rows = await connection.run(
+  const rows = await connection.query(
     `SELECT pg_backend_pid() AS pid, current_user AS role, current_setting('statement_timeout') AS timeout,
        current_setting('TimeZone') AS zone, current_setting('jit') AS jit, $1::int AS number`,
     [1],
@@ -49,7 +49,7 @@ test.each([
   ["57014", "a statement that took too long", "SELECT pg_sleep(60 + $1::int)"],
 ])("%s keeps the connection: %s", async (code, _, text) => {
   const before = await backend();
-  await expect(connection.run(text, [0])).rejects.toMatchObject({ code });
+  await expect(connection.query(text, [0])).rejects.toMatchObject({ code });
   expect(await backend()).toEqual(before);
 });
 
@@ -60,12 +60,12 @@ test.each([
 ])("%s replaces the connection: %s", async (code, _, spoil, text) => {
   if (code === "42501") await shared.owner`GRANT pg_monitor TO vx_app`;
   const before = await backend();
-  await connection.run(spoil, []);
-  await expect(connection.run(text, [])).rejects.toMatchObject({ code });
+  await connection.query(spoil, []);
+  await expect(connection.query(text, [])).rejects.toMatchObject({ code });
   const after = await backend();
   expect(after.pid).not.toBe(before.pid);
   expect(after.role).toBe("vx_app");
-  if (code !== "26000") await connection.run(text, []);
+  if (code !== "26000") await connection.query(text, []);
   if (code === "42501") await shared.owner`REVOKE pg_monitor FROM vx_app`;
 });
 
@@ -82,12 +82,12 @@ test("a statement whose connection takes too long to open is not executed later"
     OPTIONS,
   );
   route.set({ holdsBack: true });
-  await expect(slow.run(writing("acct_late"), [])).rejects.toMatchObject({
+  await expect(slow.query(writing("acct_late"), [])).rejects.toMatchObject({
     reason: "unavailable",
   });
   route.set({});
   // The connection opens now, and serves the next statement.
-  await slow.run("SELECT $1::int", [1]);
+  await slow.query("SELECT $1::int", [1]);
   expect(await shared.owner`SELECT FROM vx.accounts WHERE id = 'acct_late'`).toHaveLength(0);
   await slow.close();
   await route.stop();
@@ -103,7 +103,7 @@ test("a server that closes every connection at once is tried once per statement"
   const { port } = server.address() as AddressInfo;
   const lost = new Connection({ kind: "url", url: `postgres://x@127.0.0.1:${port}/x` }, OPTIONS);
   for (let i = 0; i < 2; i++) {
-    await expect(lost.run("SELECT 1", [])).rejects.toMatchObject({
+    await expect(lost.query("SELECT 1", [])).rejects.toMatchObject({
       reason: "unavailable",
       cause: { message: expect.stringContaining("closed the connection") },
     });

@@ -9,7 +9,7 @@ type BatcherOptions<Item, Result> = {
   /** Maximum number of waiting items; further items are refused as overloaded. */
   readonly maxWaiting: number;
   /** Executes a batch: one result or error per item, in the same order. */
-  readonly run: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
+  readonly execute: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
   readonly onBatch?: (size: number) => void;
 };
 
@@ -40,7 +40,8 @@ export class Batcher<Item, Result> {
     return this.#depth;
   }
 
-  add(lane: number, item: Item): Promise<Result> {
+  /** Resolves to the item's result. Items of one lane are sent in this order. */
+  submit(lane: number, item: Item): Promise<Result> {
     if (this.#depth >= this.#options.maxWaiting) return Promise.reject(new DomainError("overloaded"));
     const pipeline = lane % this.#options.pipelines;
     return new Promise((resolve, reject) => {
@@ -48,22 +49,22 @@ export class Batcher<Item, Result> {
       this.#waiting[pipeline]?.push({ item, resolve, reject });
       if (!this.#busy[pipeline]) {
         this.#busy[pipeline] = true;
-        setImmediate(() => void this.#drain(pipeline));
+        setImmediate(() => void this.#sendBatches(pipeline));
       }
     });
   }
 
-  async #drain(pipeline: number): Promise<void> {
+  async #sendBatches(pipeline: number): Promise<void> {
     for (;;) {
-      const batch = this.#take(pipeline);
+      const batch = this.#takeBatch(pipeline);
       if (batch.length === 0) break;
       this.#depth -= batch.length;
       this.#options.onBatch?.(batch.length);
       try {
-        const results = await this.#options.run(batch.map((waiting) => waiting.item));
+        const results = await this.#options.execute(batch.map((waiting) => waiting.item));
         batch.forEach((waiting, i) => {
           const result = results[i];
-          if (result === undefined || result instanceof DomainError) waiting.reject(result ?? missing());
+          if (result === undefined || result instanceof DomainError) waiting.reject(result ?? noResult());
           else waiting.resolve(result);
         });
       } catch (error) {
@@ -73,7 +74,7 @@ export class Batcher<Item, Result> {
     this.#busy[pipeline] = false;
   }
 
-  #take(pipeline: number): Waiting<Item, Result>[] {
+  #takeBatch(pipeline: number): Waiting<Item, Result>[] {
     const { maxBatch, weight } = this.#options;
     const waiting = this.#waiting[pipeline] ?? [];
     let count = Math.min(maxBatch, waiting.length);
@@ -89,6 +90,6 @@ export class Batcher<Item, Result> {
   }
 }
 
-function missing(): DomainError {
+function noResult(): DomainError {
   return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
 }

@@ -1,5 +1,4 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { JSONValue } from "postgres";
 import { DomainError } from "../../domain/errors.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
 import { type Session, SessionOpener, type SessionOptions } from "./session.ts";
@@ -12,8 +11,13 @@ import { keepsSession } from "./store-error.ts";
 const GRACE_MS = 1_000;
 const RECONNECT_MS = 200;
 
-/** An array of objects is sent as JSON. */
-export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null | readonly JSONValue[];
+export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
+
+type State =
+  | { readonly name: "disconnected" }
+  | { readonly name: "connecting"; readonly session: Promise<Session> }
+  | { readonly name: "connected"; readonly session: Session }
+  | { readonly name: "closed" };
 
 /**
  * One connection, opened on first use. It is replaced when it is lost, when a statement times out, and after
@@ -22,47 +26,49 @@ export type Parameter = string | number | bigint | boolean | Uint8Array | Date |
 export class Connection {
   readonly #limitMs: number;
   readonly #opener: SessionOpener;
-  #session: Session | undefined;
-  #opening: Promise<Session> | undefined;
+  #state: State = { name: "disconnected" };
   /** The pause between a failed attempt to connect and the next one. */
   #pause: Promise<void> = Promise.resolve();
-  #closed = false;
 
   constructor(address: DatabaseAddress, options: SessionOptions) {
     this.#limitMs = options.statementTimeoutMs + GRACE_MS;
     this.#opener = new SessionOpener(address, options);
   }
 
-  async run(text: string, parameters: Parameter[]): Promise<unknown> {
-    return await this.#use(async ({ sql }) => await sql.unsafe(text, parameters, { prepare: true }));
+  async query(text: string, parameters: Parameter[]): Promise<unknown> {
+    return await this.#withSession(async ({ sql }) => await sql.unsafe(text, parameters, { prepare: true }));
   }
 
   /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
-    await this.#use((session) => session.requireWritable());
+    await this.#withSession((session) => session.requireWritable());
   }
 
   /** Waits a few seconds for a running statement. */
   async close(): Promise<void> {
-    this.#closed = true;
-    await this.#opening?.catch(() => undefined);
-    await this.#session?.close();
+    const state = this.#state;
+    this.#state = { name: "closed" };
+    if (state.name === "connecting") {
+      const session = await state.session.catch(() => undefined);
+      await session?.close();
+    }
+    if (state.name === "connected") await state.session.close();
   }
 
   /** A connection whose peer disappeared never responds, so this also limits the wait. */
-  async #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  async #withSession<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     let used: Session | undefined;
     let isLate = false;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         isLate = true;
-        if (used) this.#drop(used);
+        if (used) this.#discard(used);
         const cause = new Error(`no answer from the database in ${this.#limitMs} ms`);
         reject(new DomainError("unavailable", { cause }));
       }, this.#limitMs);
     });
-    const done = this.#open().then((session) => {
+    const done = this.#getSession().then((session) => {
       // The timeout told the caller that nothing was executed, so the statement must not be sent.
       if (isLate) throw new DomainError("unavailable");
       used = session;
@@ -71,36 +77,53 @@ export class Connection {
     try {
       return await Promise.race([done, late]);
     } catch (error) {
-      if (used && !keepsSession(error)) this.#drop(used);
+      if (used && !keepsSession(error)) this.#discard(used);
       throw error;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async #open(): Promise<Session> {
-    if (this.#session?.isOpen) return this.#session;
-    this.#opening ??= this.#openAnother().finally(() => {
-      this.#opening = undefined;
-    });
-    return await this.#opening;
+  async #getSession(): Promise<Session> {
+    const state = this.#state;
+    switch (state.name) {
+      case "closed":
+        throw new DomainError("unavailable");
+      case "connecting":
+        return await state.session;
+      case "connected":
+        if (state.session.isOpen) return state.session;
+        break;
+      case "disconnected":
+    }
+    const session = this.#connect();
+    this.#state = { name: "connecting", session };
+    return await session;
   }
 
-  async #openAnother(): Promise<Session> {
+  async #connect(): Promise<Session> {
     await this.#pause;
-    if (this.#closed) throw new DomainError("unavailable");
+    if (this.#isClosed()) throw new DomainError("unavailable");
     try {
-      this.#session = await this.#opener.open();
+      const session = await this.#opener.open();
+      if (!this.#isClosed()) this.#state = { name: "connected", session };
+      return session;
     } catch (error) {
+      if (!this.#isClosed()) this.#state = { name: "disconnected" };
       this.#pause = wait(RECONNECT_MS, undefined, { ref: false });
       // No statement was sent, so the error is "unavailable" for any cause.
       throw new DomainError("unavailable", { cause: error });
     }
-    return this.#session;
   }
 
-  #drop(session: Session): void {
+  #isClosed(): boolean {
+    return this.#state.name === "closed";
+  }
+
+  #discard(session: Session): void {
     session.destroy();
-    if (this.#session === session) this.#session = undefined;
+    if (this.#state.name === "connected" && this.#state.session === session) {
+      this.#state = { name: "disconnected" };
+    }
   }
 }

@@ -2,7 +2,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { Connection, type Parameter } from "./connection.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
 import type { SessionOptions } from "./session.ts";
-import { isAbsence, toDomainError } from "./store-error.ts";
+import { isServerAbsent, toDomainError } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {
   readonly connections: number;
@@ -49,22 +49,22 @@ export class Database {
   async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
     const places = parameters.map((_, i) => `$${i + 1}`).join(",");
     const text = `SELECT * FROM vx.${name}(${places})`;
-    return (await this.#use((connection) => connection.run(text, parameters))) as Row[];
+    return (await this.#withConnection((connection) => connection.query(text, parameters))) as Row[];
   }
 
   /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
-    await this.#use((connection) => connection.requireWritable());
+    await this.#withConnection((connection) => connection.requireWritable());
   }
 
-  async #use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const connection = this.#idle.pop() ?? (await this.#turn());
+  async #withConnection<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const connection = this.#idle.pop() ?? (await this.#waitForConnection());
     try {
       return await work(connection);
     } catch (error) {
       const known = toDomainError(error);
       // The waiting calls would get the same error, each after its own timeout.
-      if (isAbsence(error)) this.#refuseWaiting(known);
+      if (isServerAbsent(error)) this.#rejectWaiting(known);
       throw known;
     } finally {
       this.#release(connection);
@@ -73,27 +73,26 @@ export class Database {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#refuseWaiting(new DomainError("unavailable"));
+    this.#rejectWaiting(new DomainError("unavailable"));
     await Promise.all(this.#connections.map((connection) => connection.close()));
   }
 
-  /** Waits for a connection. */
-  #turn(): Promise<Connection> {
+  #waitForConnection(): Promise<Connection> {
     if (this.#closed) return Promise.reject(new DomainError("unavailable"));
     if (this.running >= this.#options.maxStatements) return Promise.reject(new DomainError("overloaded"));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => waiting.reject(new DomainError("overloaded")), this.#options.maxWaitMs);
-      const leave = () => {
+      const stopWaiting = () => {
         clearTimeout(timer);
         this.#waiting.delete(waiting);
       };
       const waiting: Waiting = {
         resolve: (connection) => {
-          leave();
+          stopWaiting();
           resolve(connection);
         },
         reject: (error) => {
-          leave();
+          stopWaiting();
           reject(error);
         },
       };
@@ -107,7 +106,7 @@ export class Database {
     else this.#idle.push(connection);
   }
 
-  #refuseWaiting(error: DomainError): void {
+  #rejectWaiting(error: DomainError): void {
     for (const waiting of [...this.#waiting]) waiting.reject(error);
   }
 }

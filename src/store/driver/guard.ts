@@ -19,7 +19,7 @@ export class DatabaseGuard {
   }
 
   /** Undefined if the lock was acquired, otherwise the name of the connection that holds it. */
-  async take(): Promise<string | undefined> {
+  async acquire(): Promise<string | undefined> {
     try {
       await this.#query("SELECT pg_advisory_lock($1::bigint)", LOCK);
       return undefined;
@@ -35,7 +35,7 @@ export class DatabaseGuard {
   }
 
   /** Whether this server holds the lock. A lock lost with its connection is acquired again if it is free. */
-  async hold(): Promise<boolean> {
+  async ensureHeld(): Promise<boolean> {
     // Succeeds at once in the session that holds the lock.
     const [row] = await this.#query<{ ours: boolean }>(
       "SELECT pg_try_advisory_lock($1::bigint) AS ours",
@@ -64,6 +64,6 @@ export class DatabaseGuard {
   }
 
   async #query<Row>(text: string, ...parameters: number[]): Promise<Row[]> {
-    return (await this.#connection.run(text, parameters)) as Row[];
+    return (await this.#connection.query(text, parameters)) as Row[];
   }
 }

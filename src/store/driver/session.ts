@@ -19,8 +19,8 @@ const OPEN_TIMEOUT_MS = 5_000;
 /** The server responds but cannot write: it is a standby, or default_transaction_read_only is on. */
 export class ReadOnlyError extends Error {
   readonly code = "25006";
-  constructor(place: string) {
-    super(`${place} is read-only: it is a standby, or default_transaction_read_only is on`);
+  constructor(server: string) {
+    super(`${server} is read-only: it is a standby, or default_transaction_read_only is on`);
   }
 }
 
@@ -45,7 +45,7 @@ export class Session {
       max_lifetime: null,
       fetch_types: false,
       onnotice: () => undefined,
-      onclose: () => this.#lose(),
+      onclose: () => this.#onClose(),
       types: { bigint: postgres.BigInt },
       connection: { application_name: options.name },
       socket: () => this.#dial(),
@@ -130,7 +130,7 @@ export class Session {
     return this.#socket;
   }
 
-  #lose(): void {
+  #onClose(): void {
     this.#isOpen = false;
     this.#endDriver();
   }
@@ -169,16 +169,16 @@ export class SessionOpener {
     const failures: unknown[] = [];
     const count = this.#endpoints.length;
     for (let i = 0; i < count; i++) {
-      const place = (this.#preferred + i) % count;
+      const index = (this.#preferred + i) % count;
       try {
-        const session = await Session.open(this.#endpoints[place] as Endpoint, this.#options);
-        this.#preferred = place;
+        const session = await Session.open(this.#endpoints[index] as Endpoint, this.#options);
+        this.#preferred = index;
         return session;
       } catch (error) {
         failures.push(error);
       }
     }
-    throw failures.length === 1 ? failures[0] : together(failures);
+    throw failures.length === 1 ? failures[0] : combine(failures);
   }
 }
 
@@ -186,7 +186,7 @@ export class SessionOpener {
  * One error for all servers of an address. Its code is read-only if any server is read-only, because that
  * server responded.
  */
-function together(failures: readonly unknown[]): Error {
+function combine(failures: readonly unknown[]): Error {
   const messages = failures.map((failure) => (failure as Error).message);
   const readOnly = failures.find((failure) => failure instanceof ReadOnlyError);
   const { code } = (readOnly ?? failures.at(-1)) as { code?: string };

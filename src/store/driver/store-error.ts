@@ -10,16 +10,16 @@ const REFUSAL = "VX000";
  * Temporary conditions of PostgreSQL: starting, stopping, out of resources, disconnected, too slow or
  * read-only.
  */
-const PASSING = /^(08|53|57P|57014|55P03|40001|40P01|25006|58)/;
+const TRANSIENT = /^(08|53|57P|57014|55P03|40001|40P01|25006|58)/;
 
 /** Error codes of the driver and the operating system for a failed or lost connection. */
 const CONNECTION = /^(CONNECT|CONNECTION_|E[A-Z]+$)/;
 
 /** Errors that every connection would get: no server listens, it is starting, or it is read-only. */
-const ABSENT = /^(ECONNREFUSED|ENOENT|57P03|25006)$/;
+const SERVER_ABSENT = /^(ECONNREFUSED|ENOENT|57P03|25006)$/;
 
-export function isAbsence(error: unknown): boolean {
-  return ABSENT.test(codeOf(error instanceof DomainError ? error.cause : error));
+export function isServerAbsent(error: unknown): boolean {
+  return SERVER_ABSENT.test(codeOf(error instanceof DomainError ? error.cause : error));
 }
 
 /**
@@ -48,7 +48,7 @@ export function toDomainError(error: unknown): DomainError {
     hint?: string;
   };
   if (code === REFUSAL && message !== undefined && isReason(message)) return refusal(message, detail, hint);
-  if (typeof code === "string" && (PASSING.test(code) || CONNECTION.test(code))) {
+  if (typeof code === "string" && (TRANSIENT.test(code) || CONNECTION.test(code))) {
     return new DomainError("unavailable", { cause: error });
   }
   return new DomainError("internal", { cause: error });
