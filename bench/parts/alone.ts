@@ -1,7 +1,8 @@
 // The cost of metering for a single caller: the server compared with one whose holds and settlements cost
 // nothing.
+
+import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { generateBody, httpArm, postRequest } from "../http-load.ts";
-import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
 import { createPayers } from "../payers.ts";
 import { FREE_BILLING, startServer } from "../server.ts";
@@ -9,7 +10,7 @@ import { FREE_BILLING, startServer } from "../server.ts";
 const ACCOUNTS = 1_000;
 const SECONDS = 2;
 
-export const alone: Part<{ metered: Load; free: Load }> = {
+export const alone: Part<{ metered: ServerLoad; free: ServerLoad }> = {
   rounds: 7,
   warmUpRounds: 2,
   open: async (checkout, cleanup) => {
@@ -17,7 +18,10 @@ export const alone: Part<{ metered: Load; free: Load }> = {
       const server = await startServer(checkout, cleanup, { preload });
       const payers = await createPayers(server, ACCOUNTS);
       const requests = payers.map(({ secret }) => postRequest("/v1/generate", generateBody(), secret));
-      return httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS });
+      return withCpuTime(
+        server.pid,
+        httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS }),
+      );
     };
     return { metered: await openArm([]), free: await openArm([FREE_BILLING]) };
   },

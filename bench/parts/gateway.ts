@@ -4,6 +4,7 @@
 // settlements, and a bare proxy.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
 import { type Part, Unavailable } from "../part.ts";
@@ -26,7 +27,7 @@ function bodyFor(model: string): string {
   return JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }], max_tokens: 100 });
 }
 
-export const gateway: Part<{ metered: Load; free: Load }, { peer: Load; bare: Load }> = {
+export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Load; bare: Load }> = {
   rounds: 5,
   // The peer needs some seconds until its code is compiled.
   warmUpRounds: 3,
@@ -35,10 +36,8 @@ export const gateway: Part<{ metered: Load; free: Load }, { peer: Load; bare: Lo
     const openArm = async (preload: readonly string[]) => {
       const server = await startServer(checkout, cleanup, { env, preload });
       const payers = await createPayers(server, ACCOUNTS);
-      return arm(
-        server.url,
-        payers.map(({ secret }) => postRequest(PATH, bodyFor("bench"), secret)),
-      );
+      const requests = payers.map(({ secret }) => postRequest(PATH, bodyFor("bench"), secret));
+      return withCpuTime(server.pid, arm(server.url, requests));
     };
     return { metered: await openArm([]), free: await openArm([FREE_BILLING]) };
   },

@@ -1,5 +1,7 @@
 // POST /v1/generate on the sandbox, with a durable hold and settlement per call, compared with a node:http
 // JSON echo.
+
+import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { generateBody, httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -16,14 +18,17 @@ function arm(url: string, requests: readonly string[]) {
   return httpArm({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
 }
 
-export const generate: Part<{ many: Load; hot: Load }, { echo: Load }> = {
+export const generate: Part<{ many: ServerLoad; hot: ServerLoad }, { echo: Load }> = {
   rounds: 7,
   warmUpRounds: 2,
   open: async (checkout, cleanup) => {
     const server = await startServer(checkout, cleanup);
     const payers = await createPayers(server, ACCOUNTS);
     const requests = payers.map(({ secret }) => postRequest(PATH, generateBody(), secret));
-    return { many: arm(server.url, requests), hot: arm(server.url, requests.slice(0, 1)) };
+    return {
+      many: withCpuTime(server.pid, arm(server.url, requests)),
+      hot: withCpuTime(server.pid, arm(server.url, requests.slice(0, 1))),
+    };
   },
   openBaselines: async (cleanup) => ({
     echo: arm(await startBaseline(cleanup, "echo-server"), [postRequest(PATH, generateBody(), "none")]),

@@ -1,5 +1,7 @@
 // GetMe over gRPC with a key look-up and admission in PostgreSQL per call, compared with a server that does
 // neither.
+
+import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { grpcArm } from "../grpc-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -10,13 +12,14 @@ import { startServer } from "../server.ts";
 const CALLERS = 64;
 const TARGET = { callers: CALLERS, connections: 4, seconds: 2 };
 
-export const grpcMe: Part<{ grpc: Load }, { plain: Load }> = {
+export const grpcMe: Part<{ grpc: ServerLoad }, { plain: Load }> = {
   rounds: 7,
   warmUpRounds: 2,
   open: async (checkout, cleanup) => {
     const server = await startServer(checkout, cleanup);
     const [payer] = await createPayers(server, 1);
-    return { grpc: grpcArm({ ...TARGET, url: server.url, authorization: `Bearer ${payer?.secret}` }) };
+    const authorization = `Bearer ${payer?.secret}`;
+    return { grpc: withCpuTime(server.pid, grpcArm({ ...TARGET, url: server.url, authorization })) };
   },
   openBaselines: async (cleanup) => ({
     plain: grpcArm({ ...TARGET, url: await startBaseline(cleanup, "baseline-server") }),

@@ -1,5 +1,7 @@
 // GET /v1/me with admission in PostgreSQL per call, compared with a bare node:http server and with the same
 // RPC over Connect, on this server and on a plain connect-node server without keys.
+
+import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { getRequest, httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -16,20 +18,26 @@ function arm(url: string, requests: readonly string[]) {
   return httpArm({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
 }
 
-export const restMe: Part<{ rest: Load; connect: Load }, { bare: Load; plain: Load }> = {
+export const restMe: Part<{ rest: ServerLoad; connect: ServerLoad }, { bare: Load; plain: Load }> = {
   rounds: 7,
   warmUpRounds: 2,
   open: async (checkout, cleanup) => {
     const server = await startServer(checkout, cleanup);
     const payers = await createPayers(server, KEYS);
     return {
-      rest: arm(
-        server.url,
-        payers.map(({ secret }) => getRequest("/v1/me", secret)),
+      rest: withCpuTime(
+        server.pid,
+        arm(
+          server.url,
+          payers.map(({ secret }) => getRequest("/v1/me", secret)),
+        ),
       ),
-      connect: arm(
-        server.url,
-        payers.map(({ secret }) => postRequest(CONNECT_PATH, "{}", secret)),
+      connect: withCpuTime(
+        server.pid,
+        arm(
+          server.url,
+          payers.map(({ secret }) => postRequest(CONNECT_PATH, "{}", secret)),
+        ),
       ),
     };
   },

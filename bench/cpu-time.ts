@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { Load } from "./load.ts";
+
+export type ServerLoad = Load & {
+  /** CPU time of the server and its PostgreSQL per call: it varies less with other load than calls per second. */
+  readonly cpuMicros: number;
+};
+
+/** Adds the CPU time per call of the process and its descendants. */
+export function withCpuTime(pid: number, arm: () => Promise<Load>): () => Promise<ServerLoad> {
+  return async () => {
+    const [cpuBefore, startedAt] = [cpuMicrosOf(pid), performance.now()];
+    const load = await arm();
+    const calls = (load.perSecond * (performance.now() - startedAt)) / 1000;
+    return { ...load, cpuMicros: (cpuMicrosOf(pid) - cpuBefore) / calls };
+  };
+}
+
+/** The kernel counts CPU time in hundredths of a second. */
+const MICROS_PER_TICK = 10_000;
+
+function cpuMicrosOf(pid: number): number {
+  const processes = readProcesses();
+  const ticksOf = (one: number): number => {
+    const own = processes.find((process) => process.pid === one)?.ticks ?? 0;
+    const children = processes.filter((process) => process.parent === one);
+    return children.reduce((sum, child) => sum + ticksOf(child.pid), own);
+  };
+  return ticksOf(pid) * MICROS_PER_TICK;
+}
+
+function readProcesses() {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        // The fields after the program's name, which may contain spaces: state, parent, …, utime, stime.
+        const fields = readFileSync(`/proc/${name}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+        return [
+          { pid: Number(name), parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) },
+        ];
+      } catch {
+        // The process has ended.
+        return [];
+      }
+    });
+}
