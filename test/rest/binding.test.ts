@@ -163,11 +163,11 @@ describe("parameters in the query", () => {
   });
 
   test.each([
-    ["name=y", "name", /given by the path/],
-    ["sub=x", "sub", /cannot be given/],
-    ["subs=x", "subs", /cannot be given/],
+    ["name=y", "name", /set by the path/],
+    ["sub=x", "sub", /cannot be set in a path or query/],
+    ["subs=x", "subs", /cannot be set in a path or query/],
     ["subs.name=x", "subs.name", /not a parameter/],
-    ["counts=x", "counts", /cannot be given/],
+    ["counts=x", "counts", /cannot be set in a path or query/],
     ["counts.a=1", "counts.a", /not a parameter/],
     ["anything=x", "anything", /./],
     ["sub.nothing=x", "sub.nothing", /not a parameter/],
@@ -182,7 +182,7 @@ describe("parameters in the query", () => {
     ["middle.name=1&left=a", "left", /excludes/],
     ["left=a&left=b", "left", /more than once/],
     ["wrapped=1&wrapped=1", "wrapped", /more than once/],
-  ])("?%s is refused", async (query, field, message) => {
+  ])("?%s is rejected", async (query, field, message) => {
     expect(expectError(await send("GET", `/v1/get/x?${query}`), "invalid_argument", field).message).toMatch(
       message,
     );
