@@ -1,5 +1,5 @@
 // Durable holds and settlements directly against the store, batched, over many accounts and over one.
-import type { HoldOutcome } from "../../src/store/billing.ts";
+import type { HoldOutcome } from "../../src/store/bill-item.ts";
 import type { Checkout } from "../checkout.ts";
 import { hammer, type Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -70,7 +70,7 @@ async function openBilling(checkout: Checkout, cleanup: AsyncDisposableStack) {
 const HOLD = { amountMicros: 4_000n, seconds: 600, idempotency: undefined };
 
 const CHARGE = {
-  amountMicros: 1_234n,
+  amountMicros: 18n,
   reason: "Generation with vx-sandbox-small: 12 tokens in, 40 tokens out",
   requestId: "req_0123456789abcdef0123456789abcdef",
   model: "vx-sandbox-small",

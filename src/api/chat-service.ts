@@ -39,11 +39,11 @@ export async function* streamChatCompletion(
   request: StreamChatCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<Chunk> {
-  const generation = generationRequestOfChat(request);
+  const generationRequest = generationRequestOfChat(request);
   let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
-  for await (const piece of meter.stream(call.caller(), generation)) {
+  for await (const piece of meter.stream(call.caller(), generationRequest)) {
     const role = head ? {} : { role: "assistant" };
-    head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, generation.model);
+    head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, generationRequest.model);
     if (piece.kind === "delta") {
       const delta = { ...role, content: piece.content };
       yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };

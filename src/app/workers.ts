@@ -1,6 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
+import { InvariantViolation, reportViolation } from "../domain/invariant.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Snapshot, WorkerMetrics } from "../telemetry/worker-metrics.ts";
@@ -30,6 +31,8 @@ export type FromWorker =
   | { readonly kind: "failed"; readonly message: string; readonly isConfigError: boolean }
   /** The worker accepts no more calls and exits when its running calls have finished. */
   | { readonly kind: "crashed" }
+  /** The same after a violated invariant. It ends all workers: they run the same code on the same database. */
+  | { readonly kind: "violated" }
   | { readonly kind: "metrics"; readonly id: number; readonly metrics: Snapshot };
 
 /** Delays the restart, so that a worker that exits at once is not restarted in a tight loop. */
@@ -59,7 +62,13 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
         if (message.kind === "failed")
           reject(message.isConfigError ? new ConfigError(message.message) : new StartError(message.message));
         if (message.kind === "crashed") replace({}, "worker crashed, starting another one");
-        if (message.kind === "metrics") metrics.told(worker.id, message.metrics);
+        if (message.kind === "violated") {
+          stopping = true;
+          reportViolation(
+            new InvariantViolation("a worker keeps the invariants", { pid: worker.process.pid }),
+          );
+        }
+        if (message.kind === "metrics") metrics.record(worker.id, message.metrics);
       });
       worker.once("exit", (code, signal) => {
         metrics.ended(worker.id);

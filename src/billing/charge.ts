@@ -2,10 +2,10 @@ import { DomainError, type Reason } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
 import { clampUsage, costOf } from "../domain/price.ts";
 import type { TokenUsage } from "../domain/prompt.ts";
-import type { Charge } from "../store/billing.ts";
+import type { Charge } from "../store/bill-item.ts";
 import type { Progress } from "../upstreams/progress.ts";
+import type { GenerationSpec } from "./generation-spec.ts";
 import type { Ending } from "./generation-state.ts";
-import type { Order } from "./order.ts";
 import { STOPS, UPSTREAM_FAILED_TEXT } from "./stops.ts";
 import { encodeAnswer } from "./stored-answer.ts";
 import type { Tokens } from "./token-counts.ts";
@@ -16,7 +16,7 @@ const BYTES_PER_TOKEN = 4;
 
 /** A generation that runs no more. */
 export type Ended = {
-  readonly order: Order;
+  readonly spec: GenerationSpec;
   readonly ending: Ending;
   readonly progress: Progress;
   /** The text that was delivered, or stored for a retry. */
@@ -26,13 +26,13 @@ export type Ended = {
 /** The charge of a generation; undefined if it is free. */
 export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | undefined> {
   if (!isCharged(ended)) return undefined;
-  const { ending, order } = ended;
-  const { id, model, size, key, requestId, kept } = order;
+  const { ending, spec } = ended;
+  const { id, model, size, key, requestId, kept } = spec;
   const max = { inputTokens: size.inputTokens, outputTokens: size.maxTokens };
   const reported = ending.kind === "completed" ? ending.done.usage : undefined;
   const usage = clampUsage(reported ?? (await countUsage(ended, tokens)), max);
   assertInvariant(
-    usage.inputTokens <= max.inputTokens && usage.outputTokens <= max.outputTokens,
+    isWithin(usage.inputTokens, max.inputTokens) && isWithin(usage.outputTokens, max.outputTokens),
     "the usage is within the size of the hold",
     { generation: id, ...usage, maxInputTokens: max.inputTokens, maxOutputTokens: max.outputTokens },
   );
@@ -49,21 +49,25 @@ export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | u
   };
 }
 
-function isCharged({ order, ending, progress, text }: Ended): boolean {
-  const isDelivered = order.streamed && text !== "";
+function isWithin(tokens: number, maxTokens: number): boolean {
+  return 0 <= tokens && tokens <= maxTokens;
+}
+
+function isCharged({ spec, ending, progress, text }: Ended): boolean {
+  const isDelivered = spec.streamed && text !== "";
   switch (ending.kind) {
     case "completed":
       return true;
     case "failed":
       return isDelivered;
     case "stopped":
-      return STOPS[ending.why].paidOnceAsked ? progress.isAsked : isDelivered;
+      return STOPS[ending.why].paidOnceSent ? progress.isAsked : isDelivered;
   }
 }
 
 /** If counting fails or times out, the charge uses an estimate from the bytes. */
 async function countUsage(ended: Ended, tokens: Tokens): Promise<TokenUsage> {
-  const { prompt, size, key } = ended.order;
+  const { prompt, size, key } = ended.spec;
   const text = producedText(ended);
   const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
   try {
@@ -81,11 +85,11 @@ async function countUsage(ended: Ended, tokens: Tokens): Promise<TokenUsage> {
 
 /** Includes text that was produced but not delivered if the caller or the account caused the stop. */
 function producedText({ ending, progress, text }: Ended): string {
-  return ending.kind === "stopped" && STOPS[ending.why].paidOnceAsked ? text + progress.unread : text;
+  return ending.kind === "stopped" && STOPS[ending.why].paidOnceSent ? text + progress.unread : text;
 }
 
-function ledgerText({ order, ending }: Ended, { inputTokens, outputTokens }: TokenUsage): string {
-  const text = `Generation with ${order.model.id}: ${inputTokens} tokens in, ${outputTokens} tokens out`;
+function ledgerText({ spec, ending }: Ended, { inputTokens, outputTokens }: TokenUsage): string {
+  const text = `Generation with ${spec.model.id}: ${inputTokens} tokens in, ${outputTokens} tokens out`;
   switch (ending.kind) {
     case "completed":
       return text;
@@ -96,9 +100,9 @@ function ledgerText({ order, ending }: Ended, { inputTokens, outputTokens }: Tok
   }
 }
 
-function storedAnswer({ order, ending, text }: Ended): string {
+function storedAnswer({ spec, ending, text }: Ended): string {
   return encodeAnswer({
-    id: order.id,
+    id: spec.id,
     content: text,
     finishReason: ending.kind === "completed" ? ending.done.finishReason : "stop",
     failure: failureReason(ending),

@@ -52,7 +52,10 @@ export async function countedSize(
   tokens: Tokens,
   options: CountOptions,
 ): Promise<Size> {
-  const promptTokens = await tokens.countPrompt(request.messages, { ...options, most: model.contextWindow });
+  const promptTokens = await tokens.countPrompt(request.messages, {
+    ...options,
+    maxTokens: model.contextWindow,
+  });
   const room = model.contextWindow - promptTokens;
   if (room <= 0) throw tooLong(model, promptTokens);
   const { maxTokens, leastTokens } = outputRange(model, request);
@@ -78,12 +81,12 @@ export function leastSize(model: Model, size: Size): Size {
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
 function outputRange(
   model: Model,
-  { maxTokens: named }: GenerationRequest,
+  { maxTokens: requested }: GenerationRequest,
 ): Pick<Size, "maxTokens" | "leastTokens"> {
-  const maxTokens = Math.min(named ?? model.defaultOutputTokens, model.maxOutputTokens);
+  const maxTokens = Math.min(requested ?? model.defaultOutputTokens, model.maxOutputTokens);
   return {
     maxTokens,
-    leastTokens: named === undefined ? Math.min(LEAST_OUTPUT_TOKENS, maxTokens) : maxTokens,
+    leastTokens: requested === undefined ? Math.min(LEAST_OUTPUT_TOKENS, maxTokens) : maxTokens,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Charge } from "../store/billing.ts";
+import type { Charge } from "../store/bill-item.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import type { Stop } from "./stops.ts";
 

@@ -1,14 +1,14 @@
 import { DomainError } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
-import type { Charge, EndOutcome } from "../store/billing.ts";
+import type { Charge, EndOutcome } from "../store/bill-item.ts";
 import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import type { UpstreamCall } from "../upstreams/upstream-call.ts";
 import { chargeOf } from "./charge.ts";
 import { GatheredText } from "./gathered-text.ts";
 import type { Reply } from "./generation-request.ts";
+import type { GenerationSpec } from "./generation-spec.ts";
 import { canBecome, type Ending, type GenerationState } from "./generation-state.ts";
-import type { Order } from "./order.ts";
 import type { Settler } from "./settler.ts";
 import { STOPS, type Stop } from "./stops.ts";
 import type { Tokens } from "./token-counts.ts";
@@ -24,7 +24,7 @@ export type GenerationParts = {
  * part of the response.
  */
 export class Generation {
-  readonly order: Order;
+  readonly spec: GenerationSpec;
   readonly #parts: GenerationParts;
   readonly #upstream = new AbortController();
   readonly #progress = new Progress();
@@ -36,10 +36,10 @@ export class Generation {
   #wakeReader: (() => void) | undefined;
   readonly #onSettled: (() => void)[] = [];
 
-  constructor(order: Order, parts: GenerationParts) {
-    this.order = order;
+  constructor(spec: GenerationSpec, parts: GenerationParts) {
+    this.spec = spec;
     this.#parts = parts;
-    const { model, prompt, requestId, key } = order;
+    const { model, prompt, requestId, key } = spec;
     const events = parts.run({
       model,
       prompt,
@@ -57,7 +57,7 @@ export class Generation {
   async nextPiece(): Promise<string | undefined> {
     if (this.#state.kind !== "running") return undefined;
     const read = this.#readPiece();
-    if (!this.order.kept) return await read;
+    if (!this.spec.kept) return await read;
     const left = Promise.withResolvers<undefined>();
     this.#wakeReader = () => left.resolve(undefined);
     return await Promise.race([read, left.promise]);
@@ -78,7 +78,7 @@ export class Generation {
    * idempotency key; any other stops.
    */
   detach(why: "gone" | "deadline_exceeded", error: unknown = stopError(why)): void {
-    if (!this.order.kept) {
+    if (!this.spec.kept) {
       this.stop(why, error);
       return;
     }
@@ -114,7 +114,7 @@ export class Generation {
 
   #become(next: GenerationState): void {
     assertInvariant(canBecome(this.#state.kind, next.kind), "a generation changes its state legally", {
-      generation: this.order.id,
+      generation: this.spec.id,
       from: this.#state.kind,
       to: next.kind,
     });
@@ -151,10 +151,10 @@ export class Generation {
 
   async #settle(ending: Ending): Promise<void> {
     const { settler, tokens } = this.#parts;
-    const { id: holdId, key } = this.order;
+    const { id: holdId, key } = this.spec;
     const text = this.#text.toString();
     try {
-      const charge = await chargeOf({ order: this.order, ending, progress: this.#progress, text }, tokens);
+      const charge = await chargeOf({ spec: this.spec, ending, progress: this.#progress, text }, tokens);
       const end = { holdId, accountId: key.accountId, charge };
       const ended = await settler.end(end);
       this.#become({ kind: "settled", charge: ended.outcome === "settled" ? charge : undefined });
@@ -174,8 +174,8 @@ export class Generation {
       this.#reply.reject(new DomainError("unavailable", { message }));
     } else {
       this.#reply.resolve({
-        id: this.order.id,
-        model: this.order.model.id,
+        id: this.spec.id,
+        model: this.spec.model.id,
         content: text,
         finishReason: ending.done.finishReason,
         usage: { inputTokens: charge.inputTokens, outputTokens: charge.outputTokens },

@@ -2,14 +2,14 @@ import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
-import type { HoldRequest } from "../store/billing.ts";
+import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
-import type { Order } from "./order.ts";
+import type { GenerationSpec } from "./generation-spec.ts";
 import { digestOf } from "./payload-digest.ts";
-import { type HoldParts, type HoldWish, MAX_CALL_MS, placeHold } from "./place-hold.ts";
+import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
 import { unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 
@@ -53,7 +53,7 @@ export class Meter {
       yield { kind: "reply", reply: started.reply };
       return;
     }
-    const { id } = started.order;
+    const { id } = started.spec;
     try {
       for (;;) {
         const content = await started.nextPiece();
@@ -77,26 +77,26 @@ export class Meter {
     let generation: Generation | undefined;
     try {
       const id = ids.generation(laneOfId(accountId));
-      const wish = { id, caller, request, model, idempotency: await idempotencyOf(caller, request) };
-      const placed = await placeHold(this.#parts, wish);
+      const pending = { id, caller, request, model, idempotency: await idempotencyOf(caller, request) };
+      const placed = await placeHold(this.#parts, pending);
       if (placed.kind === "answered") return await this.#replay(caller, decodeAnswer(placed.answer));
-      generation = this.#launch(orderOf(wish, placed.size, streamed), caller);
+      generation = this.#launch(specOf(pending, placed.size, streamed), caller);
       return generation;
     } finally {
       if (!generation) running.release(accountId);
     }
   }
 
-  #launch(order: Order, caller: Caller): Generation {
+  #launch(spec: GenerationSpec, caller: Caller): Generation {
     const { running } = this.#parts;
-    const generation = new Generation(order, this.#parts);
+    const generation = new Generation(spec, this.#parts);
     caller.onStart(generation);
     const slot = running.register(generation);
     const stopWatching = watchEnd(generation, caller);
     generation.onSettled(() => {
       stopWatching();
       running.unregister(slot);
-      running.release(order.key.accountId);
+      running.release(spec.key.accountId);
     });
     return generation;
   }
@@ -131,11 +131,11 @@ function watchEnd(generation: Generation, { signal, endReason }: Caller): () => 
   };
 }
 
-function orderOf(
-  { id, caller, request, model, idempotency }: HoldWish,
+function specOf(
+  { id, caller, request, model, idempotency }: PendingGeneration,
   size: Size,
   streamed: boolean,
-): Order {
+): GenerationSpec {
   return {
     id,
     key: caller.key,

@@ -1,8 +1,9 @@
 import { DomainError } from "../domain/errors.ts";
-import { assertInvariant } from "../domain/invariant.ts";
+import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import type { Model } from "../domain/model.ts";
 import { costOf } from "../domain/price.ts";
-import type { Billing, HoldOutcome, HoldRequest } from "../store/billing.ts";
+import type { HoldOutcome, HoldRequest } from "../store/bill-item.ts";
+import type { Billing } from "../store/billing.ts";
 import type { Caller } from "./caller.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import { countedSize, leastSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
@@ -22,7 +23,8 @@ export type HoldParts = {
   readonly tokens: Tokens;
 };
 
-export type HoldWish = {
+/** A generation whose hold is not placed yet. */
+export type PendingGeneration = {
   readonly id: string;
   readonly caller: Caller;
   readonly request: GenerationRequest;
@@ -39,47 +41,47 @@ export type Placed =
  * If the hold does not fit the balance, the input is counted, then a default output limit is lowered. Only
  * the statement that places the hold decides, because a balance that was read earlier may be out of date.
  */
-export async function placeHold(parts: HoldParts, wish: HoldWish): Promise<Placed> {
-  const { request, model } = wish;
-  const { key, signal } = wish.caller;
+export async function placeHold(parts: HoldParts, pending: PendingGeneration): Promise<Placed> {
+  const { request, model } = pending;
+  const { key, signal } = pending.caller;
   const { tokens } = parts;
   let size = await sizeOf(model, request, key, tokens, signal);
-  let held = await tryHold(parts, wish, size);
+  let held = await tryHold(parts, pending, size);
   if (held.outcome === "insufficient" && !size.counted) {
     size = await countedSize(model, request, tokens, { signal, payer: key.accountId });
-    held = await tryHold(parts, wish, size);
+    held = await tryHold(parts, pending, size);
   }
   // Another call may take the funds in between, so the last attempt uses the lowest limit.
   for (const lower of [sizeWithin, leastSize]) {
     if (held.outcome !== "insufficient" || size.maxTokens === size.leastTokens) break;
     const availableMicros = held.balanceMicros - held.heldMicros;
     size = lower(model, size, availableMicros);
-    if (size.amountMicros <= availableMicros) held = await tryHold(parts, wish, size);
+    if (size.amountMicros <= availableMicros) held = await tryHold(parts, pending, size);
   }
   return placedOf(held, size);
 }
 
-async function tryHold(parts: HoldParts, wish: HoldWish, size: Size): Promise<HoldOutcome> {
-  const { key } = wish.caller;
+async function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
+  const { key } = pending.caller;
   const { inputTokens, maxTokens, amountMicros } = size;
   assertInvariant(
-    amountMicros === costOf(wish.model, { inputTokens, outputTokens: maxTokens }),
+    amountMicros === costOf(pending.model, { inputTokens, outputTokens: maxTokens }),
     "a hold is the cost of its size",
-    { generation: wish.id, amountMicros, inputTokens, maxTokens },
+    { generation: pending.id, amountMicros, inputTokens, maxTokens },
   );
   const hold: HoldRequest = {
-    holdId: wish.id,
+    holdId: pending.id,
     accountId: key.accountId,
     keyId: key.keyId,
     amountMicros,
     seconds: HOLD_SECONDS,
-    idempotency: wish.idempotency,
+    idempotency: pending.idempotency,
   };
   try {
     return await parts.billing.hold(hold);
   } catch (error) {
-    // A statement that was sent may have placed the hold although its reply was lost, so it is released.
-    if (!isOverloaded(error)) parts.running.waitFor(parts.settler.abandon(hold));
+    // The statement may have placed the hold although its reply was lost.
+    if (mayBePlaced(error)) parts.running.waitFor(parts.settler.abandon(hold));
     throw error;
   }
 }
@@ -101,6 +103,8 @@ function placedOf(held: HoldOutcome, size: Size): Placed {
   }
 }
 
-function isOverloaded(error: unknown): boolean {
-  return error instanceof DomainError && error.reason === "overloaded";
+/** After a violated invariant nothing more is done with the hold: the process ends, and then it is released. */
+function mayBePlaced(error: unknown): boolean {
+  if (error instanceof InvariantViolation) return false;
+  return !(error instanceof DomainError && error.reason === "overloaded");
 }

@@ -1,5 +1,6 @@
 import { InvariantViolation } from "../domain/invariant.ts";
-import type { Billing, EndOutcome, EndRequest } from "../store/billing.ts";
+import type { EndOutcome, EndRequest } from "../store/bill-item.ts";
+import type { Billing } from "../store/billing.ts";
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;

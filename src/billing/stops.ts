@@ -12,7 +12,7 @@ type Rule = {
    * Whether the caller pays for the input once the request was sent to an upstream. False if the server
    * causes the stop: then only a stream is charged, for the pieces it delivered.
    */
-  readonly paidOnceAsked: boolean;
+  readonly paidOnceSent: boolean;
   /** The text in the ledger row. */
   readonly text: string;
 };
@@ -21,29 +21,29 @@ const CHARGED = "What it used until then is charged.";
 
 /** How each stop is charged. */
 export const STOPS: Readonly<Record<Stop, Rule>> = {
-  gone: { reason: "unavailable", message: undefined, paidOnceAsked: true, text: "the caller left" },
+  gone: { reason: "unavailable", message: undefined, paidOnceSent: true, text: "the caller left" },
   deadline_exceeded: {
     reason: "deadline_exceeded",
     message: `The call took longer than its deadline. ${CHARGED}`,
-    paidOnceAsked: true,
+    paidOnceSent: true,
     text: "the caller's deadline passed",
   },
   too_long: {
     reason: "deadline_exceeded",
     message: `The call took 10 minutes, the longest time for a call. ${CHARGED}`,
-    paidOnceAsked: true,
+    paidOnceSent: true,
     text: "stopped after 10 minutes, the longest time for a call",
   },
   revoked_api_key: {
     reason: "revoked_api_key",
     message: `The API key was revoked during the call. ${CHARGED}`,
-    paidOnceAsked: true,
+    paidOnceSent: true,
     text: "stopped, the API key was revoked",
   },
   unavailable: {
     reason: "unavailable",
     message: undefined,
-    paidOnceAsked: false,
+    paidOnceSent: false,
     text: "stopped, the server shut down",
   },
 };

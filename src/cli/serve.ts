@@ -61,7 +61,7 @@ async function run(config: Config, log: Log): Promise<number> {
     return EXIT_FAILED;
   }
   log.info("stopped");
-  return stop.hasCrashed ? EXIT_FAILED : 0;
+  return stop.exitCode;
 }
 
 function endWithConfigError(error: ConfigError): number {

@@ -1,6 +1,7 @@
 import { STOP_MS } from "../app/drain.ts";
+import { onViolation } from "../domain/invariant.ts";
 import { flushed, type Log } from "../telemetry/log.ts";
-import { EXIT_FAILED } from "./exit.ts";
+import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
 
 /** Time for the embedded PostgreSQL, which stops after the server. */
 const DATABASE_STOP_MS = 20_000;
@@ -10,7 +11,7 @@ export class StopRequest {
   readonly #log: Log;
   readonly #requested = Promise.withResolvers<number>();
   #isRequested = false;
-  #hasCrashed = false;
+  #exitCode = 0;
 
   constructor(log: Log, signalDelayMs: number) {
     this.#log = log;
@@ -22,8 +23,8 @@ export class StopRequest {
         else this.#request(signalDelayMs);
       });
     }
-    onCrash(log, () => {
-      this.#hasCrashed = true;
+    onCrash(log, (exitCode) => {
+      this.#exitCode = Math.max(this.#exitCode, exitCode);
       this.#request(0);
     });
   }
@@ -33,8 +34,9 @@ export class StopRequest {
     return this.#requested.promise;
   }
 
-  get hasCrashed(): boolean {
-    return this.#hasCrashed;
+  /** 0 unless the process crashed or violated an invariant. */
+  get exitCode(): number {
+    return this.#exitCode;
   }
 
   #request(delayMs: number): void {
@@ -45,14 +47,18 @@ export class StopRequest {
   }
 }
 
-/** After an uncaught exception the state of the process is unknown, so it stops. */
-export function onCrash(log: Log, stop: () => void): void {
+/** After an uncaught exception or a violated invariant the state of the process is unknown, so it stops. */
+export function onCrash(log: Log, stop: (exitCode: number) => void): void {
   const crash = (message: string) => (error: unknown) => {
-    stop();
+    stop(EXIT_FAILED);
     log.fatal({ err: error }, message);
   };
   process.on("uncaughtException", crash("uncaught exception"));
   process.on("unhandledRejection", crash("unhandled rejection"));
+  onViolation(({ invariant, facts, stack }) => {
+    stop(EXIT_INVARIANT);
+    log.fatal({ invariant, facts, stack }, "invariant violated");
+  });
 }
 
 /** Ends the process if the stop hangs. */

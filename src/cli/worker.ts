@@ -4,7 +4,7 @@ import { ConfigError } from "../app/config-error.ts";
 import { STOP_MS } from "../app/drain.ts";
 import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
-import { EXIT_FAILED } from "./exit.ts";
+import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
@@ -19,12 +19,10 @@ export async function runWorker(): Promise<void> {
     Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
   let exitCode = 0;
-  onCrash(log, () => {
-    if (exitCode === 0) {
-      tell({ kind: "crashed" });
-      endAfter(STOP_MS, log);
-    }
-    exitCode = EXIT_FAILED;
+  onCrash(log, (code) => {
+    if (exitCode === 0) endAfter(STOP_MS, log);
+    if (code > exitCode) tell({ kind: code === EXIT_INVARIANT ? "violated" : "crashed" });
+    exitCode = Math.max(exitCode, code);
     stop(0);
   });
   let answerMetrics: (id: number) => void = () => undefined;
@@ -53,7 +51,7 @@ export async function runWorker(): Promise<void> {
     log.error({ err: error }, "worker failed");
     const isConfigError = error instanceof ConfigError;
     tell({ kind: "failed", message: (error as Error).message, isConfigError });
-    exitCode = EXIT_FAILED;
+    exitCode ||= EXIT_FAILED;
   }
   await flushed(log);
   process.exit(exitCode);

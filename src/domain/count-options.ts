@@ -2,7 +2,7 @@
 export type CountOptions = {
   readonly signal?: AbortSignal;
   /** Counting may stop once there are more tokens than this. */
-  readonly most?: number;
+  readonly maxTokens?: number;
   /** The account that asks, so that many large texts of one account do not delay the others for long. */
   readonly payer?: string;
 };

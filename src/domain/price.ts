@@ -31,9 +31,9 @@ export function affordableOutput(
 }
 
 /** Limits the reported usage to the usage that the hold covers. */
-export function clampUsage(usage: TokenUsage, most: TokenUsage): TokenUsage {
+export function clampUsage(usage: TokenUsage, max: TokenUsage): TokenUsage {
   return {
-    inputTokens: Math.min(usage.inputTokens, most.inputTokens),
-    outputTokens: Math.min(usage.outputTokens, most.outputTokens),
+    inputTokens: Math.min(usage.inputTokens, max.inputTokens),
+    outputTokens: Math.min(usage.outputTokens, max.outputTokens),
   };
 }

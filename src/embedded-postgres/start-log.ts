@@ -38,8 +38,8 @@ const routine = /starting PostgreSQL|listening on|redirecting log output|Future 
 /** The lines that give the reason, without timestamp and process id. */
 export function reasonIn(excerpt: string): string {
   const lines = excerpt.split("\n").map((line) => line.replace(/^[\d-]+ [\d:.]+ \S+ \[\d+\] /, ""));
-  const told = lines.filter((line) => !routine.test(line));
-  return lastLines(told.join("\n")) || "it left no word in its log";
+  const unusual = lines.filter((line) => !routine.test(line));
+  return lastLines(unusual.join("\n")) || "its log gives no reason";
 }
 
 const weekdayLog = /^postgresql-\w+\.log$/;

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { LANE_COUNT } from "../domain/lane.ts";
-import type { EndOutcome } from "./billing.ts";
+import type { EndOutcome } from "./bill-item.ts";
 import type { Database } from "./driver/database.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 

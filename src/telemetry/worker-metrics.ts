@@ -16,7 +16,7 @@ export class WorkerMetrics {
   }
 
   /** Stores a worker's snapshot. A worker that does not reply in time keeps its previous one. */
-  told(worker: number, snapshot: Snapshot): void {
+  record(worker: number, snapshot: Snapshot): void {
     if (this.#alive.has(worker)) this.#alive.set(worker, snapshot);
   }
 

@@ -32,12 +32,12 @@ export class CountingThread {
   }
 
   async count(texts: readonly string[], characters: number, options: CountOptions): Promise<number> {
-    const { signal, payer, most = Number.POSITIVE_INFINITY } = options;
+    const { signal, payer, maxTokens = Number.POSITIVE_INFINITY } = options;
     if (!this.#reserve(payer, characters)) throw new DomainError("overloaded");
     try {
       let tokens = 0;
       for (const task of splitTexts(texts, TASK_CHARACTERS)) {
-        if (tokens > most) break;
+        if (tokens > maxTokens) break;
         tokens += await untilAborted(this.#countInTurn(task, payer, signal), signal);
       }
       return tokens;

@@ -22,7 +22,7 @@ export class TokenCounter {
     this.#large = new CountingThread(limits);
   }
 
-  /** At most inputTokenBound. Counting may stop once there are more than `most` tokens. */
+  /** At most inputTokenBound. Counting may stop once there are more than `maxTokens`. */
   async countPrompt(messages: readonly PromptMessage[], options: CountOptions = {}): Promise<number> {
     const texts = messages.map(({ content }) => content);
     return (await this.#count(texts, options)) + messages.length * MESSAGE_TOKENS;

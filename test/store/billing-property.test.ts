@@ -1,19 +1,24 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { typeIds } from "../../src/domain/ids.ts";
-import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { createPayer, credit, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
+import {
+  createPayer,
+  credit,
+  endOf,
+  holdOf,
+  moneyProblems,
+  newGenerationId,
+  type Payer,
+} from "../support/payer.ts";
+import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
 /** Random interleavings of everything that moves money, held against a reference that is plain arithmetic. */
 
 let testDatabase: TestDatabase;
 let database: Database;
-let billing: Billing;
-const clock = new DatabaseClock(() => performance.now());
+let billing: UncheckedBilling;
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -24,8 +29,8 @@ beforeAll(async () => {
     maxStatements: 1_000,
     maxWaitMs: 5_000,
   });
-  // One pipeline: all that is sent in one turn travels in one batch, in a known order.
-  billing = new Billing(database, { pipelines: 1, maxWaiting: 1_000, serverId: "one", clock });
+  // All that is sent in one turn is one batch, in a known order.
+  billing = new UncheckedBilling(database, "one");
 });
 afterAll(async () => {
   await database.close();
@@ -200,13 +205,14 @@ async function runBatch(
       return billing.end(endOf(owner, ids[index] as string, charge, `answer ${index}`));
     }),
     ...holds.map((step) => {
-      const id = typeIds.generation(0);
+      const payer = payers[step.payer] as Payer;
+      const id = newGenerationId(payer);
       ids.push(id);
       const asked =
         step.idempotency === undefined
           ? undefined
           : { key: `${step.idempotency}`, digest: `${step.payload}` };
-      return billing.hold(holdOf(payers[step.payer] as Payer, step.amount, id, asked));
+      return billing.hold(holdOf(payer, step.amount, id, asked));
     }),
   ]);
   const expected = [

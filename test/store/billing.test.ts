@@ -2,17 +2,20 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { holdItem } from "../../src/store/batch-items.ts";
-import { Billing, type Charge } from "../../src/store/billing.ts";
+import type { Charge } from "../../src/store/bill-item.ts";
+import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
 /** Two servers. */
 let billings: [Billing, Billing];
+let unchecked: UncheckedBilling;
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -28,13 +31,13 @@ beforeAll(async () => {
     new Billing(database, { ...options, serverId: "one", clock }),
     new Billing(database, { ...options, serverId: "two", clock }),
   ];
+  unchecked = new UncheckedBilling(database, "one");
 });
 afterAll(async () => {
   await database.close();
   await testDatabase.drop();
 });
 
-const newId = () => typeIds.generation(0);
 const clock = new DatabaseClock(() => performance.now());
 
 async function balanceOf({ accountId }: Payer) {
@@ -45,10 +48,10 @@ async function balanceOf({ accountId }: Payer) {
 
 test("a hold reserves, its settlement charges what was used and appends one row of the hash chain", async () => {
   const payer = await createPayer(database, 1_000n);
-  const id = newId();
+  const id = newGenerationId(payer);
   expect(await billings[0].hold(holdOf(payer, 600n, id))).toEqual({ outcome: "held" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
-  expect(await billings[1].end(endOf(payer, id, 250n))).toEqual({
+  expect(await billings[0].end(endOf(payer, id, 250n))).toEqual({
     outcome: "settled",
     balanceMicros: 750n,
     chargedMicros: 250n,
@@ -71,9 +74,9 @@ test("a hold reserves, its settlement charges what was used and appends one row 
 
 test("never more is charged than was held", async () => {
   const payer = await createPayer(database, 1_000n);
-  const id = newId();
+  const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
-  expect(await billings[0].end(endOf(payer, id, 999n))).toMatchObject({
+  expect(await unchecked.end(endOf(payer, id, 999n))).toMatchObject({
     chargedMicros: 600n,
     balanceMicros: 400n,
   });
@@ -81,7 +84,7 @@ test("never more is charged than was held", async () => {
 
 test("a hold that is ended without a charge moves nothing and writes no row", async () => {
   const payer = await createPayer(database, 1_000n);
-  const id = newId();
+  const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
   await billings[0].end(endOf(payer, id, undefined));
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
@@ -92,10 +95,10 @@ test("a hold that is ended without a charge moves nothing and writes no row", as
 
 test("a settlement that is sent again, in the same batch or later, charges once and finds its row", async () => {
   const payer = await createPayer(database, 1_000n);
-  const id = newId();
+  const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
-  const outcomes = await Promise.all([1, 2, 3].map(() => billings[0].end(endOf(payer, id, 250n))));
-  outcomes.push(await billings[1].end(endOf(payer, id, 250n)));
+  const outcomes = await Promise.all([1, 2, 3].map(() => unchecked.end(endOf(payer, id, 250n))));
+  outcomes.push(await unchecked.end(endOf(payer, id, 250n)));
   expect(outcomes).toEqual(Array(4).fill({ outcome: "settled", balanceMicros: 750n, chargedMicros: 250n }));
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
 });
@@ -106,10 +109,10 @@ test.each(["alone", "in company"])(
     const payer = await createPayer(database, 1_000n);
     const lane = laneOfId(payer.accountId);
     const stranger = typeIds.generation(lane);
-    const id = newId();
+    const id = newGenerationId(payer);
     await billings[0].hold(holdOf(payer, 600n, id));
     const end = { ...endOf(payer, id, 250n), accountId: stranger };
-    const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => billings[0].end(e)));
+    const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => unchecked.end(e)));
     expect(outcomes[0]).toEqual({ outcome: "gone" });
     expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
   },
@@ -117,14 +120,16 @@ test.each(["alone", "in company"])(
 
 test("a settlement after the hold was given back charges nothing and says so", async () => {
   const payer = await createPayer(database, 1_000n);
-  expect(await billings[0].end(endOf(payer, newId(), 250n))).toEqual({ outcome: "gone" });
+  expect(await unchecked.end(endOf(payer, newGenerationId(payer), 250n))).toEqual({ outcome: "gone" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
 });
 
 test("funds for 100 holds and 1,000 at once over two servers: exactly 100 are placed", async () => {
   const payer = await createPayer(database, 100n * 7n + 6n);
   const outcomes = await Promise.all(
-    Array.from({ length: 1_000 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newId()))),
+    Array.from({ length: 1_000 }, (_, i) =>
+      (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer))),
+    ),
   );
   expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(100);
   expect(outcomes.find(({ outcome }) => outcome === "insufficient")).toMatchObject({ balanceMicros: 706n });
@@ -134,17 +139,17 @@ test("funds for 100 holds and 1,000 at once over two servers: exactly 100 are pl
 test("a hold too large for what is free does not stand in the way of a smaller one behind it", async () => {
   const payer = await createPayer(database, 100n);
   const outcomes = await Promise.all(
-    [60n, 60n, 40n, 1n].map((amount) => billings[0].hold(holdOf(payer, amount, newId()))),
+    [60n, 60n, 40n, 1n].map((amount) => billings[0].hold(holdOf(payer, amount, newGenerationId(payer)))),
   );
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(["held", "insufficient", "held", "insufficient"]);
 });
 
 test("what an ending frees can be held in the same batch", async () => {
   const payer = await createPayer(database, 100n);
-  const id = newId();
+  const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 100n, id));
   const [held] = await Promise.all([
-    billings[0].hold(holdOf(payer, 90n, newId())),
+    billings[0].hold(holdOf(payer, 90n, newGenerationId(payer))),
     billings[0].end(endOf(payer, id, 10n)),
   ]);
   expect(held).toEqual({ outcome: "held" });
@@ -153,18 +158,19 @@ test("what an ending frees can be held in the same batch", async () => {
 test("a key that was revoked since its call was let in holds nothing", async () => {
   const payer = await createPayer(database, 100n);
   await revokeKey(database, payer.accountId, payer.keyId);
-  expect(await billings[0].hold(holdOf(payer, 1n, newId()))).toEqual({ outcome: "revoked" });
+  expect(await billings[0].hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "revoked" });
 });
 
 test("an idempotency key is held once, answered after that, and refused for another payload", async () => {
   const payer = await createPayer(database, 100n);
-  const id = newId();
+  const id = newGenerationId(payer);
   const asked = { key: 'k "1" \\', digest: "payload" };
-  const again = () => billings[1].hold(holdOf(payer, 10n, newId(), asked));
-  const other = () => billings[1].hold(holdOf(payer, 10n, newId(), { ...asked, digest: "another" }));
+  const again = () => billings[1].hold(holdOf(payer, 10n, newGenerationId(payer), asked));
+  const other = () =>
+    billings[1].hold(holdOf(payer, 10n, newGenerationId(payer), { ...asked, digest: "another" }));
   const first = await Promise.all([
     billings[0].hold(holdOf(payer, 10n, id, asked)),
-    billings[0].hold(holdOf(payer, 10n, newId(), asked)),
+    billings[0].hold(holdOf(payer, 10n, newGenerationId(payer), asked)),
   ]);
   expect(first.map(({ outcome }) => outcome)).toEqual(["held", "running"]);
   expect(await again()).toEqual({ outcome: "running" });
@@ -175,13 +181,19 @@ test("an idempotency key is held once, answered after that, and refused for anot
   expect(await balanceOf(payer)).toEqual({ balance: 90, held: 0 });
   // Another account may use the same key.
   const stranger = await createPayer(database, 100n);
-  expect(await billings[0].hold(holdOf(stranger, 10n, newId(), asked))).toEqual({ outcome: "held" });
+  expect(await billings[0].hold(holdOf(stranger, 10n, newGenerationId(stranger), asked))).toEqual({
+    outcome: "held",
+  });
 });
 
 test("an idempotency key whose call failed is free again; so is one that is 24 hours old", async () => {
   const payer = await createPayer(database, 100n);
   const asked = { key: "k", digest: "payload" };
-  const [first, second, third] = [newId(), newId(), newId()] as const;
+  const [first, second, third] = [
+    newGenerationId(payer),
+    newGenerationId(payer),
+    newGenerationId(payer),
+  ] as const;
   await billings[0].hold(holdOf(payer, 10n, first, asked));
   await billings[0].end(endOf(payer, first, undefined));
   expect(await testDatabase.owner`SELECT FROM vx.answers WHERE account_id = ${payer.accountId}`).toHaveLength(
@@ -200,7 +212,10 @@ test("an idempotency key whose call failed is free again; so is one that is 24 h
 
 test("a statement that arrives after its time changes nothing, and says the database's time", async () => {
   const payer = await createPayer(database, 100n);
-  const { lane, ...hold } = { lane: laneOfId(payer.accountId), ...holdOf(payer, 60n, newId()) };
+  const { lane, ...hold } = {
+    lane: laneOfId(payer.accountId),
+    ...holdOf(payer, 60n, newGenerationId(payer)),
+  };
   const holds = [
     { lane, account_id: hold.accountId, hold_id: hold.holdId, key_id: hold.keyId, amount: "60", seconds: 9 },
   ];
@@ -227,14 +242,14 @@ test("a batch goes through after the database's clock jumped ahead", async () =>
   behind.set(new Date(Date.now() - 3_600_000));
   const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock: behind });
   const payer = await createPayer(database, 100n);
-  const id = newId();
+  const id = newGenerationId(payer);
   expect(await billing.hold(holdOf(payer, 60n, id))).toEqual({ outcome: "held" });
   expect(await billing.end(endOf(payer, id, 10n))).toMatchObject({ chargedMicros: 10n });
 });
 
 test("an item that breaks a rule of the database fails alone, not the batch it travels in", async () => {
   const payers = await Promise.all([1, 2, 3, 4, 5].map(() => createPayer(database, 100n)));
-  const ids = payers.map(newId);
+  const ids = payers.map(newGenerationId);
   await Promise.all(payers.map((payer, i) => billings[0].hold(holdOf(payer, 60n, ids[i] as string))));
   const ends = payers.map((payer, i) => {
     const end = endOf(payer, ids[i] as string, 10n);
@@ -263,9 +278,9 @@ test("when a batch is split, an error of one part does not fail the items of ano
     END $$;
     CREATE TRIGGER fail_hold BEFORE INSERT ON vx.holds FOR EACH ROW EXECUTE FUNCTION vx.fail_hold()`);
   const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock });
-  const ids = [newId(), newId(), newId()] as const;
-  const holds = [fine, invalid, unlucky].map((payer, i) =>
-    billing.hold(holdOf(payer, 60n, ids[i] as string)),
+  const id = newGenerationId(fine);
+  const holds = [fine, invalid, unlucky].map((payer) =>
+    billing.hold(holdOf(payer, 60n, payer === fine ? id : newGenerationId(payer))),
   );
   const outcomes = await Promise.allSettled(holds);
   await testDatabase.owner`DROP FUNCTION vx.fail_hold CASCADE`;
@@ -275,14 +290,15 @@ test("when a batch is split, an error of one part does not fail the items of ano
     { reason: { reason: "unavailable" } },
   ]);
   expect(await balanceOf(fine)).toEqual({ balance: 100, held: 60 });
-  await billing.end(endOf(fine, ids[0], undefined));
+  await billing.end(endOf(fine, id, undefined));
 });
 
 test.each(["hold", "end"])(
   "a %s that names an account that does not exist is an error, not an outcome",
   async (kind) => {
-    const nobody = { accountId: typeIds.account(), keyId: typeIds.key(0) };
-    const id = newId();
+    const accountId = typeIds.account();
+    const nobody = { accountId, keyId: typeIds.key(laneOfId(accountId)) };
+    const id = newGenerationId(nobody);
     if (kind === "hold") {
       await expect(billings[0].hold(holdOf(nobody, 1n, id))).rejects.toMatchObject({ reason: "internal" });
       expect(await testDatabase.owner`SELECT FROM vx.holds WHERE id = ${id}`).toHaveLength(0);
@@ -291,7 +307,7 @@ test.each(["hold", "end"])(
     await testDatabase.owner`
     INSERT INTO vx.holds (lane, id, account_id, server_id, amount_micros, expires_at)
     VALUES (${laneOfId(nobody.accountId)}, ${id}, ${nobody.accountId}, 'one', 0, now() + interval '1 hour')`;
-    await expect(billings[0].end(endOf(nobody, id, 1n))).rejects.toMatchObject({ reason: "internal" });
+    await expect(unchecked.end(endOf(nobody, id, 1n))).rejects.toMatchObject({ reason: "internal" });
     await testDatabase.owner`DELETE FROM vx.holds WHERE id = ${id}`;
   },
 );

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { typeIds } from "../../src/domain/ids.ts";
 import { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { Presence } from "../../src/store/presence.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { createPayer, endOf, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -28,8 +27,14 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-const serverOf = (serverId: string) =>
+const startServer = (serverId: string) =>
   new Billing(database, { serverId, pipelines: 1, maxWaiting: 100, clock });
+const servers = new Map<string, Billing>();
+function serverOf(serverId: string): Billing {
+  const server = servers.get(serverId) ?? startServer(serverId);
+  servers.set(serverId, server);
+  return server;
+}
 const beat = (serverId: string) => database.call("beat", serverId);
 const heldOf = async ({ accountId }: Payer) => {
   const [row] = await testDatabase.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
@@ -72,7 +77,7 @@ function presenceOf(
 
 async function held(serverId: string, seconds = 600, key?: string) {
   const payer = await createPayer(database, 100n);
-  const id = typeIds.generation(0);
+  const id = newGenerationId(payer);
   const asked = key === undefined ? undefined : { key, digest: "payload" };
   await serverOf(serverId).hold({ ...holdOf(payer, 60n, id, asked), seconds });
   return { payer, id };
@@ -91,7 +96,7 @@ test("what a server held that was not seen for 20 s is given back, its idempoten
   expect(await sweep()).toBe(1);
   expect([await heldOf(lost.payer), await heldOf(kept.payer)]).toEqual([0, 60]);
   expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "gone" });
-  const again = holdOf(lost.payer, 60n, typeIds.generation(0), { key: "k", digest: "other" });
+  const again = holdOf(lost.payer, 60n, newGenerationId(lost.payer), { key: "k", digest: "other" });
   expect(await serverOf("alive").hold(again)).toEqual({ outcome: "held" });
   await serverOf("alive").end(endOf(lost.payer, again.holdId, undefined));
   await serverOf("alive").end(endOf(kept.payer, kept.id, undefined));
@@ -133,7 +138,7 @@ test.each([undefined, "key"])(
     const beating = await testDatabase.owner.reserve();
     await beating`BEGIN`;
     await beating`SELECT vx.beat(${sleeper})`;
-    const hold = serverOf(sleeper).hold(holdOf(payer, 60n, typeIds.generation(0), asked));
+    const hold = serverOf(sleeper).hold(holdOf(payer, 60n, newGenerationId(payer), asked));
     await vi.waitFor(async () => {
       const waiting = await testDatabase.owner`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -165,7 +170,7 @@ test("a hold that is older than any call is given back although its server is th
 });
 
 test("a server releases holds in its name that it does not know, in any lane, and keeps those it knows", async () => {
-  const billing = serverOf("owner");
+  const billing = startServer("owner");
   const released: number[] = [];
   const presence = presenceOf("owner", {
     isOpen: (holdId) => billing.isOpen(holdId),
@@ -175,7 +180,7 @@ test("a server releases holds in its name that it does not know, in any lane, an
   await beat("owner");
   const leftovers = [await held("owner", 600, "k"), await held("owner"), await held("owner")];
   const known = await createPayer(database, 100n);
-  const id = typeIds.generation(0);
+  const id = newGenerationId(known);
   await billing.hold(holdOf(known, 60n, id));
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([60, 60, 60]);
   for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
@@ -184,7 +189,7 @@ test("a server releases holds in its name that it does not know, in any lane, an
   expect(await heldOf(known)).toBe(60);
   // The idempotency key of the leftover is free again.
   const { payer } = leftovers[0] as { payer: Payer };
-  const again = holdOf(payer, 60n, typeIds.generation(0), { key: "k", digest: "payload" });
+  const again = holdOf(payer, 60n, newGenerationId(payer), { key: "k", digest: "payload" });
   expect(await billing.hold(again)).toEqual({ outcome: "held" });
   await billing.end(endOf(payer, again.holdId, undefined));
   await billing.end(endOf(known, id, undefined));

@@ -3,7 +3,7 @@ import { drawKey } from "../../src/domain/api-key.ts";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { createAccount } from "../../src/store/accounts.ts";
-import type { Charge, EndRequest, HoldRequest } from "../../src/store/billing.ts";
+import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
@@ -43,6 +43,11 @@ export async function credit(database: Database, accountId: string, amountMicros
   });
 }
 
+/** An id for a generation of the payer. */
+export function newGenerationId({ accountId }: Payer): string {
+  return typeIds.generation(laneOfId(accountId));
+}
+
 export function holdOf(
   payer: Payer,
   amountMicros: bigint,
@@ -67,10 +72,10 @@ export function endOf(
           requestId: `req_${holdId}`,
           keyId: payer.keyId,
           model: "vx-sandbox-small",
-          inputTokens: 3,
-          outputTokens: 4,
-          inputPrice: 100n,
-          outputPrice: 200n,
+          inputTokens: Number(amountMicros),
+          outputTokens: 0,
+          inputPrice: 1_000_000n,
+          outputPrice: 2_000_000n,
           answer,
         };
   return { holdId, accountId: payer.accountId, charge };

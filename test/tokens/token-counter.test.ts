@@ -146,10 +146,10 @@ describe("a counter", () => {
   test("stops counting a prompt soon after the number of tokens that is of interest", async () => {
     const own = new TokenCounter();
     const all = whole(LARGE);
-    const counted = await own.countText(LARGE, { most: Math.floor(all / 4) });
+    const counted = await own.countText(LARGE, { maxTokens: Math.floor(all / 4) });
     expect(counted).toBeGreaterThan(all / 4);
     expect(counted).toBeLessThan(all / 2);
-    expect(await own.countText(LARGE, { most: all })).toBe(all);
+    expect(await own.countText(LARGE, { maxTokens: all })).toBe(all);
     await own.close();
   });
 

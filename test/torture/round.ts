@@ -3,6 +3,7 @@ import type { Arena } from "./arena.ts";
 import { runAudit } from "./audit.ts";
 import { checkEpisode, type Verdict } from "./checker/check.ts";
 import type { Violation } from "./checker/facts.ts";
+import { checkInvariants } from "./checker/invariants.ts";
 import { checkHashes, checkMoney } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
 import { type Episode, recoveryMs, runEpisode } from "./episode.ts";
@@ -74,7 +75,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const entries = episodes.flatMap(({ history }) => history.entries);
   const secrets = await checkSecrets(arena, tenants, entries);
   say(`${secrets.keys} keys looked for in ${secrets.places} places, the files of the database among them`);
-  violations.push(...secrets.violations);
+  violations.push(...secrets.violations, ...checkInvariants(arena));
   return { table, violations };
 }
 

@@ -87,7 +87,7 @@ export const VARIANTS: readonly Variant[] = [
     code: {
       file: "src/billing/charge.ts",
       find: "? progress.isAsked :",
-      put: "? progress.isAsked && !order.streamed :",
+      put: "? progress.isAsked && !spec.streamed :",
     },
   },
   {
@@ -113,7 +113,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: 'const isDelivered = order.streamed && text !== "";',
+      find: 'const isDelivered = spec.streamed && text !== "";',
       put: "const isDelivered = true;",
     },
   },
@@ -122,9 +122,20 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/domain/price.ts",
-      find: "Math.min(usage.outputTokens, most.outputTokens)",
+      find: "Math.min(usage.outputTokens, max.outputTokens)",
       put: "usage.outputTokens",
     },
+  },
+  {
+    name: "a settlement reports a wrong balance",
+    under: "none",
+    sql: [
+      {
+        function: "bill",
+        find: "IN ARRAY post_entries(p_ends) LOOP",
+        put: "IN ARRAY post_entries(p_ends) LOOP v_result.balance_micros := -v_result.balance_micros;",
+      },
+    ],
   },
   {
     name: "failures of one account open the breaker for all",

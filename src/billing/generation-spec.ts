@@ -4,7 +4,7 @@ import type { AdmittedKey } from "../store/admit.ts";
 import type { Size } from "./generation-size.ts";
 
 /** What a generation with a placed hold is to do. */
-export type Order = {
+export type GenerationSpec = {
   readonly id: string;
   readonly key: AdmittedKey;
   readonly requestId: string;

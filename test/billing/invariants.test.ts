@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { chargeOf } from "../../src/billing/charge.ts";
+import type { GenerationSpec } from "../../src/billing/generation-spec.ts";
+import { canBecome, type GenerationState } from "../../src/billing/generation-state.ts";
+import { type HoldParts, type PendingGeneration, placeHold } from "../../src/billing/place-hold.ts";
+import { TokenCounter } from "../../src/tokens/token-counter.ts";
+import { Progress } from "../../src/upstreams/progress.ts";
+
+const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];
+
+test("a generation settles once, and leaves its reader only while it runs", () => {
+  const legal = KINDS.flatMap((from) =>
+    KINDS.filter((to) => canBecome(from, to)).map((to) => `${from} ${to}`),
+  );
+  expect(legal).toEqual([
+    "running detached",
+    "running settling",
+    "detached settling",
+    "settling settled",
+    "settling unsettled",
+  ]);
+});
+
+test("usage below 0 is not charged", async () => {
+  const usage = { inputTokens: -1, outputTokens: 1 };
+  const size = { inputTokens: 10, maxTokens: 10 };
+  const charged = chargeOf(
+    {
+      spec: { id: "gen_1", size, key: {}, model: {} } as GenerationSpec,
+      ending: { kind: "completed", done: { kind: "done", finishReason: "stop", usage } },
+      progress: new Progress(),
+      text: "",
+    },
+    new TokenCounter(),
+  );
+  await expect(charged).rejects.toMatchObject({
+    reason: "internal",
+    invariant: "the usage is within the size of the hold",
+  });
+});
+
+test("a hold for another amount than its size costs is not placed", async () => {
+  let price = 1_000_000n;
+  const model = {
+    contextWindow: 1_000,
+    maxOutputTokens: 10,
+    defaultOutputTokens: 10,
+    promptOverheadTokens: { base: 0, perMessage: 0 },
+    // Read once for the size, and once more for the assertion.
+    get inputMicrosPerMillionTokens() {
+      return price++;
+    },
+    outputMicrosPerMillionTokens: 0n,
+  };
+  const pending = {
+    id: "gen_1",
+    caller: { key: { accountId: "acct_1", balanceMicros: 1_000n } },
+    request: { messages: [{ role: "user", content: "word" }] },
+    model,
+  } as unknown as PendingGeneration;
+  await expect(placeHold({} as HoldParts, pending)).rejects.toMatchObject({
+    reason: "internal",
+    invariant: "a hold is the cost of its size",
+  });
+});

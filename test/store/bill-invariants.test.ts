@@ -1,0 +1,254 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { typeIds } from "../../src/domain/ids.ts";
+import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { bill } from "../../src/store/bill.ts";
+import type { BillItem, Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
+import { Billing } from "../../src/store/billing.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { replaceInFunction } from "../torture/planted/plant.ts";
+
+let testDatabase: TestDatabase;
+let database: Database;
+let billing: Billing;
+let payer: Payer;
+let violations: InvariantViolation[];
+let unsubscribe: () => void;
+const clock = new DatabaseClock(() => performance.now());
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = new Database(testDatabase.address, {
+    connections: 2,
+    statementTimeoutMs: 5_000,
+    name: "test",
+    maxStatements: 1_000,
+    maxWaitMs: 5_000,
+  });
+  billing = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 100, clock });
+});
+beforeEach(async () => {
+  payer = await createPayer(database, 100n);
+  violations = [];
+  unsubscribe = onViolation((violation) => violations.push(violation));
+});
+afterEach(() => unsubscribe());
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+/** The call fails with `internal`, and the process is told once. */
+async function expectViolation(call: Promise<unknown>, invariant: string): Promise<void> {
+  await expect(call).rejects.toMatchObject({ reason: "internal", invariant });
+  expect(violations.map((violation) => violation.invariant)).toEqual([invariant]);
+}
+
+const HOLDS = "FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds) LOOP";
+const ENDS = "FOREACH v_result IN ARRAY post_entries(p_ends) LOOP";
+const HOLD_OUTCOME = "a hold has an outcome that its request allows";
+const END_OUTCOME = "an ending has an outcome that its request allows";
+const HELD = "an account holds at least 0 and at most its balance";
+
+/** Changes the results of vx.bill until the returned function is called. */
+async function plantInBill(loop: string, change: string): Promise<() => Promise<unknown>> {
+  const changed = `${loop} ${change}`;
+  await replaceInFunction(testDatabase.owner, "bill", { find: loop, put: changed });
+  return () => replaceInFunction(testDatabase.owner, "bill", { find: changed, put: loop });
+}
+
+/** An id in the lane after the payer's. */
+function strangerOf({ accountId }: Payer, newId: (lane: number) => string): string {
+  return newId((laneOfId(accountId) + 1) % 1_024);
+}
+
+describe("a hold is not sent", () => {
+  const cases: [string, (hold: HoldRequest) => Partial<HoldRequest>, string][] = [
+    ["below 0", () => ({ amountMicros: -1n }), "the amount of a hold is an int64 of at least 0"],
+    ["above int64", () => ({ amountMicros: 2n ** 63n }), "the amount of a hold is an int64 of at least 0"],
+    [
+      "with an id in another lane",
+      () => ({ holdId: strangerOf(payer, typeIds.generation) }),
+      "hold and key are in the account's lane",
+    ],
+    [
+      "of a key in another lane",
+      () => ({ keyId: strangerOf(payer, typeIds.key) }),
+      "hold and key are in the account's lane",
+    ],
+  ];
+  test.each(cases)("%s", async (_, change, invariant) => {
+    const hold = holdOf(payer, 60n, newGenerationId(payer));
+    await expectViolation(billing.hold({ ...hold, ...change(hold) }), invariant);
+    expect(await testDatabase.owner`SELECT FROM vx.holds`).toHaveLength(0);
+  });
+
+  test("a second time", async () => {
+    const id = newGenerationId(payer);
+    await billing.hold(holdOf(payer, 10n, id));
+    await expectViolation(billing.hold(holdOf(payer, 10n, id)), "a hold is placed once");
+    await billing.end(endOf(payer, id, undefined));
+  });
+});
+
+describe("an ending is not sent", () => {
+  const changed = (end: EndRequest, change: Partial<Charge>): EndRequest => ({
+    ...end,
+    charge: { ...(end.charge as Charge), ...change },
+  });
+  const cases: [string, (end: EndRequest) => EndRequest, string][] = [
+    [
+      "for a hold in another lane",
+      (end) => ({ ...end, holdId: strangerOf(payer, typeIds.generation) }),
+      "a hold is in the account's lane",
+    ],
+    [
+      "for a key in another lane",
+      (end) => changed(end, { keyId: strangerOf(payer, typeIds.key) }),
+      "the key of a charge is in the account's lane",
+    ],
+    [
+      "with a charge for a hold of another process",
+      (end) => ({ ...end, holdId: newGenerationId(payer) }),
+      "only an open hold is charged",
+    ],
+    [
+      "with more than the hold",
+      ({ holdId }) => endOf(payer, holdId, 61n),
+      "a charge is at least 0 and at most its hold",
+    ],
+    [
+      "with a negative charge",
+      (end) => changed(end, { amountMicros: -1n }),
+      "a charge is at least 0 and at most its hold",
+    ],
+    [
+      "with another amount than the usage costs",
+      (end) => changed(end, { amountMicros: 11n }),
+      "a charge is the cost of its usage",
+    ],
+    [
+      "with negative usage",
+      (end) => changed(end, { amountMicros: 0n, inputTokens: 1, outputTokens: -1 }),
+      "a charge is the cost of its usage",
+    ],
+  ];
+  test.each(cases)("%s", async (_, change, invariant) => {
+    const id = newGenerationId(payer);
+    await billing.hold(holdOf(payer, 60n, id));
+    await expectViolation(billing.end(change(endOf(payer, id, 10n))), invariant);
+    expect(await billing.end(endOf(payer, id, undefined))).toEqual({ outcome: "released" });
+  });
+
+  test("with a second charge, but the same one is sent again", async () => {
+    const id = newGenerationId(payer);
+    await billing.hold(holdOf(payer, 60n, id));
+    const end = endOf(payer, id, 10n);
+    const { owner } = testDatabase;
+    await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
+    await expect(billing.end(end)).rejects.toMatchObject({ reason: "internal" });
+    await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
+    expect(violations).toEqual([]);
+    await expectViolation(billing.end(endOf(payer, id, 10n)), "a hold is charged once");
+    expect(await billing.end(end)).toMatchObject({ outcome: "settled" });
+  });
+
+  test("twice in one batch", async () => {
+    const lane = laneOfId(payer.accountId);
+    const item: BillItem = { kind: "hold", lane, hold: holdOf(payer, 1n, newGenerationId(payer)) };
+    const sent = bill(database, { serverId: "one", clock }, [item, { ...item }]);
+    await expectViolation(sent, "a batch places and charges a hold once");
+  });
+});
+
+describe("a result is not accepted", () => {
+  /** What changes a result of vx.bill, and whether a hold, an ending or a release gets it. */
+  const cases: [string, "hold" | "end" | "release", string, string][] = [
+    ["that is missing", "hold", "CONTINUE;", "every item of a batch has a result"],
+    [
+      "for an item that was not sent",
+      "hold",
+      "v_result.n := 2;",
+      "a result belongs to one item of the batch",
+    ],
+    ["with an unknown outcome", "hold", "v_result.outcome := 'lent';", HOLD_OUTCOME],
+    [
+      "of a retry for a call without an idempotency key",
+      "hold",
+      "v_result.outcome := 'answered';",
+      HOLD_OUTCOME,
+    ],
+    ["with a negative amount held", "hold", "v_result.held_micros := -1;", HELD],
+    ["with more held than the balance", "hold", "v_result.held_micros := v_result.balance_micros + 1;", HELD],
+    [
+      "for a hold that was placed but does not fit",
+      "hold",
+      "v_result.held_micros := v_result.balance_micros - 59;",
+      "a hold that is placed fits the free balance",
+    ],
+    [
+      "insufficient for a hold that fits",
+      "hold",
+      "v_result.outcome := 'insufficient';",
+      "a hold that fits is not insufficient",
+    ],
+    ["with an unknown ending", "end", "v_result.outcome := 'lost';", END_OUTCOME],
+    ["without the charge", "end", "v_result.amount_micros := NULL;", END_OUTCOME],
+    ["with a charge for a release", "release", "v_result.amount_micros := -1;", END_OUTCOME],
+    [
+      "with another charge",
+      "end",
+      "v_result.amount_micros := -11;",
+      "the database charges the requested amount",
+    ],
+    [
+      "with a negative balance",
+      "end",
+      "v_result.balance_micros := -1;",
+      "a charge leaves a balance of at least 0",
+    ],
+  ];
+  test.each(cases)("%s (%s)", async (_, kind, change, invariant) => {
+    const id = newGenerationId(payer);
+    if (kind !== "hold") await billing.hold(holdOf(payer, 60n, id));
+    const restore = await plantInBill(kind === "hold" ? HOLDS : ENDS, change);
+    const sent =
+      kind === "hold"
+        ? billing.hold(holdOf(payer, 60n, id))
+        : billing.end(endOf(payer, id, kind === "end" ? 10n : undefined));
+    await expectViolation(sent, invariant);
+    await restore();
+  });
+
+  test("of an earlier attempt with another charge", async () => {
+    const id = newGenerationId(payer);
+    await billing.hold(holdOf(payer, 60n, id));
+    const end = endOf(payer, id, 10n);
+    const find = "v_amount := greatest(r.amount, -r.held);";
+    const put = "v_amount := r.amount - 1;";
+    await replaceInFunction(testDatabase.owner, "post_entries", { find, put });
+    await expectViolation(billing.end(end), "the database charges the requested amount");
+    await replaceInFunction(testDatabase.owner, "post_entries", { find: put, put: find });
+    violations.length = 0;
+    await expectViolation(billing.end(end), "the database charges the requested amount");
+  });
+
+  test("for its item alone: the others of the batch have theirs", async () => {
+    const other = await createPayer(database, 1n);
+    const restore = await plantInBill(
+      HOLDS,
+      "IF v_result.balance_micros = 1 THEN v_result.balance_micros := -1; END IF;",
+    );
+    const outcomes = await Promise.allSettled(
+      [payer, other].map((one) => billing.hold(holdOf(one, 1n, newGenerationId(one)))),
+    );
+    await restore();
+    expect(outcomes).toMatchObject([
+      { value: { outcome: "held" } },
+      { reason: { invariant: "an account holds at least 0 and at most its balance" } },
+    ]);
+  });
+});

@@ -1,0 +1,63 @@
+import { entryIdOf, monthOfId } from "../../src/domain/ids.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
+import type { BillItem, BillRow, EndOutcome, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
+import { Batcher } from "../../src/store/driver/batcher.ts";
+import type { Database } from "../../src/store/driver/database.ts";
+import type { EntryRow } from "../../src/store/ledger.ts";
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Sends requests to vx.bill that Billing refuses, such as a second charge: the database must be right by
+ * itself.
+ */
+export class UncheckedBilling {
+  readonly #database: Database;
+  readonly #batcher: Batcher<BillItem, BillRow>;
+
+  constructor(database: Database, serverId: string) {
+    this.#database = database;
+    this.#batcher = new Batcher({
+      pipelines: 1,
+      maxBatch: 512,
+      maxWaiting: 1_000,
+      execute: async (items) => {
+        const lanes = [...new Set(items.map(({ lane }) => lane))];
+        const ends = items.filter((item) => item.kind === "end");
+        const holds = items.filter((item) => item.kind === "hold");
+        const notAfter = new Date(Date.now() + MINUTE_MS);
+        const parameters = [notAfter, `{${lanes.join(",")}}`, arrayOfEnds(ends), arrayOfHolds(holds)];
+        const rows = await database.call<BillRow>("bill", serverId, ...parameters);
+        return items.map((item) => {
+          const sent: readonly BillItem[] = item.kind === "end" ? ends : holds;
+          const n = sent.indexOf(item) + 1;
+          return rows.find((row) => row.kind === item.kind && row.n === n) as BillRow;
+        });
+      },
+    });
+  }
+
+  async hold(hold: HoldRequest): Promise<object> {
+    const lane = laneOfId(hold.accountId);
+    const row = await this.#batcher.submit(lane, { kind: "hold", lane, hold });
+    const { outcome, answer, balance_micros: balanceMicros, held_micros: heldMicros } = row;
+    if (outcome === "answered") return { outcome, answer };
+    return outcome === "insufficient" ? { outcome, balanceMicros, heldMicros } : { outcome };
+  }
+
+  async end(end: EndRequest): Promise<EndOutcome> {
+    const { holdId, accountId } = end;
+    const lane = laneOfId(accountId);
+    const row = await this.#batcher.submit(lane, { kind: "end", lane, end });
+    if (row.outcome === "posted") {
+      if (row.amount_micros === null) return { outcome: "released" };
+      return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };
+    }
+    const id = entryIdOf(holdId);
+    const [entry] = await this.#database.call<EntryRow>("get_entry", lane, accountId, id, monthOfId(id));
+    if (!entry) return { outcome: "gone" };
+    const { balance_after_micros: balanceMicros, amount_micros: amountMicros } = entry;
+    return { outcome: "settled", balanceMicros, chargedMicros: -amountMicros };
+  }
+}
