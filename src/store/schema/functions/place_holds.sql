@@ -17,12 +17,15 @@ DECLARE
   -- The idempotency keys that earlier holds of this account took, and their payloads.
   v_claimed text[];
   v_digests text[];
+  -- The stored response for the call's idempotency key, and whether its first call still runs.
+  v_answer text;
+  v_known_digest text;
+  v_running boolean;
   v_outcome text;
   r record;
 BEGIN
   FOR r IN
-    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL AS revoked,
-           x.answer, x.digest AS known_digest, h.is_open IS NOT NULL AS running
+    SELECT e.*, a.place AS account_place, a.balance_micros, a.held_micros, k.revoked_at IS NOT NULL AS revoked
     FROM unnest(p_holds) WITH ORDINALITY
       AS e (lane, account_id, hold_id, key_id, amount, seconds, idempotency_key, digest, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
@@ -30,11 +33,6 @@ BEGIN
       WHERE i.lane = e.lane AND i.id = e.account_id LIMIT 1) a ON true
     LEFT JOIN LATERAL (SELECT i.revoked_at FROM keys i
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
-    LEFT JOIN LATERAL (SELECT i.lane, i.hold_id, i.answer, i.digest FROM answers i
-      WHERE i.lane = e.lane AND i.account_id = e.account_id AND i.idempotency_key = e.idempotency_key
-        AND i.created_at > v_now - interval '24 hours' LIMIT 1) x ON true
-    LEFT JOIN LATERAL (SELECT true AS is_open FROM holds i
-      WHERE i.lane = x.lane AND i.id = x.hold_id AND x.answer IS NULL LIMIT 1) h ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
     IF r.account_id <> v_account_id THEN
@@ -50,13 +48,23 @@ BEGIN
       v_claimed := '{}';
       v_digests := '{}';
     END IF;
+    -- Only calls with an idempotency key pay for this look-up.
+    v_answer := NULL;
+    v_running := false;
+    IF r.idempotency_key IS NOT NULL THEN
+      SELECT x.answer, x.digest, x.answer IS NULL AND EXISTS (
+          SELECT 1 FROM holds h WHERE h.lane = x.lane AND h.id = x.hold_id)
+        INTO v_answer, v_known_digest, v_running FROM answers x
+        WHERE x.lane = r.lane AND x.account_id = r.account_id AND x.idempotency_key = r.idempotency_key
+          AND x.created_at > v_now - interval '24 hours';
+    END IF;
     IF r.revoked THEN
       v_outcome := 'revoked';
-    ELSIF r.idempotency_key IS NOT NULL AND (r.running OR r.answer IS NOT NULL) AND r.known_digest <> r.digest THEN
+    ELSIF (v_running OR v_answer IS NOT NULL) AND v_known_digest <> r.digest THEN
       v_outcome := 'reused';
-    ELSIF r.answer IS NOT NULL THEN
+    ELSIF v_answer IS NOT NULL THEN
       v_outcome := 'answered';
-    ELSIF r.running THEN
+    ELSIF v_running THEN
       v_outcome := 'running';
     ELSIF r.idempotency_key = ANY (v_claimed) THEN
       v_outcome := CASE WHEN v_digests[array_position(v_claimed, r.idempotency_key)] = r.digest
@@ -67,7 +75,7 @@ BEGIN
       v_outcome := 'held';
     END IF;
     v_results := array_append(v_results, ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL,
-      CASE WHEN v_outcome = 'answered' THEN r.answer END, NULL)::item_result);
+      CASE WHEN v_outcome = 'answered' THEN v_answer END, NULL)::item_result);
     IF v_outcome = 'held' THEN
       v_held := v_held + r.amount;
       v_placed := array_append(v_placed, ROW(r.lane, r.hold_id, r.account_id, p_server_id, r.amount,
