@@ -1,15 +1,28 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { Duplex } from "node:stream";
 import type { BadRequest, BadRequestAnswers } from "./errors/bad-request.ts";
-import { expecting } from "./flood/expecting.ts";
-import type { HttpHandler } from "./http.ts";
+import { withoutStacks } from "./errors/without-stacks.ts";
+import { continueOnRead } from "./flood/continue-on-read.ts";
+import type { PacedSocket } from "./flood/paced-socket.ts";
+import type { ReadingTurns } from "./flood/reading-turns.ts";
+import { framingProblem } from "./framing.ts";
+import { type HttpRequest, type HttpResponse, toOriginForm } from "./http.ts";
 import type { Limits } from "./listener-limits.ts";
+import { setRawSocket } from "./raw-socket.ts";
 
 type Http1Options = {
-  readonly handle: HttpHandler;
-  /** False if the connection has too many unanswered requests or is closing. */
-  readonly mayServe: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** Serves a request, or refuses it because of its problem. */
+  readonly handle: (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined) => void;
+  /** True while the listener drains: each response is then the last of its connection. */
+  readonly isDraining: () => boolean;
   readonly refusals: BadRequestAnswers;
+  readonly turns: ReadingTurns;
+};
+
+type Connection = {
+  readonly socket: PacedSocket;
+  /** A request had a framing problem: the boundaries of further requests are unknown. */
+  isRefused: boolean;
 };
 
 const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
@@ -17,35 +30,87 @@ const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "timeout",
 };
 
-/** An HTTP/1.1 server for connections that the listener accepts. */
-export function createHttp1(limits: Limits, { handle, mayServe, refusals }: Http1Options): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytes,
-      // The handler refuses a request without Host, with an error body; Node would send none.
-      requireHostHeader: false,
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      connectionsCheckingInterval: limits.timeoutCheckMs,
-      keepAliveTimeout: limits.keepAliveMs,
-    },
-    (request, response) => {
-      if (mayServe(request, response)) handle(request, response);
-    },
-  );
-  server.on("checkContinue", expecting(handle));
-  // The server may ignore other expectations (RFC 9110, 10.1.1).
-  server.on("checkExpectation", handle);
-  server.maxHeadersCount = limits.headerCount;
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || (socket as Socket).bytesWritten > 0) {
+/** Serves HTTP/1.1 on connections that the listener accepts. */
+export class Http1 {
+  readonly #limits: Limits;
+  readonly #options: Http1Options;
+  readonly #server: Server;
+  readonly #connections = new WeakMap<Duplex, Connection>();
+
+  constructor(limits: Limits, options: Http1Options) {
+    this.#limits = limits;
+    this.#options = options;
+    this.#server = createServer(
+      {
+        maxHeaderSize: limits.headerBytes,
+        // The handler refuses a request without Host, with an error body; Node would send none.
+        requireHostHeader: false,
+        headersTimeout: limits.headersMs,
+        requestTimeout: limits.requestMs,
+        connectionsCheckingInterval: limits.timeoutCheckMs,
+        keepAliveTimeout: limits.keepAliveMs,
+      },
+      this.#receive,
+    );
+    this.#server.on("checkContinue", continueOnRead(this.#receive));
+    // The server may ignore other expectations (RFC 9110, 10.1.1).
+    this.#server.on("checkExpectation", this.#receive);
+    this.#server.maxHeadersCount = limits.headerCount;
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+      const bytesWritten = this.#connections.get(socket)?.socket.raw.bytesWritten ?? 0;
+      if (!socket.writable || bytesWritten > 0) socket.destroy();
+      else socket.end(options.refusals.rawAnswer(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
+    });
+    // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
+    // sockets.
+    this.#server.emit("listening");
+  }
+
+  serve(socket: PacedSocket): void {
+    const { raw } = socket;
+    setRawSocket(socket, raw);
+    this.#connections.set(socket, { socket, isRefused: false });
+    raw.setTimeout(this.#limits.keepAliveMs);
+    raw.on("timeout", () => {
+      // A running call may be idle, unless its caller does not read the response.
+      const isWorking = socket.openCalls > 0 && socket.writableLength + raw.writableLength === 0;
+      if (isWorking) raw.setTimeout(this.#limits.http1ReadIdleMs);
+      else socket.destroy();
+    });
+    withoutStacks(socket, () => this.#server.emit("connection", socket));
+  }
+
+  closeIdleConnections(): void {
+    this.#server.closeIdleConnections();
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+
+  #receive = (request: HttpRequest, response: HttpResponse): void => {
+    this.#options.turns.count();
+    const connection = this.#connections.get(request.socket);
+    if (!connection || connection.isRefused) return;
+    const { socket } = connection;
+    if (socket.destroyed || socket.writableEnded) return;
+    if (socket.openCalls >= this.#limits.http1Pipelined) {
       socket.destroy();
       return;
     }
-    socket.end(refusals.rawAnswer(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
-  });
-  // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
-  // sockets.
-  server.emit("listening");
-  return server;
+    this.#countCall(socket, response);
+    toOriginForm(request);
+    const problem = framingProblem(request as IncomingMessage);
+    connection.isRefused = problem !== undefined;
+    const isLast = this.#options.isDraining() || connection.isRefused || request.headers.host === undefined;
+    if (isLast) response.setHeader("connection", "close");
+    this.#options.handle(request, response, problem);
+  };
+
+  #countCall(socket: PacedSocket, response: HttpResponse): void {
+    if (socket.openCalls++ === 0) socket.raw.setTimeout(this.#limits.http1ReadIdleMs);
+    response.once("close", () => {
+      if (--socket.openCalls === 0) socket.raw.setTimeout(this.#limits.keepAliveMs);
+    });
+  }
 }

@@ -1,6 +1,5 @@
 import { createServer, type Http2Server } from "node:http2";
-import { expecting } from "./flood/expecting.ts";
-import { endIdleStreams } from "./flood/idle.ts";
+import { continueOnRead } from "./flood/continue-on-read.ts";
 import type { HttpHandler } from "./http.ts";
 import type { Limits } from "./listener-limits.ts";
 
@@ -19,9 +18,8 @@ export function createHttp2(limits: Limits, handle: HttpHandler): Http2Server {
     maxHeaderListPairs: limits.headerCount,
   });
   server.on("sessionError", () => undefined);
-  endIdleStreams(server, limits.http2StreamIdleMs);
   server.on("request", handle);
-  server.on("checkContinue", expecting(handle));
+  server.on("checkContinue", continueOnRead(handle));
   server.on("checkExpectation", handle);
   return server;
 }

@@ -1,5 +1,6 @@
 import type { Policy } from "../rules/policy.ts";
 import { contentLengthOf, type HttpRequest, headerValues } from "./http.ts";
+import { remoteAddressOf } from "./raw-socket.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 
@@ -39,7 +40,7 @@ export class HttpCall implements IncomingCall {
     this.policy = policy;
     this.maxBodyBytes = maxBodyBytes;
     this.requestId = requestId;
-    this.remoteAddress = request.socket.remoteAddress ?? "";
+    this.remoteAddress = remoteAddressOf(request);
     this.#request = request;
   }
 

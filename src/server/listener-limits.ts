@@ -3,11 +3,10 @@ export const defaultLimits = {
   connections: 10_000,
   /** 0: no limit. */
   connectionsPerAddress: 2_000,
-  /**
-   * Approximate number of requests, streams and closed connections per turn of the event loop; see
-   * ReadingTurns.
-   */
-  workPerTurn: 128,
+  /** Work of one turn of the event loop: starts and ends of requests, streams and connections; see ReadingTurns. */
+  unitsPerTurn: 256,
+  /** Data of one connection that is read ahead of its turn, besides one packet of at most 64 KiB. */
+  socketBufferBytes: 16_384,
   /** From connecting to the first bytes that distinguish HTTP/1.1 from HTTP/2. */
   prefaceMs: 10_000,
   tlsHandshakeMs: 10_000,
@@ -35,8 +34,6 @@ export const defaultLimits = {
   http1Pipelined: 32,
   /** One packet can open or reset all of them, so this bounds the work of a connection in one turn. */
   http2ConcurrentStreams: 128,
-  /** A packet that opens more streams than this must also reset some of them; its session is closed. */
-  http2StreamsPerTurn: 160,
   http2ResetBurst: 128,
   http2ResetsPerSecond: 33,
   http2SessionMemoryMb: 64,

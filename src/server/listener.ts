@@ -1,26 +1,22 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Server as Http1Server, IncomingMessage, ServerResponse } from "node:http";
-import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Http2Server, ServerHttp2Session } from "node:http2";
 import {
   type AddressInfo,
   createServer as createNetServer,
   type Server as NetServer,
-  Socket,
+  type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../domain/slot-array.ts";
-import type { BadRequestAnswers } from "./errors/bad-request.ts";
-import { withoutStacks } from "./errors/without-stacks.ts";
-import { AddressCount } from "./flood/address-count.ts";
-import { FairTurns } from "./flood/fair-turns.ts";
-import { endIdleSession, endIdleSockets } from "./flood/idle.ts";
-import { lingeringClose } from "./flood/lingering-close.ts";
-import { type Reader, ReadingTurns } from "./flood/reading-turns.ts";
-import { framingProblem } from "./framing.ts";
-import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes, toOriginForm } from "./http.ts";
-import { createHttp1 } from "./http1.ts";
+import type { BadRequest, BadRequestAnswers } from "./errors/bad-request.ts";
+import { ConnectionsPerAddress } from "./flood/connections-per-address.ts";
+import { closeWhenIdle } from "./flood/idle-session.ts";
+import { PacedSocket } from "./flood/paced-socket.ts";
+import { ReadingTurns } from "./flood/reading-turns.ts";
+import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes } from "./http.ts";
+import { Http1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
 import { defaultLimits, type Limits } from "./listener-limits.ts";
+import { setRawSocket } from "./raw-socket.ts";
 import { type HttpVersion, sniff } from "./sniff.ts";
 
 type ListenerOptions = {
@@ -35,7 +31,11 @@ type ListenerOptions = {
 /** A certificate and its key, in PEM. */
 type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
 
-const STREAM_CREATED = "http2.server.stream.created";
+/** Units of work to start a connection; see ReadingTurns. Its first bytes are counted before they are processed. */
+const START_UNITS = { http1: 8, http2: 16 } as const;
+const FIRST_BYTES_PER_UNIT = 32;
+/** How long finished responses may take to be sent before a drain destroys the open connections. */
+const FLUSH_MS = 200;
 
 /** One port for HTTP/1.1 and HTTP/2, told apart by the first bytes in clear text and by ALPN over TLS. */
 export class Listener {
@@ -43,34 +43,28 @@ export class Listener {
   readonly #limits: Limits;
   readonly #server: NetServer;
   readonly #tls: TlsServer | undefined;
-  readonly #http1: Http1Server;
+  readonly #http1: Http1;
   readonly #http2: Http2Server;
-  readonly #turns = new FairTurns();
-  readonly #reading: ReadingTurns;
-  readonly #addresses: AddressCount;
-  readonly #readers = new WeakMap<object, Reader>();
+  readonly #turns: ReadingTurns;
+  readonly #addresses: ConnectionsPerAddress;
   readonly #sockets = new SlotArray<Socket>();
-  /** The latest response on each HTTP/1.1 connection. */
-  readonly #latest = new WeakMap<Socket, HttpResponse>();
-  /** HTTP/1.1 connections with a framing problem: the boundaries of further requests are unknown. */
-  readonly #refused = new WeakSet<Socket>();
   readonly #sessions = new SlotArray<ServerHttp2Session>();
   #running = 0;
-  #draining = false;
-  #idle: () => void = () => undefined;
+  #isDraining = false;
+  #onLastCall: () => void = () => undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#limits = options.limits ?? defaultLimits;
-    this.#reading = new ReadingTurns(this.#limits.workPerTurn);
-    this.#addresses = new AddressCount(this.#limits.connectionsPerAddress);
-    this.#http1 = createHttp1(this.#limits, {
-      handle: this.#handle,
-      mayServe: (request, response) => this.#mayPipeline(request, response),
+    this.#turns = new ReadingTurns(this.#limits.unitsPerTurn);
+    this.#addresses = new ConnectionsPerAddress(this.#limits.connectionsPerAddress);
+    this.#http1 = new Http1(this.#limits, {
+      handle: this.#serve,
+      isDraining: () => this.#isDraining,
       refusals: options.refusals,
+      turns: this.#turns,
     });
-    endIdleSockets(this.#http1, this.#limits.http1ReadIdleMs, this.#latest);
-    this.#http2 = createHttp2(this.#limits, this.#handle);
+    this.#http2 = createHttp2(this.#limits, this.#serveHttp2);
     const accept = (socket: Socket) => this.#accept(socket);
     if (options.tls) {
       const tls = {
@@ -85,7 +79,10 @@ export class Listener {
       // it.
       this.#server.on("connection", (socket: Socket) => this.#track(socket));
     } else {
-      this.#server = createNetServer({ noDelay: true }, accept);
+      this.#server = createNetServer(
+        { noDelay: true, highWaterMark: this.#limits.socketBufferBytes },
+        accept,
+      );
     }
     this.#server.maxConnections = this.#limits.connections;
   }
@@ -113,7 +110,6 @@ export class Listener {
       });
     });
     this.#server.on("error", () => undefined);
-    subscribe(STREAM_CREATED, this.#countStream);
     return this.#server.address() as AddressInfo;
   }
 
@@ -121,14 +117,14 @@ export class Listener {
    * Stops taking calls, waits at most graceMs for running ones, cuts the rest, then closes every connection.
    */
   async close(graceMs: number, cutCalls: () => void = () => undefined): Promise<void> {
-    this.#draining = true;
+    this.#isDraining = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#http1.closeIdleConnections();
     for (const session of this.#sessions) session.close();
     if (this.#running > 0) {
-      const timer = setTimeout(() => this.#idle(), graceMs);
+      const timer = setTimeout(() => this.#onLastCall(), graceMs);
       await new Promise<void>((resolve) => {
-        this.#idle = resolve;
+        this.#onLastCall = resolve;
       });
       clearTimeout(timer);
     }
@@ -136,7 +132,6 @@ export class Listener {
     await this.#endConnections();
     await closed;
     this.#http1.close();
-    unsubscribe(STREAM_CREATED, this.#countStream);
   }
 
   /** Gives finished responses a moment to be sent, then destroys the connections that are still open. */
@@ -150,7 +145,7 @@ export class Listener {
     );
     const timer = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();
-    }, 200);
+    }, FLUSH_MS);
     await Promise.all(emptied);
     clearTimeout(timer);
   }
@@ -158,116 +153,76 @@ export class Listener {
   #accept(socket: Socket): void {
     if (!this.#options.tls) this.#track(socket);
     if (socket.destroyed) return;
-    sniff(socket, this.#limits.prefaceMs, (version, bytes) => {
-      this.#reading.arrive(version, bytes, () => {
-        if (!socket.destroyed) this.#begin(socket, version);
+    sniff(socket, this.#limits.prefaceMs, (version, firstBytes) => {
+      this.#turns.process(() => {
+        if (!socket.destroyed) this.#start(socket, version, firstBytes);
       });
     });
   }
 
-  #begin(socket: Socket, version: HttpVersion): void {
-    const reader = this.#reading.add(socket, version === "http1");
-    this.#readers.set(socket, reader);
+  #start(raw: Socket, version: HttpVersion, firstBytes: Buffer): void {
+    this.#turns.count(START_UNITS[version] + firstBytes.length / FIRST_BYTES_PER_UNIT);
+    const socket = new PacedSocket(raw, { turns: this.#turns, firstBytes, lingerMs: this.#limits.lingerMs });
     if (version === "http1") {
-      socket.destroySoon = () => this.#endAfterAnswer(socket);
-      withoutStacks(socket, () => this.#http1.emit("connection", socket));
+      this.#http1.serve(socket);
       return;
     }
-    const known = (session: ServerHttp2Session) => this.#beginSession(session, socket, reader);
-    this.#http2.once("session", known);
+    const begin = (session: ServerHttp2Session) => this.#beginSession(session, socket);
+    this.#http2.once("session", begin);
     this.#http2.emit("connection", socket);
-    this.#http2.off("session", known);
+    this.#http2.off("session", begin);
   }
 
-  #beginSession(session: ServerHttp2Session, socket: Socket, reader: Reader): void {
-    this.#readers.set(session, reader);
-    const place = this.#sessions.insert(session);
-    session.once("close", () => this.#sessions.remove(place));
+  #beginSession(session: ServerHttp2Session, socket: PacedSocket): void {
+    setRawSocket(session, socket.raw);
+    const slot = this.#sessions.insert(session);
+    session.once("close", () => this.#sessions.remove(slot));
     session.on("error", () => undefined);
-    endIdleSession(session, socket, this.#limits);
+    session.on("stream", (stream) => {
+      this.#turns.count();
+      socket.openCalls++;
+      stream.once("close", () => {
+        this.#turns.count();
+        socket.openCalls--;
+      });
+    });
+    closeWhenIdle(session, this.#limits);
+    // A session reads no input while its output is stuck, so only the socket shows a caller that reads nothing.
+    socket.raw.setTimeout(this.#limits.http2StreamIdleMs, () => {
+      if (socket.writableLength + socket.raw.writableLength > 0) socket.destroy();
+    });
     session.setLocalWindowSize(4_194_304);
   }
 
-  /** Node calls this after the last response of a connection; its request may still be arriving. */
-  #endAfterAnswer(socket: Socket): void {
-    const request = this.#latest.get(socket)?.req;
-    if (request?.complete === false) lingeringClose(socket, this.#limits.lingerMs);
-    else Socket.prototype.destroySoon.call(socket);
-  }
-
-  /**
-   * Counts a stream when it is created: Node emits "stream" only after it has created all streams of a
-   * packet.
-   */
-  #countStream = (message: unknown): void => {
-    const { stream } = message as { readonly stream: ServerHttp2Stream };
-    const { session } = stream;
-    const reader = session && this.#readers.get(session);
-    if (!reader || this.#reading.open(reader, stream) <= this.#limits.http2StreamsPerTurn) return;
-    stream.on("error", () => undefined);
-    session.destroy(new Error("too many streams in one packet"), constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  };
-
   #track(socket: Socket): void {
-    if (!this.#addresses.enter(socket)) {
+    if (!this.#addresses.admit(socket)) {
       socket.destroy();
       return;
     }
-    const place = this.#sockets.insert(socket);
-    socket.once("close", () => this.#sockets.remove(place));
+    const slot = this.#sockets.insert(socket);
+    socket.once("close", () => this.#sockets.remove(slot));
   }
 
-  #handle = (request: HttpRequest, response: HttpResponse): void => {
-    this.#turns.take(request, () => this.#serve(request, response));
+  #serveHttp2 = (request: HttpRequest, response: HttpResponse): void => {
+    // The packet that brought the request may also have reset it.
+    if ("stream" in request && request.stream.closed) return;
+    // The HTTP/1.1 parser enforces this limit; over HTTP/2 Node only announces it.
+    const isTooLarge = headerBytes(request) > this.#limits.headerBytes;
+    this.#serve(request, response, isTooLarge ? "large_headers" : undefined);
   };
 
-  #serve(request: HttpRequest, response: HttpResponse): void {
+  #serve = (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined): void => {
     this.#running++;
+    this.#turns.count();
     response.once("close", () => {
       this.#running--;
-      if (this.#draining && this.#running === 0) this.#idle();
+      this.#turns.count();
+      if (this.#isDraining && this.#running === 0) this.#onLastCall();
     });
     // A reset by the peer is not logged: code that waits for the request gets "close".
     request.on("error", () => undefined);
     response.on("error", () => undefined);
-    if (request.httpVersionMajor === 1) {
-      if (!this.#beginHttp1(request as IncomingMessage, response)) return;
-    } else if (headerBytes(request) > this.#limits.headerBytes) {
-      // The HTTP/1.1 parser enforces this limit; over HTTP/2 Node only announces it.
-      this.#options.refusals.answer("large_headers", response);
-      return;
-    }
-    this.#options.handler(request, response);
-  }
-
-  /** False if the request is refused; further requests on the connection are then ignored. */
-  #beginHttp1(request: IncomingMessage, response: HttpResponse): boolean {
-    const { socket } = request;
-    if (this.#refused.has(socket)) return false;
-    this.#latest.set(socket, response);
-    toOriginForm(request);
-    const problem = framingProblem(request);
-    const isLast = this.#draining || problem !== undefined || request.headers.host === undefined;
-    if (isLast) response.setHeader("connection", "close");
-    if (problem === undefined) return true;
-    this.#refused.add(socket);
-    this.#options.refusals.answer(problem, response);
-    return false;
-  }
-
-  /**
-   * One packet of 64 KiB can hold 2,000 requests. A connection over the limit is destroyed and its data
-   * dropped.
-   */
-  #mayPipeline({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    const reader = this.#readers.get(socket);
-    if (!reader || socket.destroyed || socket.writableEnded) return false;
-    this.#reading.spend(reader);
-    if (++reader.unanswered > this.#limits.http1Pipelined) {
-      socket.pause().destroy();
-      return false;
-    }
-    response.once("close", () => reader.unanswered--);
-    return true;
-  }
+    if (problem === undefined) this.#options.handler(request, response);
+    else this.#options.refusals.answer(problem, response);
+  };
 }

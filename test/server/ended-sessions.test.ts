@@ -15,7 +15,7 @@ const SESSIONS = 20;
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-test("nothing of a session is kept when its connection has ended, nor of the streams that ended with it", async () => {
+test("a session and its streams are released from memory when their connection closes", async () => {
   const listener = new Listener({
     host: "127.0.0.1",
     port: 0,
@@ -38,12 +38,12 @@ test("nothing of a session is kept when its connection has ended, nor of the str
   }
   unsubscribe(CREATED, keep);
   while (listener.connections > 0) await new Promise((resolve) => setImmediate(resolve));
-  // What native code holds is let go in the first of two collections.
+  // The first of two collections releases what native code holds.
   for (let i = 0; i < 2; i++) {
     await new Promise((resolve) => setTimeout(resolve, 0));
     collect();
   }
-  // The latest may still be held by what V8 has on its stack or in a cache.
+  // V8 may still hold the latest session on its stack or in a cache.
   expect(seen.filter((object) => object.deref() !== undefined).length).toBeLessThanOrEqual(4);
   await listener.close(0);
 });

@@ -22,7 +22,7 @@ beforeEach(async () => {
     methods: {},
     openRoutes: (router) => bindReflection(router, [MeService]),
   });
-  // No answer is ever read: not a byte of it fits.
+  // No response can be sent: the flow-control window is zero.
   session = connect(server.url, { settings: { initialWindowSize: 0 } });
 });
 afterEach(async () => {
@@ -42,13 +42,13 @@ function ask(bytes: number) {
   return stream;
 }
 
-test("who asks more than anyone needs without reading an answer is cut", async () => {
+test("a caller that sends too many requests without reading responses is disconnected", async () => {
   const stream = ask(1_000_000);
   await new Promise((resolve) => stream.once("close", resolve));
   expect(stream.rstCode).toBe(11);
 });
 
-test("who asks a lot and reads later gets every answer", async () => {
+test("a caller that sends many requests and reads later gets every response", async () => {
   const stream = ask(60_000);
   let bytes = 0;
   const answered = new Promise<void>((resolve) => {

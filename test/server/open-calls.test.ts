@@ -52,7 +52,7 @@ function openSession(localAddress = "127.0.0.1", settings: Settings = {}): Clien
   return session;
 }
 
-/** Resolves to "" once the first answer is there, or to the status the call ended with. */
+/** Resolves to "" at the first response message, or to the status with which the call ended. */
 function watch(session: ClientHttp2Session): Promise<{ status: string; stream: ClientHttp2Stream }> {
   const stream = session.request({
     ":method": "POST",
@@ -70,7 +70,7 @@ function watch(session: ClientHttp2Session): Promise<{ status: string; stream: C
   });
 }
 
-/** The gRPC status where the call is refused at once, undefined once headers of an answer are there. */
+/** The gRPC status of a refused call; undefined once a call that is served has response headers. */
 function check(session: ClientHttp2Session): Promise<string | undefined> {
   const stream = session.request({ ":method": "POST", ":path": CHECK, "content-type": "application/grpc" });
   stream.end(EMPTY);
@@ -80,7 +80,7 @@ function check(session: ClientHttp2Session): Promise<string | undefined> {
   });
 }
 
-test("one connection can watch twice, not three times, and once more after one is over", async () => {
+test("a connection has a maximum number of streams, and can open another when one ends", async () => {
   const session = openSession();
   const first = await watch(session);
   expect(first.status).toBe("");
@@ -94,14 +94,14 @@ test("one connection can watch twice, not three times, and once more after one i
   expect((await watch(session)).status).toBe("");
 });
 
-test("one address gets half of the streams, another address still gets some", async () => {
+test("one address gets at most half of the streams, so another address still gets one", async () => {
   const statuses: string[] = [];
   for (let i = 0; i < 4; i++) statuses.push((await watch(openSession())).status);
   expect(statuses).toEqual(["", "", "", "14"]);
   expect((await watch(openSession("127.0.0.2"))).status).toBe("");
 });
 
-test("70 connections that watch 16 times each leave the health check and other watchers alone", async () => {
+test("70 connections with 16 watches each do not block health checks or watches of other addresses", async () => {
   await server.stop();
   await mountHealth({});
   const statuses = await Promise.all(
@@ -117,7 +117,7 @@ test("70 connections that watch 16 times each leave the health check and other w
   expect((await watch(openSession("127.0.0.2"))).status).toBe("");
 });
 
-test("unary calls whose answers are never read are bounded, and not at the cost of another address", async () => {
+test("unary calls with unread responses are limited per address", async () => {
   const session = openSession("127.0.0.1", { initialWindowSize: 0 });
   const held = await Promise.all([check(session), check(session)]);
   expect(held).toEqual([undefined, undefined]);
@@ -125,7 +125,7 @@ test("unary calls whose answers are never read are bounded, and not at the cost 
   expect(await check(openSession("127.0.0.2"))).toBe(undefined);
 });
 
-test("a unary call with a body larger than the name of any service is cut", async () => {
+test("a unary call with a body larger than any service name is cancelled", async () => {
   const stream = openSession().request({
     ":method": "POST",
     ":path": CHECK,

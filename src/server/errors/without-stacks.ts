@@ -1,10 +1,10 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 /**
  * When an HTTP/1.1 connection closes, Node creates an error for each unanswered request. Nothing reads their
  * stack traces, which would be most of the cost of a connection with 2,000 requests.
  */
-export function withoutStacks(socket: Socket, listen: () => void): void {
+export function withoutStacks(socket: Duplex, listen: () => void): void {
   let limit: number;
   socket.once("close", () => {
     limit = Error.stackTraceLimit;

@@ -1,5 +1,6 @@
 import { networkOf } from "../../domain/network.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
+import { remoteAddressOf } from "../raw-socket.ts";
 import { AddressShares } from "./address-shares.ts";
 
 type OpenCallLimits = {
@@ -28,7 +29,7 @@ export class OpenCalls {
 
   /** Counts a call until its response closes; false if a limit is reached. */
   enter(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
-    const address = networkOf(request.socket.remoteAddress ?? "");
+    const address = networkOf(remoteAddressOf(request));
     const shares = isStream ? this.#streams : this.#unary;
     const connection = connectionOf(request);
     const streams = this.#onConnection.get(connection) ?? 0;

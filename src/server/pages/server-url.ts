@@ -1,5 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { HttpRequest } from "../http.ts";
+import { rawSocketOf } from "../raw-socket.ts";
 
 /** A host name, an IPv4 address or a bracketed IPv6 address, with or without a port; nothing that a shell expands. */
 const HOST = /^([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/i;
@@ -12,11 +13,12 @@ export function serverUrl(request: HttpRequest): string {
 }
 
 /** A proxy that terminates TLS sets the header. It changes only the page of the client that sends it. */
-function isSecure({ socket, headers }: HttpRequest): boolean {
-  return (socket as Partial<TLSSocket>).encrypted === true || headers["x-forwarded-proto"] === "https";
+function isSecure(request: HttpRequest): boolean {
+  const socket = rawSocketOf(request) as Partial<TLSSocket> | undefined;
+  return socket?.encrypted === true || request.headers["x-forwarded-proto"] === "https";
 }
 
-function localAddress({ socket }: HttpRequest): string {
-  const { localAddress = "127.0.0.1", localPort = 80 } = socket;
+function localAddress(request: HttpRequest): string {
+  const { localAddress = "127.0.0.1", localPort = 80 } = rawSocketOf(request) ?? {};
   return localAddress.includes(":") ? `[${localAddress}]:${localPort}` : `${localAddress}:${localPort}`;
 }

@@ -1,0 +1,57 @@
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+
+export type SessionLimits = {
+  readonly http2FirstCallMs: number;
+  readonly http2SessionIdleMs: number;
+  readonly http2StreamIdleMs: number;
+};
+
+/** The bytes of a stream that its caller has not read yet, and since when the number is the same. */
+type Progress = { unreadBytes: number; sinceMs: number };
+
+const CHECKS_PER_LIMIT = 4;
+
+/**
+ * Closes a session without a call, and cancels streams that wait for their caller. Node's own timeouts of
+ * sessions and streams do not fit: a ping restarts the first, and the second keep the streams of a closed
+ * session in memory until they fire.
+ */
+export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits): void {
+  const { http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs } = limits;
+  const streams = new Map<ServerHttp2Stream, Progress>();
+  let maxIdleMs = Math.min(http2FirstCallMs, http2SessionIdleMs);
+  let idleSinceMs = performance.now();
+  const check = () => {
+    const nowMs = performance.now();
+    for (const [stream, progress] of streams) {
+      if (stalledMs(stream, progress, nowMs) < http2StreamIdleMs) continue;
+      // Without an error code, close() waits until the response is read.
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    if (streams.size === 0 && nowMs - idleSinceMs >= maxIdleMs) session.close();
+  };
+  const checkMs = Math.min(http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs) / CHECKS_PER_LIMIT;
+  const timer = setInterval(check, checkMs).unref();
+  session.once("close", () => clearInterval(timer));
+  session.on("stream", (stream) => {
+    maxIdleMs = http2SessionIdleMs;
+    streams.set(stream, { unreadBytes: 0, sinceMs: performance.now() });
+    stream.once("close", () => {
+      streams.delete(stream);
+      idleSinceMs = performance.now();
+    });
+  });
+}
+
+/** How long the stream has waited for its caller. A running call may be idle. */
+function stalledMs(stream: ServerHttp2Stream, progress: Progress, nowMs: number): number {
+  const isSending = !stream.readableEnded && !stream.endAfterHeaders;
+  const isAnswered = stream.headersSent && !stream.writableEnded;
+  const isUnread = stream.bufferSize > 0 || stream.writableEnded;
+  const isWaiting = isUnread || (isSending && !isAnswered);
+  if (!isWaiting || stream.bufferSize !== progress.unreadBytes) {
+    progress.unreadBytes = stream.bufferSize;
+    progress.sinceMs = nowMs;
+  }
+  return nowMs - progress.sinceMs;
+}

@@ -1,0 +1,125 @@
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import type { ReadingTurns } from "./reading-turns.ts";
+
+/** The HTTP servers get data in pieces of this size: one piece can hold 220 of the shortest requests. */
+const MAX_PIECE_BYTES = 4_096;
+/** The work to close a connection, and to abort each of its open calls: an abort is handled, logged and counted. */
+const UNITS_PER_CLOSE = 5;
+const UNITS_PER_ABORTED_CALL = 8;
+
+type PacedSocketOptions = {
+  readonly turns: ReadingTurns;
+  /** Data that was already read from the socket. */
+  readonly firstBytes: Buffer;
+  /** Time for the caller to close the connection after its last response. */
+  readonly lingerMs: number;
+};
+
+/**
+ * A connection whose input waits for its turn: data, the end of the data, and the close of the connection. Node
+ * offers no way to pause a socket that an HTTP/2 session reads, so the HTTP servers get this stream instead.
+ */
+export class PacedSocket extends Duplex {
+  readonly raw: Socket;
+  /** Requests whose response is not complete; kept by the HTTP servers. */
+  openCalls = 0;
+  readonly #turns: ReadingTurns;
+  readonly #lingerMs: number;
+  #undelivered: Buffer | undefined;
+  #isReaderReady = false;
+  #isQueued = false;
+  #hasEnded = false;
+  #lingerTimer: NodeJS.Timeout | undefined;
+
+  constructor(raw: Socket, { turns, firstBytes, lingerMs }: PacedSocketOptions) {
+    // At most one piece is buffered: a connection that is closed because of a piece reads no further ones.
+    super({ readableHighWaterMark: MAX_PIECE_BYTES });
+    this.raw = raw;
+    this.#turns = turns;
+    this.#undelivered = firstBytes;
+    this.#lingerMs = lingerMs;
+    raw.on("data", (bytes: Buffer) => this.#receive(bytes));
+    raw.once("end", () => {
+      this.#hasEnded = true;
+      this.#queueDelivery();
+    });
+    raw.once("close", () => turns.process(() => this.destroy()));
+  }
+
+  #receive(bytes: Buffer): void {
+    // Data after the last response is discarded. Closing a connection with unread data would reset it, and the
+    // caller would lose the response.
+    if (this.writableEnded) return;
+    this.#undelivered = bytes;
+    this.#queueDelivery();
+    if (this.#undelivered) this.raw.pause();
+  }
+
+  #queueDelivery(): void {
+    if (this.#isQueued || !this.#isReaderReady) return;
+    this.#isQueued = true;
+    this.#turns.process(this.#deliver);
+  }
+
+  #deliver = (): void => {
+    this.#isQueued = false;
+    if (this.destroyed) return;
+    const bytes = this.#undelivered;
+    if (bytes) {
+      this.#undelivered = bytes.length > MAX_PIECE_BYTES ? bytes.subarray(MAX_PIECE_BYTES) : undefined;
+      this.#isReaderReady = this.push(bytes.subarray(0, MAX_PIECE_BYTES));
+    }
+    if (this.#undelivered) this.#queueDelivery();
+    else if (this.#hasEnded) this.#pushEnd();
+    else if (this.#isReaderReady && this.raw.isPaused()) this.raw.resume();
+  };
+
+  #pushEnd(): void {
+    this.#countAborts();
+    this.push(null);
+  }
+
+  /** The aborts happen later in this turn or in the next one, but no other connection may add to them. */
+  #countAborts(): void {
+    this.#turns.count(UNITS_PER_CLOSE + this.openCalls * UNITS_PER_ABORTED_CALL);
+  }
+
+  override _read(): void {
+    this.#isReaderReady = true;
+    if (this.#undelivered || this.#hasEnded) this.#queueDelivery();
+    else if (this.raw.isPaused()) this.raw.resume();
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#afterWrite(this.raw.write(bytes), done);
+  }
+
+  override _writev(chunks: { readonly chunk: Buffer }[], done: () => void): void {
+    this.raw.cork();
+    let hasRoom = true;
+    for (const { chunk } of chunks) hasRoom = this.raw.write(chunk);
+    this.raw.uncork();
+    this.#afterWrite(hasRoom, done);
+  }
+
+  #afterWrite(hasRoom: boolean, done: () => void): void {
+    if (hasRoom) done();
+    else this.raw.once("drain", done);
+  }
+
+  override _final(done: () => void): void {
+    this.#lingerTimer = setTimeout(() => this.destroy(), this.#lingerMs).unref();
+    this.#undelivered = undefined;
+    this.raw.end(() => done());
+    this.raw.resume();
+  }
+
+  override _destroy(_error: Error | null, done: (error?: Error | null) => void): void {
+    this.#countAborts();
+    clearTimeout(this.#lingerTimer);
+    this.#undelivered = undefined;
+    this.raw.destroy();
+    done();
+  }
+}
