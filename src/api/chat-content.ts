@@ -7,7 +7,7 @@ import { tooLong } from "../rules/text-limits.ts";
 const MAX_CHARACTERS = 400_000;
 const MAX_PARTS = 1_000;
 
-/** Converts one of OpenAI's messages. Content other than text is refused with the name of its field. */
+/** Converts one of OpenAI's messages. Content other than text is rejected with the name of its field. */
 export function promptMessageOf(message: ChatMessage, i: number): PromptMessage {
   const field = `messages[${i}]`;
   const { role, content, toolCalls, functionCall, audio } = message;
@@ -23,7 +23,7 @@ export function promptMessageOf(message: ChatMessage, i: number): PromptMessage 
 function textOf(content: Value | undefined, field: string): string {
   if (content?.kind.case === "stringValue") return bounded(content.kind.value, field);
   if (content?.kind.case !== "listValue") {
-    throw DomainError.ofField(field, "must be a text or a list of text parts");
+    throw DomainError.ofField(field, "must be a string or a list of text parts");
   }
   const { values } = content.kind.value;
   if (values.length === 0 || values.length > MAX_PARTS) {
@@ -38,7 +38,7 @@ function partText(part: Value, field: string): string {
   if (type?.kind.case !== "stringValue" || type.kind.value !== "text") {
     throw DomainError.ofField(`${field}.type`, 'must be "text": other content is not supported');
   }
-  if (text?.kind.case !== "stringValue") throw DomainError.ofField(`${field}.text`, "must be a text");
+  if (text?.kind.case !== "stringValue") throw DomainError.ofField(`${field}.text`, "must be a string");
   return text.kind.value;
 }
 
@@ -61,7 +61,7 @@ function hasMoreCharacters(text: string, max: number): boolean {
 
 /** The message also names the value that would be accepted. */
 export function unsupported(field: string, harmless?: string): DomainError {
-  const except = harmless === undefined ? "" : ` but for ${harmless}`;
+  const except = harmless === undefined ? "" : ` except for ${harmless}`;
   return DomainError.ofField(field, `is not supported${except}`);
 }
 

@@ -12,12 +12,12 @@ type ChatRequest = CreateChatCompletionRequest | StreamChatCompletionRequest;
 const MAX_STOPS = 4;
 const MAX_STOP_CHARACTERS = 200;
 
-/** Converts OpenAI's request. Unsupported fields that would change the meaning are refused, never dropped. */
+/** Converts OpenAI's request. Unsupported fields that would change the reply are rejected, never ignored. */
 export function generationRequestOfChat(request: ChatRequest): GenerationRequest {
   refuseUnsupported(request);
   const { maxTokens, maxCompletionTokens } = request;
   if (maxTokens !== undefined && maxCompletionTokens !== undefined && maxTokens !== maxCompletionTokens) {
-    throw DomainError.ofField("max_tokens", "must be the same as max_completion_tokens, or left out");
+    throw DomainError.ofField("max_tokens", "must equal max_completion_tokens, or be absent");
   }
   return {
     model: request.model,
@@ -32,14 +32,15 @@ function stopsOf(stop: Value | undefined): string[] {
   if (!stop || isNothing(stop)) return [];
   if (stop.kind.case === "listValue") {
     const { values } = stop.kind.value;
-    if (values.length > MAX_STOPS) throw DomainError.ofField("stop", `must have at most ${MAX_STOPS} texts`);
+    if (values.length > MAX_STOPS)
+      throw DomainError.ofField("stop", `must have at most ${MAX_STOPS} strings`);
     return values.map((value, i) => stopText(value, `stop[${i}]`));
   }
   return [stopText(stop, "stop")];
 }
 
 function stopText({ kind }: Value, field: string): string {
-  if (kind.case !== "stringValue") throw DomainError.ofField(field, "must be a text");
+  if (kind.case !== "stringValue") throw DomainError.ofField(field, "must be a string");
   const { length } = [...kind.value.slice(0, 2 * MAX_STOP_CHARACTERS + 2)];
   if (length === 0 || length > MAX_STOP_CHARACTERS) {
     throw DomainError.ofField(field, `must have 1 to ${MAX_STOP_CHARACTERS} characters`);

@@ -35,7 +35,7 @@ export function generationRequestOf(request: GenerateRequest | StreamGenerateReq
 }
 
 /**
- * Copies the fields, because a protobuf message has members that no upstream knows, such as $typeName. The
+ * Copies the fields, because a protobuf message has members that upstreams do not accept, such as $typeName. The
  * rules of the .proto limit the role and require the content.
  */
 function promptMessageOf({ role, content }: Message): PromptMessage {

@@ -4,7 +4,7 @@ import { formatMicros } from "../domain/money.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 
-/** Reads nothing: admission has read every field in the statement that admitted the call. */
+/** Needs no query: the statement that admitted the call returned every field. */
 export async function getMe(_request: GetMeRequest, call: ApiCall) {
   const key = call.key;
   return {

@@ -4,7 +4,7 @@ import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts
 import type { Deps } from "./deps.ts";
 import { viewAccount, viewEntry } from "./views.ts";
 
-/** Moves a balance for an operator, once per idempotency key. */
+/** Changes a balance for an operator, once per idempotency key. */
 export async function moveBalance(
   deps: Deps,
   kind: Movement["kind"],

@@ -15,7 +15,7 @@ type NewKeyRequest = {
 
 type Store = (key: KeyToCreate, drawn: NewKey) => Promise<KeyRow>;
 
-/** Draws a key, stores its fingerprint, and returns it in full. It cannot be read again later. */
+/** Creates a random key, stores its fingerprint, and returns its secret, which cannot be read again later. */
 export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
   const lane = laneOfId(accountId);
   const drawn = deps.drawKey(lane);
@@ -30,7 +30,7 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
   return { apiKey: viewKey(await store(key, drawn)), secret: drawn.secret };
 }
 
-/** Undefined when the request names no scopes. */
+/** Undefined if the request has no scopes. */
 export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
   return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
 }

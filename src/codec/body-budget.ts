@@ -72,7 +72,7 @@ export type BodyHold = {
 
 function tooMuch(): DomainError {
   return new DomainError("overloaded", {
-    message: "The service is receiving more than it can hold. Try again shortly.",
+    message: "The service is receiving too many large requests. Retry later.",
     retryAfterSeconds: 1,
   });
 }

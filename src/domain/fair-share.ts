@@ -1,4 +1,4 @@
-/** The part of the room left by the others that one user may take; the rest stays free for new users. */
+/** The share of the unused capacity that one user can take; the rest stays free for new users. */
 const MAX_SHARE = 7 / 8;
 
 /**
@@ -13,7 +13,7 @@ export class FairShare {
     return this.#taken;
   }
 
-  /** Takes an amount if there is room within `max`. Without a user, only the total is limited. */
+  /** Takes an amount if the total stays within `max`. Without a user, only the total is limited. */
   take(user: string | undefined, amount: number, max: number): boolean {
     if (this.#taken + amount > max) return false;
     if (user !== undefined) {

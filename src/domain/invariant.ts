@@ -4,7 +4,7 @@ import { DomainError } from "./errors.ts";
 /** Ids, amounts and states. Never a key or content of a call: the facts are logged. */
 export type Facts = Readonly<Record<string, string | number | bigint | boolean | undefined>>;
 
-/** A bug: a state of the money that must not occur. The call gets `internal`, and the process ends after a drain. */
+/** A violated invariant of the money, which is a bug. The call gets `internal`, and the process exits after a drain. */
 export class InvariantViolation extends DomainError {
   readonly invariant: string;
   readonly facts: Facts;
@@ -17,7 +17,7 @@ export class InvariantViolation extends DomainError {
   }
 }
 
-/** A channel, so that no violation is lost, whoever catches the error. */
+/** A channel, so that a violation is reported even if the error is caught. */
 const violations = channel("vx.invariant-violation");
 
 export function assertInvariant(condition: boolean, invariant: string, facts: Facts): asserts condition {

@@ -24,5 +24,5 @@ function readMaxItems(field: DescField): number {
 }
 
 export function tooMany(max: number): string {
-  return `must have at most ${max} entries`;
+  return `must have at most ${max} items`;
 }

@@ -2,13 +2,13 @@
 const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/^must be at least 1 characters$/, "must not be empty"],
   [/^must contain at least 1 item\(s\)$/, "must not be empty"],
-  [/^must contain at least (\d+) item\(s\)$/, "must have at least $1 entries"],
-  [/^must contain no more than (\d+) item\(s\)$/, "must have at most $1 entries"],
+  [/^must contain at least (\d+) item\(s\)$/, "must have at least $1 items"],
+  [/^must contain no more than (\d+) item\(s\)$/, "must have at most $1 items"],
   [/^must be greater than or equal to (\S+) and less than or equal to (\S+)$/, "must be from $1 to $2"],
-  [/^must be greater than (\S+) and less than or equal to (\S+)$/, "must be more than $1 and at most $2"],
+  [/^must be greater than (\S+) and less than or equal to (\S+)$/, "must be greater than $1 and at most $2"],
   [/^must be greater than or equal to (\S+)$/, "must be at least $1"],
   [/^must be in list \[(.*)\]$/, "must be one of: $1"],
-  [/^repeated value must contain unique items$/, "must not contain an entry twice"],
+  [/^repeated value must contain unique items$/, "must not contain duplicates"],
   [/^value is required$/, "is required"],
 ];
 

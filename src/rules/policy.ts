@@ -19,7 +19,7 @@ export function policyOf(method: DescMethod): Policy {
   const name = `${method.parent.typeName}.${method.name}`;
   if (!hasOption(method, policyOption)) throw new PolicyError(`${name} declares no policy`);
   const { access, scope, rateLimited, metered } = getOption(method, policyOption);
-  if (access === Access.UNSPECIFIED) throw new PolicyError(`${name} does not say who may call it`);
+  if (access === Access.UNSPECIFIED) throw new PolicyError(`${name} declares no access`);
   if (scope !== "" && !isScope(scope)) throw new PolicyError(`${name} needs the unknown scope "${scope}"`);
   if (rateLimited && scope === "") throw new PolicyError(`${name} is rate limited but needs no scope`);
   if (metered && !rateLimited) throw new PolicyError(`${name} is metered but not rate limited`);

@@ -10,7 +10,7 @@ import { isUntyped } from "./untyped-values.ts";
 export function refuseKeys(desc: DescMessage, message: Message): void {
   const field = findInMessage(desc, message);
   if (field === undefined) return;
-  throw DomainError.ofField(field, "must not contain an API key; revoke that key if others may have seen it");
+  throw DomainError.ofField(field, "must not contain an API key. If others can see the key, revoke it.");
 }
 
 /** The path of the first field that contains a key. */

@@ -10,7 +10,7 @@ export const MAX_UNTYPED_VALUES = 5_000;
 /** The length of the longest text that any field may have. */
 export const MAX_UNTYPED_CHARACTERS = 400_000;
 
-export const TOO_MANY_UNTYPED = `is too large: a request may have at most ${MAX_UNTYPED_VALUES} values in fields of any form`;
+export const TOO_MANY_UNTYPED = `is too large: a request can have at most ${MAX_UNTYPED_VALUES} values in untyped fields`;
 
 export function isUntyped(desc: DescMessage): boolean {
   return desc.typeName === "google.protobuf.Value";

@@ -48,17 +48,17 @@ describe.each(ways)("$name", ({ send, type, details }) => {
     }
   };
 
-  test("two Authorization headers are refused, even with a valid key in both", async () => {
+  test("two Authorization headers are rejected, even with a valid key in both", async () => {
     const authorization = [`Bearer ${key.secret}`, `Bearer ${key.secret}`];
     await everyMethod("invalid_api_key", () => ({ headers: { authorization } }));
   });
 
-  test("two credentials in one header are refused", async () => {
+  test("two credentials in one header are rejected", async () => {
     const authorization = `Bearer ${key.secret}, Bearer ${key.secret}`;
     await everyMethod("invalid_api_key", () => ({ headers: { authorization } }));
   });
 
-  test("a key in the address is refused, with and without the header", async () => {
+  test("a key in the URL is rejected, with and without the header", async () => {
     await everyMethod("invalid_api_key", (method) => ({ path: `${pathOf(method)}?api_key=${key.secret}` }));
     await everyMethod("invalid_api_key", (method) => ({
       path: `${pathOf(method)}?key=${key.secret}`,
@@ -66,11 +66,11 @@ describe.each(ways)("$name", ({ send, type, details }) => {
     }));
   });
 
-  test("a key in the body alone is no key", async () => {
+  test("a key that is only in the body does not authenticate", async () => {
     await everyMethod("missing_api_key", () => ({ body: JSON.stringify({ authorization: key.secret }) }));
   });
 
-  test("401 is answered before the body is read", async () => {
+  test("401 is sent before the body is read", async () => {
     await everyMethod("missing_api_key", () => ({
       withoutBody: true,
       headers: { "content-length": "1000000" },
@@ -82,7 +82,7 @@ const readOnly = developerMethods.filter(
   ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 );
 
-test.each(readOnly)("Connect GET of $name with a key in the address is refused", async (method) => {
+test.each(readOnly)("Connect GET of $name with a key in the URL is rejected", async (method) => {
   const answer = await sendHttp1(app.url, {
     method: "GET",
     path: `${pathOf(method)}?connect=v1&encoding=json&message=%7B%7D&api_key=${key.secret}`,
@@ -93,7 +93,7 @@ test.each(readOnly)("Connect GET of $name with a key in the address is refused",
   expect(app.logText()).not.toContain(key.secret);
 });
 
-test.each(developerMethods)("a browser's preflight for $name gets no CORS header", async (method) => {
+test.each(developerMethods)("a preflight for $name gets no CORS header", async (method) => {
   const headers = {
     origin: "https://example.com",
     "access-control-request-method": "POST",
@@ -111,7 +111,7 @@ test.each(developerMethods)("a browser's preflight for $name gets no CORS header
   }
 });
 
-test("a key whose checksum is wrong costs no database call", async () => {
+test("a key with a wrong checksum causes no database call", async () => {
   const call = (secret: string) =>
     sendHttp1(app.url, {
       path: "/vx.v1.MeService/GetMe",
@@ -141,7 +141,7 @@ function connectType(method: DescMethod): string {
 
 type Info = { domain: string; reason: string };
 
-/** The error is the body of a unary call, and in the last envelope of a stream. */
+/** Reads the error from the body of a unary call, or from the last envelope of a stream. */
 function connectDetails(answer: RawAnswer): Info {
   const text = answer.body.toString();
   const error =
@@ -150,7 +150,7 @@ function connectDetails(answer: RawAnswer): Info {
   return fromBinary(ErrorInfoSchema, Buffer.from(info.value, "base64"));
 }
 
-/** In the headers or trailers, or for gRPC-Web in the body. */
+/** Reads it from the headers or trailers, or for gRPC-Web from the body. */
 function grpcDetails(answer: RawAnswer): Info {
   const inBody = /grpc-status-details-bin: *(\S+)/i.exec(answer.body.toString("latin1"))?.[1];
   const encoded = answer.headers["grpc-status-details-bin"] ?? inBody ?? "";

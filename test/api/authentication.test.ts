@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** Every way to come without a valid key that a header can express, and the reason it is told. */
+/** Every kind of missing or invalid key in a header, with the expected reason. */
 const refused: readonly { what: string; reason: string; headers: () => Record<string, string> }[] = [
   { what: "no header", reason: "missing_api_key", headers: () => ({}) },
   {
@@ -57,7 +57,7 @@ const refused: readonly { what: string; reason: string; headers: () => Record<st
 ];
 
 describe.each(protocols)("$name", (protocol) => {
-  test.each(refused)("$what: every method answers 401 $reason", async ({ reason, headers }) => {
+  test.each(refused)("$what: every method returns 401 $reason", async ({ reason, headers }) => {
     const caller = openAny(protocol, app.url);
     for (const method of developerMethods) {
       const ending = await caller.end(method, headers());
@@ -86,7 +86,7 @@ function unknownKey(): string {
   return drawKey(7, randomBytes).secret;
 }
 
-/** The same key with its last character changed, as a slip of the finger would. */
+/** The same key with its last character changed, as in a typing error. */
 function mistyped(secret: string): string {
   return secret.slice(0, -1) + (secret.endsWith("0") ? "1" : "0");
 }

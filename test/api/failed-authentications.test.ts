@@ -11,7 +11,7 @@ import { bearer, type Caller, protocols } from "../support/protocols.ts";
 const getMe = MeService.method.getMe;
 
 describe.each(protocols)("$name", ({ open }) => {
-  test("after as many unknown keys as are allowed in a minute, the next call gets 429", async () => {
+  test("the call after the allowed number of unknown keys in a minute gets 429", async () => {
     await withServer(async (app) => {
       const caller = open(app.url);
       const outcomes = [];
@@ -49,7 +49,7 @@ const spoiled: readonly { readonly state: string; readonly reason: string; reado
   },
 ];
 
-describe.each(spoiled)("a key that was used and is $state now", ({ reason, spoil }) => {
+describe.each(spoiled)("a used key that is now $state", ({ reason, spoil }) => {
   const limited = "too_many_failed_authentications";
 
   test.each(protocols)("counts as a failed authentication over $name", async ({ open }) => {
@@ -67,7 +67,7 @@ describe.each(spoiled)("a key that was used and is $state now", ({ reason, spoil
     });
   });
 
-  test("does not keep the valid keys of its address from being used", async () => {
+  test("does not block valid keys of the same address", async () => {
     await withServer(async (app) => {
       const operator = operatorOf(app);
       const caller = protocols[0]?.open(app.url) as Caller;
@@ -82,7 +82,7 @@ describe.each(spoiled)("a key that was used and is $state now", ({ reason, spoil
         await createTestKey(operator),
       ];
       await spoil(app, bad);
-      // The server learns that these two are valid, although it refuses the calls.
+      // The server records these two as valid, although it rejects the calls.
       expect([await list(busy), await list(busy), await list(narrow)]).toEqual([
         true,
         "rate_limit_exceeded",
@@ -91,14 +91,14 @@ describe.each(spoiled)("a key that was used and is $state now", ({ reason, spoil
       for (let i = 0; i < 3; i++) expect(await list(bad)).toBe(reason);
       expect([await list(bad), await list(bad)]).toEqual([limited, limited]);
       expect([await list(busy), await list(narrow)]).toEqual(["rate_limit_exceeded", "insufficient_scope"]);
-      // Whether a key that no call used before is valid is only known from a look-up.
+      // Only a look-up can tell whether an unused key is valid.
       expect(await list(fresh)).toBe(limited);
       caller.close();
     });
   });
 });
 
-test("neither mistyped keys nor good ones are counted", async () => {
+test("malformed and valid keys are not counted", async () => {
   await withServer(async (app) => {
     const key = await createTestKey(operatorOf(app));
     const caller = protocols[0]?.open(app.url);
@@ -115,7 +115,7 @@ function unknown(): string {
   return drawKey(3, randomBytes).secret;
 }
 
-/** Each attempt gets a server of its own: what one counted would show in the next. */
+/** Each test gets a separate server, because the counts of one would affect the next. */
 async function withServer(attempt: (app: TestApp) => Promise<void>): Promise<void> {
   await withinOneMinute(async () => {
     const app = await startTestApp({ env: { VX_AUTH_FAILURES_PER_MINUTE: "3" } });

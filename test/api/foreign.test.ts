@@ -11,7 +11,7 @@ let app: TestApp;
 let operator: Operator;
 let calling: TestKey;
 let foreign: TestKey;
-/** What the foreign account got as the way to its next page, by method. */
+/** The page tokens of the other account, by method. */
 const foreignPages = new Map<DescMethod, string>();
 
 beforeAll(async () => {
@@ -40,19 +40,19 @@ afterAll(() => app.stop());
 
 type Place = { readonly name: string; readonly method: DescMethod; readonly field: DescField };
 
-/** Every field of a request that can name something of an account: an id, or the place where a list goes on. */
+/** Every request field that can refer to data of an account: an id or a page token. */
 const places: readonly Place[] = developerMethods.flatMap((method) =>
   method.input.fields
     .filter(({ name }) => /(^|_)(id|ids|token)$/.test(name))
     .map((field) => ({ name: `${method.name} ${field.name}`, method, field })),
 );
 
-test("what can name something of another account is known", () => {
+test("the fields that can refer to data of an account are complete", () => {
   expect(places.map(({ name }) => name).sort()).toEqual([
     "GetKey key_id",
     "ListEntries page_token",
     "ListKeys page_token",
-    // Models belong to nobody.
+    // Models do not belong to an account.
     "ListModels page_token",
     "RevokeKey key_id",
   ]);
@@ -71,7 +71,7 @@ describe.each(protocols)("$name", (protocol) => {
     },
   );
 
-  test("the way to another account's next page leads to rows of the own account alone", async () => {
+  test("a page token of another account returns only rows of the calling account", async () => {
     const caller = protocol.open(app.url);
     const [keysToken, entriesToken] = foreignPages.values();
     const keys = await caller.call(

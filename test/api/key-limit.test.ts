@@ -16,7 +16,7 @@ afterAll(() => app.stop());
 
 const [protocol] = protocols as [ProtocolCase];
 
-/** A key that its owner made, with a limit of its own. */
+/** A key created by its owner, with a limit. */
 async function ownKey(limit: number | undefined): Promise<TestKey> {
   const first = await createTestKey(operator, { plan: "pro" });
   const caller = protocol.open(app.url);
@@ -27,7 +27,7 @@ async function ownKey(limit: number | undefined): Promise<TestKey> {
   return { id: made.message.apiKey?.id ?? "", secret: made.message.secret, accountId: first.accountId };
 }
 
-/** The limit as every place tells it: GetMe, the key's own view, the operator's, and the one that calls count by. */
+/** The limit in GetMe, in GetKey, in the operator API, and as applied to calls. */
 async function limitsOf(key: TestKey): Promise<number[]> {
   const caller = protocol.open(app.url);
   const me = await caller.call(MeService.method.getMe, {}, bearer(key.secret));
@@ -45,8 +45,8 @@ async function limitsOf(key: TestKey): Promise<number[]> {
 
 const all = (limit: number) => [limit, limit, limit, limit];
 
-describe("a limit that the owner of the key set", () => {
-  test("ends where the plan does when the account is moved to a lower one, and is back on a higher one", async () => {
+describe("a limit set by the owner of the key", () => {
+  test("is lowered to the limit of a lower plan and restored on a higher plan", async () => {
     const key = await ownKey(500);
     expect(await limitsOf(key)).toEqual(all(500));
     await operator.putPlan({ name: "low", rpm: 30, maxActiveKeys: 10 });
@@ -58,15 +58,15 @@ describe("a limit that the owner of the key set", () => {
     expect(await limitsOf(key)).toEqual(all(500));
   });
 
-  test("stays when the plan allows more", async () => {
+  test("stays the same on a plan with a higher limit", async () => {
     const key = await ownKey(7);
     await operator.setAccountPlan({ accountId: key.accountId, plan: "scale" });
     expect(await limitsOf(key)).toEqual(all(7));
   });
 });
 
-describe("a limit that an operator set", () => {
-  test("may be above the plan's and stays when the plan is lowered", async () => {
+describe("a limit set by an operator", () => {
+  test("can exceed the plan and stays the same when the plan is lowered", async () => {
     const key = await ownKey(5);
     await operator.putPlan({ name: "lower", rpm: 20, maxActiveKeys: 10 });
     await operator.setKeyLimit({ keyId: key.id, rateLimitRpm: 900 });
@@ -76,7 +76,7 @@ describe("a limit that an operator set", () => {
     expect(await limitsOf(key)).toEqual(all(20));
   });
 
-  test("is as good when the key was created with it", async () => {
+  test("can be set when the key is created", async () => {
     const key = await createTestKey(operator, { plan: "pro", rateLimitRpm: 5_000 });
     expect(await limitsOf(key)).toEqual(all(5_000));
   });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-describe("a list of very many items is refused by its length, not item by item", () => {
+describe("a list with too many items is rejected by its length, without validating each item", () => {
   test.each(protocols)("$name", async ({ open }) => {
     const caller = open(app.url);
     const scopes = Array<string>(5_000).fill("x");
@@ -24,7 +24,7 @@ describe("a list of very many items is refused by its length, not item by item",
     caller.close();
   });
 
-  test.each(protocols)("$name, where the request may be large", async ({ open }) => {
+  test.each(protocols)("$name, with a method that accepts large requests", async ({ open }) => {
     const caller = open(app.url);
     const messages = Array(90_000).fill({ role: "user", content: "" });
     const { generate } = GenerateService.method;

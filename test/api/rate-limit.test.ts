@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 describe.each(protocols)("$name", ({ open }) => {
-  /** In one minute, with a key and a connection of its own. */
+  /** Runs within one clock minute, with a separate key and connection. */
   const withKey = async (
     options: TestKeyOptions,
     attempt: (take: () => ReturnType<Caller["call"]>, key: { id: string }) => Promise<void>,
@@ -39,7 +39,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   };
 
-  test("every answer tells limit, remaining calls and seconds to the next minute", async () => {
+  test("every response has the limit, the remaining calls and the seconds to the next minute", async () => {
     await withKey({ plan: "small" }, async (take) => {
       for (const remaining of [2, 1, 0]) {
         const { ok, headers } = await take();
@@ -58,7 +58,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("the call after the last one is 429, with the wait in header and details", async () => {
+  test("the call above the limit gets 429 with the wait in headers and details", async () => {
     await withKey({ plan: "small" }, async (take) => {
       for (let i = 0; i < 3; i++) await take();
       const refused = await take();
@@ -82,7 +82,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test.each([1, 5])("a key's own limit of %i comes before the plan's 3", async (limit) => {
+  test.each([1, 5])("the limit %i of a key takes precedence over the plan's 3", async (limit) => {
     await withKey({ plan: "small", rateLimitRpm: limit }, async (take) => {
       const endings = [];
       for (let i = 0; i < limit + 2; i++) endings.push((await take()).ok);
@@ -90,7 +90,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("a new limit of the key applies to the next call, up and down and back to the plan's", async () => {
+  test("a changed limit of the key applies to the next call", async () => {
     await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
       expect((await take()).ok).toBe(true);
       expect((await take()).ok).toBe(false);
@@ -105,7 +105,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("a rejected call takes nothing: a raised limit leaves room for just the difference", async () => {
+  test("a rejected call does not count, so a raised limit allows exactly the difference", async () => {
     await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
       await take();
       for (let i = 0; i < 10; i++) expect((await take()).ok).toBe(false);
@@ -114,7 +114,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("a call that is refused after the gate has taken its slot", async () => {
+  test("a call that is rejected after admission counts", async () => {
     await withinOneMinute(async () => {
       const key = await createTestKey(operator, { plan: "small" });
       const caller = open(app.url);
@@ -141,7 +141,7 @@ test("a new limit of the plan applies to the next call of its keys", async () =>
   });
 });
 
-test("keys of one account have windows of their own", async () => {
+test("keys of one account have separate windows", async () => {
   await withinOneMinute(async () => {
     const accountId = await createTestAccount(operator, "small");
     const caller = protocols[0]?.open(app.url) as Caller;
@@ -154,7 +154,7 @@ test("keys of one account have windows of their own", async () => {
   });
 });
 
-test("of ten times the limit at once, over two servers and all protocols, exactly the limit is let in", async () => {
+test("ten times the limit at once, over two servers and all protocols: exactly the limit is admitted", async () => {
   const second = await startTestApp({ database: app.database });
   const callers = [app, second].flatMap(({ url }) => protocols.map(({ open }) => open(url)));
   try {
@@ -172,7 +172,7 @@ test("of ten times the limit at once, over two servers and all protocols, exactl
       const left = outcomes
         .filter(({ ok }) => ok)
         .map(({ headers }) => Number(headers["x-ratelimit-remaining-requests"]));
-      // Each admitted call saw a number of its own.
+      // Each admitted call has a different remaining count.
       expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: limit }, (_, i) => i));
     });
   } finally {
@@ -181,7 +181,7 @@ test("of ten times the limit at once, over two servers and all protocols, exactl
   }
 });
 
-/** As the header for OpenAI clients tells it: "34s". */
+/** Parses the header for OpenAI clients, such as "34s". */
 function secondsLeft(headers: Record<string, string>): number {
   return Number(/^(\d+)s$/.exec(headers["x-ratelimit-reset-requests"] ?? "")?.[1]);
 }

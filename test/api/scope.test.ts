@@ -33,7 +33,7 @@ describe.each(protocols)("$name", (protocol) => {
   }));
 
   test.each(methods.filter(({ needs }) => needs !== undefined))(
-    "$name needs the scope $needs: keys with another one get 403",
+    "$name requires the scope $needs: other keys get 403",
     async ({ method, needs }) => {
       const caller = openAny(protocol, app.url);
       for (const scope of others(method)) {
@@ -49,7 +49,7 @@ describe.each(protocols)("$name", (protocol) => {
   );
 
   test.each(methods.filter(({ needs }) => needs === undefined))(
-    "$name takes a key with any scope",
+    "$name accepts a key with any scope",
     async ({ method }) => {
       const caller = openAny(protocol, app.url);
       for (const scope of SCOPES) {
@@ -61,7 +61,7 @@ describe.each(protocols)("$name", (protocol) => {
     },
   );
 
-  test("a 403 names the scope, and takes no slot of the minute", async () => {
+  test("a 403 names the scope and does not count against the rate limit", async () => {
     await withinOneMinute(async () => {
       const { secret } = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
       const caller = openAny(protocol, app.url);
@@ -80,7 +80,7 @@ describe.each(protocols)("$name", (protocol) => {
   });
 });
 
-test("the scope that lacks is told in the metadata of the error", async () => {
+test("the metadata of the error contains the missing scope", async () => {
   const caller = protocols[0]?.open(app.url);
   const secret = secrets.get("generate") ?? "";
   const outcome = await caller?.call(LedgerService.method.listEntries, {}, bearer(secret));

@@ -39,10 +39,10 @@ const seconds = fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n });
 const nanos = fc.oneof(fc.constantFrom(0, 1, 1_000, 500_000_000), fc.integer({ min: 0, max: 999_999_999 }));
 const json = fc
   .jsonValue({ maxDepth: 2 })
-  // A double loses the sign of zero in JSON.stringify, the engine's as ours.
+  // JSON.stringify loses the sign of zero.
   .map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
-/** Well-known types have limits that their fields alone do not show. */
+/** Well-known types have value limits that their descriptors do not express. */
 const WELL_KNOWN: Record<string, Arbitrary<Record<string, Value>>> = {
   "google.protobuf.Timestamp": fc.record({ seconds, nanos }),
   "google.protobuf.Duration": fc
@@ -59,7 +59,7 @@ const WELL_KNOWN: Record<string, Arbitrary<Record<string, Value>>> = {
   "google.protobuf.Any": fc.constant({}),
 };
 
-/** Any message of the type; nothing is nested deeper than the depth. */
+/** An arbitrary message of the type, nested at most to the depth. */
 export function anyMessage(desc: DescMessage, depth = 3): Arbitrary<Message> {
   const known = WELL_KNOWN[desc.typeName];
   if (known) return known.map((init) => create(desc, init as never));
@@ -100,7 +100,7 @@ function maybe(value: Arbitrary<Value>): Arbitrary<Value> {
   return fc.option(value, { nil: undefined });
 }
 
-/** Undefined where the depth is used up. */
+/** Undefined if the depth is reached. */
 function anyField(field: DescField, depth: number): Arbitrary<Value> | undefined {
   switch (field.fieldKind) {
     case "list": {
@@ -112,7 +112,7 @@ function anyField(field: DescField, depth: number): Arbitrary<Value> | undefined
       return item && fc.array(fc.tuple(SCALARS[field.mapKey], item), { maxLength: 3 }).map(toMap);
     }
     case "message":
-      // Outside oneofs a wrapper is held as the value in it.
+      // Outside oneofs a wrapper is represented by its value.
       if (!field.oneof && isWrapper(field.message))
         return SCALARS[field.message.fields[0]?.scalar as ScalarType];
       return anyElement(field, depth);
@@ -135,7 +135,7 @@ function anyElement(field: DescField, depth: number): Arbitrary<Value> | undefin
   return SCALARS[field.scalar as ScalarType];
 }
 
-/** A Struct is held as a plain object, but not by google.protobuf.Value. */
+/** A Struct is represented by a plain object, except inside a google.protobuf.Value. */
 function anyObject(field: DescField): Arbitrary<Value> {
   const object = fc.dictionary(text, json, { maxKeys: 3 });
   if (field.parent.typeName !== "google.protobuf.Value") return object;

@@ -17,7 +17,7 @@ function refusal(desc: DescMessage, bytes: Uint8Array) {
 const generate = (init: MessageInitShape<typeof GenerateRequestSchema>) =>
   refusal(GenerateRequestSchema, toBinary(GenerateRequestSchema, create(GenerateRequestSchema, init)));
 
-describe("what the .proto bounds is refused by name, before anything is made of it", () => {
+describe("a violated limit of the .proto is rejected with the field name before decoding", () => {
   test.each([
     ["201 messages", { messages: Array(201).fill({}) }, "messages"],
     ["five stops", { stop: Array(5).fill("x") }, "stop"],
@@ -40,22 +40,22 @@ describe("what the .proto bounds is refused by name, before anything is made of 
   });
 });
 
-test("sixteen million empty messages are refused at the 201st, at once", () => {
+test("sixteen million empty messages are rejected at the 201st", () => {
   const bytes = Buffer.alloc(33_554_432);
   for (let at = 0; at < bytes.length; at += 2) bytes[at] = 0x12;
   const startedAt = performance.now();
   expect(refusal(GenerateRequestSchema, bytes)).toMatchObject({ fields: [{ field: "messages" }] });
-  // Reading them would take seconds.
+  // Decoding them would take seconds.
   expect(performance.now() - startedAt).toBeLessThan(500);
 });
 
-test("sixteen million fields nobody knows are refused", () => {
+test("sixteen million unknown fields are rejected", () => {
   const bytes = Buffer.alloc(33_554_432);
   for (let at = 0; at < bytes.length; at += 2) bytes[at] = 0x78;
   expect(refusal(CreateKeyRequestSchema, bytes)?.message).toMatch(/more than 100000 values/);
 });
 
-test("more packed numbers than values are allowed are refused", () => {
+test("more packed numbers than allowed values are rejected", () => {
   const lists = everything.message("Lists");
   const field = lists.fields.find(({ name }) => name === "list_of_int32")?.number as number;
   const packed = Buffer.alloc(200_000, 1);
@@ -64,7 +64,7 @@ test("more packed numbers than values are allowed are refused", () => {
   expect(refusal(lists, Buffer.concat([head, packed]))?.message).toMatch(/more than 100000 values/);
 });
 
-test("messages in messages, 65 deep, are refused, 64 deep are not", () => {
+test("64 levels of messages are accepted, 65 are rejected", () => {
   const tree = everything.message("Tree");
   const left = tree.fields.find(({ name }) => name === "left")?.number as number;
   const nested = (depth: number) => {
@@ -95,7 +95,7 @@ test.each([
   expect(refusal(GenerateRequestSchema, Buffer.from(bytes))?.message).toMatch(/not valid protobuf/);
 });
 
-test("a run of packed numbers whose last one does not end is malformed: the decoder would read on behind it", () => {
+test("packed numbers with an incomplete last number are malformed", () => {
   const lists = everything.message("Lists");
   const field = lists.fields.find(({ name }) => name === "list_of_int32")?.number as number;
   const tag = (field << 3) | 2;

@@ -1,4 +1,4 @@
-/** A JSON value whose numbers are the digits as they are written. */
+/** A JSON value whose numbers keep their original digits. */
 export type ExactJson = null | boolean | string | Digits | ExactJson[] | { [name: string]: ExactJson };
 
 export class Digits {
@@ -9,7 +9,7 @@ export class Digits {
   }
 }
 
-/** JSON.parse that loses no digit: each number is read from its source text. */
+/** JSON.parse without loss of digits: each number is read from its source text. */
 export function parseExact(text: string): ExactJson {
   const keepDigits = (_key: string, value: unknown, context?: { source?: string }) =>
     typeof value === "number" ? new Digits(context?.source ?? "") : value;

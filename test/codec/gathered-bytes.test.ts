@@ -4,7 +4,7 @@ import { GatheredBytes } from "../../src/codec/gathered-bytes.ts";
 
 const MAX_BODY = 33_554_432;
 
-test("whatever the chunks and the announced length, the bytes are those that came", () => {
+test("for any chunks and any content length, the bytes are those received", () => {
   const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 20_000 }), { maxLength: 20 });
   fc.assert(
     fc.property(chunks, fc.nat(400_000), (parts, announced) => {
@@ -17,13 +17,13 @@ test("whatever the chunks and the announced length, the bytes are those that cam
   );
 });
 
-test("who announces much and sends little is given little room", () => {
+test("a large content length with few bytes allocates little memory", () => {
   const gathered = new GatheredBytes(MAX_BODY);
   for (let i = 0; i < 1_000; i++) gathered.add(Buffer.from("a"));
   expect(gathered.bytes().buffer.byteLength).toBeLessThanOrEqual(65_536);
 });
 
-test("a large body that was announced has its room before a tenth of it has come", () => {
+test("a large body with a content length is allocated before a tenth of it has arrived", () => {
   const gathered = new GatheredBytes(MAX_BODY);
   const chunk = Buffer.alloc(65_536);
   while (gathered.size < MAX_BODY / 10) gathered.add(chunk);

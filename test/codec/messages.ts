@@ -24,7 +24,7 @@ const WELL_KNOWN =
 const values = [...SCALARS, "Color", "Tree", ...WELL_KNOWN];
 const named = (prefix: string, type: string) => `${type} ${prefix}_${type.split(".").at(-1)?.toLowerCase()}`;
 
-/** Each kind of field with each type. */
+/** All kinds of fields with all types. */
 export const everything = testFile({
   Tree: ["string name", "Tree left", "repeated Tree children", "map<string,Tree> by_name"],
   Plain: values.map((type) => named("plain", type)),
@@ -47,7 +47,7 @@ export const everything = testFile({
   ],
 });
 
-/** Every message type that any .proto of the repository describes or uses, and the well-known ones. */
+/** All message types that the .proto files define or use, and the well-known types. */
 export const messageTypes: readonly DescMessage[] = [...generated, wkt]
   .flatMap((module) => Object.values(module) as unknown[])
   .filter(isFile)
@@ -64,7 +64,7 @@ export const testTypes: readonly DescMessage[] = Object.keys({
 }).map(everything.message);
 
 function isFile(value: unknown): value is DescFile {
-  // Compiler and feature descriptors are about .proto files, nothing an API sends.
+  // Compiler and feature descriptors describe .proto files and are not part of an API.
   const known = value as Partial<DescFile> | undefined;
   return known?.kind === "file" && !/compiler|feature/.test(known.name ?? "");
 }

@@ -12,7 +12,7 @@ const plainly = (desc: DescMessage, bytes: Uint8Array) =>
   fromBinary(desc, bytes, { readUnknownFields: false });
 
 describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
-  test("is read as the library reads it", () => {
+  test("is decoded like the library decodes it", () => {
     fc.assert(
       fc.property(anyMessage(desc), (message) => {
         const bytes = toBinary(desc, message);
@@ -22,7 +22,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
     );
   });
 
-  test("with any bytes changed is refused, or read as the library reads it", () => {
+  test("with changed bytes is rejected or decoded like the library decodes it", () => {
     const change = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }));
     fc.assert(
       fc.property(anyMessage(desc), fc.array(change, { minLength: 1, maxLength: 3 }), (message, changes) => {
@@ -42,7 +42,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
   });
 });
 
-test("a message in many large parts is the same as in one", () => {
+test("a message in many large parts equals the message in one part", () => {
   const long = "ä😀".repeat(60_000);
   const messages = Array.from({ length: 7 }, (_, i) => ({ role: "user", content: `${i}${long}` }));
   const whole = create(GenerateRequestSchema, { model: "m", messages, maxTokens: 5, stop: ["a", "b"] });

@@ -24,7 +24,7 @@ const INT64 = new Set([
 ]);
 
 describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
-  test("is printed as canonical ProtoJSON, but for 64-bit integers and absent fields", () => {
+  test("is written as canonical ProtoJSON, except for 64-bit integers and absent fields", () => {
     fc.assert(
       fc.property(anyMessage(desc), (message) => {
         const printed = parseExact(writerOf(desc)(message));
@@ -36,7 +36,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
   });
 });
 
-/** Canonical ProtoJSON as REST has it: digits for int64, null for what is absent, in no oneof and has no null of its own. */
+/** Canonical ProtoJSON with the changes of REST: int64 as numbers, and null for absent fields outside oneofs. */
 function expected(desc: DescMessage, message: Message, canonical: JsonValue): ExactJson {
   if (/^google\.protobuf\.U?Int64Value$/.test(desc.typeName)) return new Digits(canonical as string);
   if (hasOwnJson(desc)) return exact(canonical);
@@ -79,7 +79,7 @@ function expectedElement(field: DescField, value: unknown, canonical: JsonValue)
   return exact(canonical);
 }
 
-/** Scalars and what has a JSON form of its own; JSON.stringify would lose the sign of zero. */
+/** Scalars and types with a special JSON form; JSON.stringify would lose the sign of zero. */
 function exact(value: JsonValue): ExactJson {
   return Object.is(value, -0) ? new Digits("-0") : parseExact(JSON.stringify(value));
 }

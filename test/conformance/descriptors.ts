@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
-/** The message types and services of a suite, as `buf build` wrote them. */
+/** The message types and services of a suite, from the output of `buf build`. */
 export function readDescriptors(file: string): FileRegistry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(file)));
 }
@@ -20,7 +20,7 @@ export function messageType(registry: FileRegistry, name: string): DescMessage {
   return desc;
 }
 
-/** Nothing is generated for the suites, so their messages have no TypeScript types of their own. */
+/** There is no generated code for the suites, so their messages have no TypeScript types. */
 export function createUntyped(desc: DescMessage, fields: object): Message {
   return create(desc, fields as never);
 }

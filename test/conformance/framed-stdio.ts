@@ -2,7 +2,7 @@ import { once } from "node:events";
 
 export type ByteOrder = "big-endian" | "little-endian";
 
-/** The messages on stdin, each after its length in four bytes, until stdin ends. */
+/** The messages on stdin, each prefixed by its length in four bytes. */
 export async function* readMessages(order: ByteOrder): AsyncGenerator<Buffer> {
   let pending: Buffer = Buffer.alloc(0);
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {

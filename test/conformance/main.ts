@@ -1,11 +1,11 @@
-// Runs the conformance suites of others against our transport and our JSON. A suite that cannot run here is skipped.
+// Runs the conformance suites of Connect and protobuf. A suite that cannot run on this machine is skipped.
 import { runConnectSuite } from "./connect/run.ts";
 import { runProtobufSuite } from "./protobuf/run.ts";
 import { Unavailable } from "./tools.ts";
 
 const suites: readonly [name: string, run: () => boolean][] = [
   ["Connect, gRPC and gRPC-Web", runConnectSuite],
-  ["REST JSON as protobuf tests it", runProtobufSuite],
+  ["REST JSON against protobuf's suite", runProtobufSuite],
 ];
 
 for (const [name, run] of suites) {

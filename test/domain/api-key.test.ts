@@ -9,8 +9,8 @@ const PREFIX = "vx_live_";
 const lanes = fc.integer({ min: 0, max: LANE_COUNT - 1 });
 const keys = lanes.map((lane) => drawKey(lane, randomBytes).secret);
 
-describe("a drawn key", () => {
-  test("has the prefix, 38 characters of base 62, and the lane in it", () => {
+describe("a new key", () => {
+  test("has the prefix, 38 characters of base 62, and contains its lane", () => {
     fc.assert(
       fc.property(lanes, (lane) => {
         const key = drawKey(lane, randomBytes);
@@ -23,12 +23,12 @@ describe("a drawn key", () => {
     );
   });
 
-  test("shows the first and the last four of its 38 characters, and no more", () => {
+  test("shows only the first and the last four of its 38 characters", () => {
     const { secret, visibleStart, visibleEnd } = drawKey(9, randomBytes);
     expect(maskKey(visibleStart, visibleEnd)).toBe(`${secret.slice(0, 12)}…${secret.slice(-4)}`);
   });
 
-  test("is made of the randomness it is given and nothing else", () => {
+  test("depends only on the given random bytes", () => {
     const pseudo = (seed: number) => {
       let i = seed;
       return (size: number) => createHash("shake256", { outputLength: size }).update(String(i++)).digest();
@@ -37,7 +37,7 @@ describe("a drawn key", () => {
     expect(drawKey(3, pseudo(0)).secret).not.toBe(drawKey(3, pseudo(1_000_000)).secret);
   });
 
-  test("uses every character of the alphabet as often as any other", () => {
+  test("uses all characters of the alphabet with equal frequency", () => {
     const counts = new Map<string, number>();
     const drawn = 1_500;
     for (let i = 0; i < drawn; i++) {
@@ -48,14 +48,14 @@ describe("a drawn key", () => {
     }
     const expected = (drawn * 30) / ALPHABET.length;
     expect(counts.size).toBe(ALPHABET.length);
-    // 8 standard deviations: a fair alphabet never gets there, bytes taken modulo 62 always do.
+    // 8 standard deviations: uniform characters never exceed this, bytes modulo 62 always do.
     const bound = 8 * Math.sqrt(expected);
     for (const [character, count] of counts) {
       expect(Math.abs(count - expected), character).toBeLessThan(bound);
     }
   });
 
-  test("passes over bytes that would make some characters likelier", () => {
+  test("skips bytes that would bias the characters", () => {
     const fair = (size: number, from: number) =>
       Buffer.from(
         Array.from(
@@ -81,7 +81,7 @@ describe("a drawn key", () => {
 });
 
 describe("the checksum", () => {
-  test("finds any single character that was mistyped", () => {
+  test("detects each mistyped character", () => {
     const position = fc.integer({ min: 0, max: 37 });
     const character = fc.constantFrom(...ALPHABET);
     fc.assert(
@@ -94,7 +94,7 @@ describe("the checksum", () => {
     );
   });
 
-  test("finds two neighbours that were swapped", () => {
+  test("detects two swapped adjacent characters", () => {
     fc.assert(
       fc.property(keys, fc.integer({ min: 0, max: 36 }), (secret, at) => {
         const i = PREFIX.length + at;
@@ -106,20 +106,20 @@ describe("the checksum", () => {
     );
   });
 
-  test("a key whose characters name a lane beyond the last one is not well-formed", () => {
+  test("a key with a lane above the last one is not well-formed", () => {
     const { secret } = drawKey(LANE_COUNT - 1, randomBytes);
     expect(isWellFormedKey(secret)).toBe(true);
     expect(isWellFormedKey(drawKey(LANE_COUNT, randomBytes).secret)).toBe(false);
   });
 
-  test("is the same forever: keys that were handed out stay well-formed", () => {
+  test("never changes: issued keys stay well-formed", () => {
     expect(isWellFormedKey(`${PREFIX}0123456789ABCDEFGHIJKLMNOPQRSTUVCHECKS`)).toBe(false);
     expect(isWellFormedKey("vx_live_62WECX6RuoWSDXiEmpVhXUmrC0dXkRYJ42ksRX")).toBe(true);
     expect(laneOfKey("vx_live_62WECX6RuoWSDXiEmpVhXUmrC0dXkRYJ42ksRX")).toBe(777);
   });
 });
 
-test("nothing else is well-formed", () => {
+test("any other text is not well-formed", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(isWellFormedKey(text)).toBe(false);

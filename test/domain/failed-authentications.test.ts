@@ -9,7 +9,7 @@ function failuresAt(limit: number, start = 1_000 * MINUTE) {
   return { clock, failures: new FailedAuthentications(limit, () => clock.now) };
 }
 
-test("calls from an address are looked up until as many failed in the minute as may", () => {
+test("calls from an address are looked up until the allowed number of failures in the minute", () => {
   const { failures } = failuresAt(3);
   for (let i = 0; i < 3; i++) {
     expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
@@ -18,7 +18,7 @@ test("calls from an address are looked up until as many failed in the minute as 
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(60);
 });
 
-test("the wait ends with the minute: 1 to 60 seconds", () => {
+test("the wait ends with the minute, after 1 to 60 seconds", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: MINUTE - 1 }), (offset) => {
       const { clock, failures } = failuresAt(1);
@@ -42,7 +42,7 @@ test("the last millisecond of the minute still counts, the next one does not", (
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
 });
 
-test("addresses are counted apart", () => {
+test("addresses are counted separately", () => {
   const { failures } = failuresAt(1);
   failures.addFailure("1.2.3.4", "unknown");
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBeGreaterThan(0);
@@ -55,7 +55,7 @@ test("a limit of 0 is no limit", () => {
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
 });
 
-test("very many addresses take bounded memory, and those that are blocked stay so", () => {
+test("many addresses take bounded memory, and blocked addresses stay blocked", () => {
   const { failures } = failuresAt(1);
   failures.addFailure("first", "unknown");
   for (let i = 0; i < 100_000; i++) failures.addFailure(`address ${i}`, "unknown");
@@ -65,7 +65,7 @@ test("very many addresses take bounded memory, and those that are blocked stay s
   expect(failures.blockedSeconds("address 99999", "any")).toBe(0);
 });
 
-test("a key that was found valid is looked up, however many calls from its address fail", () => {
+test("a known valid key is looked up regardless of failures from its address", () => {
   const { failures } = failuresAt(1);
   failures.addValid("good");
   for (let i = 0; i < 10; i++) failures.addFailure("1.2.3.4", `unknown ${i}`);
@@ -73,7 +73,7 @@ test("a key that was found valid is looked up, however many calls from its addre
   expect(failures.blockedSeconds("1.2.3.4", "other")).toBeGreaterThan(0);
 });
 
-test("a key that was found valid and fails later is blocked like any other", () => {
+test("a known valid key that fails later is blocked like any other", () => {
   const { failures } = failuresAt(2);
   failures.addValid("revoked later");
   failures.addFailure("1.2.3.4", "revoked later");
@@ -82,7 +82,7 @@ test("a key that was found valid and fails later is blocked like any other", () 
   expect(failures.blockedSeconds("1.2.3.4", "revoked later")).toBeGreaterThan(0);
 });
 
-test("very many valid keys take bounded memory, and those in use are never forgotten", () => {
+test("many valid keys take bounded memory, and keys in use are kept", () => {
   const { failures } = failuresAt(1);
   failures.addFailure("1.2.3.4", "unknown");
   failures.addValid("not used again");

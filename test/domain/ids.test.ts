@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { monthOfId, typeIds } from "../../src/domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
 
-test("ids sort by the time they were made at, also within a millisecond", () => {
+test("ids sort by creation time, also within a millisecond", () => {
   for (const draw of [typeIds.account, () => typeIds.entry(1_023), () => typeIds.key(5)]) {
     const ids = Array.from({ length: 500 }, draw);
     expect(ids.toSorted()).toEqual(ids);
@@ -11,21 +11,21 @@ test("ids sort by the time they were made at, also within a millisecond", () => 
   }
 });
 
-test("ids say what they are of", () => {
+test("ids have the prefix of their type", () => {
   expect(typeIds.account()).toMatch(/^acct_[0-9a-z]{26}$/);
   expect(typeIds.key(0)).toMatch(/^key_[0-9a-z]{26}$/);
   expect(typeIds.entry(0)).toMatch(/^led_[0-9a-z]{26}$/);
   expect(typeIds.request()).toMatch(/^req_[0-9a-f]{32}$/);
 });
 
-test("a month begins at midnight UTC", () => {
+test("a month starts at midnight UTC", () => {
   const idAt = (time: string) => `led_${fromUnixMs(Date.parse(time))}${"0".repeat(16)}`;
   expect(monthOfId(idAt("1970-01-01T00:00:00Z"))).toBe(0);
   expect(monthOfId(idAt("2026-11-30T23:59:59.999Z"))).toBe(56 * 12 + 10);
   expect(monthOfId(idAt("2026-12-01T00:00:00Z"))).toBe(56 * 12 + 11);
 });
 
-test("the id of a key falls into the lane of its account", () => {
+test("the id of a key has the lane of its account", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: LANE_COUNT - 1 }), (lane) => {
       expect(laneOfId(typeIds.key(lane))).toBe(lane);

@@ -20,7 +20,7 @@ describe("formatMicros", () => {
     expect(formatMicros(micros)).toBe(text);
   });
 
-  test("is exact, with 2 to 6 decimals and none more than needed", () => {
+  test("is exact, with 2 to 6 decimals and no unnecessary ones", () => {
     fc.assert(
       fc.property(amounts, (micros) => {
         const text = formatMicros(micros);
@@ -31,7 +31,7 @@ describe("formatMicros", () => {
     );
   });
 
-  test("tells different amounts apart", () => {
+  test("formats different amounts differently", () => {
     fc.assert(
       fc.property(amounts, amounts, (a, b) => {
         expect(formatMicros(a) === formatMicros(b)).toBe(a === b);
@@ -41,7 +41,7 @@ describe("formatMicros", () => {
 });
 
 describe("parseAmount", () => {
-  test("reads what has up to 6 decimals", () => {
+  test("parses amounts with up to 6 decimals", () => {
     const whole = fc.integer({ min: 0, max: 9_999_999_999 });
     const decimals = fc.stringMatching(/^\d{1,6}$/);
     fc.assert(

@@ -5,12 +5,12 @@ import { cutPage, readPage } from "../../src/domain/page.ts";
 
 const positions = fc.stringMatching(/^[0-9a-z_]{1,60}$/);
 
-/** The token of a page of one row at the position. */
+/** The token of a page with one row at the position. */
 function tokenOf(position: string): string {
   return cutPage([position, "another"], { list: "keys", size: 1, after: "" }, (row) => row).nextPageToken;
 }
 
-test("a token leads to where its page ended", () => {
+test("a token continues where its page ended", () => {
   fc.assert(
     fc.property(positions, (position) => {
       expect(tokenOf(position)).toMatch(/^[\w-]+$/);
@@ -23,7 +23,7 @@ test("a token leads to where its page ended", () => {
   );
 });
 
-test("a text is a token in one form only, and any other is refused", () => {
+test("a token has exactly one encoding, and any other text is rejected", () => {
   const mangled = fc.tuple(positions, fc.string({ maxLength: 3 })).map(([at, rest]) => tokenOf(at) + rest);
   fc.assert(
     fc.property(
@@ -53,7 +53,7 @@ test.each([
 });
 
 describe("following the tokens", () => {
-  test("shows every row once, in order, whatever the page size", () => {
+  test("returns every row once, in order, for any page size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 12 }), (count, pageSize) => {
         const all = Array.from({ length: count }, (_, i) => String(i).padStart(3, "0"));
@@ -75,6 +75,6 @@ describe("following the tokens", () => {
   });
 });
 
-test("a token of one list is none of another", () => {
+test("a token of one list is invalid for another", () => {
   expect(() => readPage("entries", { pageSize: 1, pageToken: tokenOf("5") })).toThrow("page_token");
 });

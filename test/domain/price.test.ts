@@ -6,7 +6,7 @@ const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
 const prices = fc.record({ inputMicrosPerMillionTokens: price, outputMicrosPerMillionTokens: price });
 const tokens = fc.nat(100_000_000);
 
-test("the output that funds cover is exact: it fits, and one token more does not", () => {
+test("the covered output is exact: it fits, and one more token does not", () => {
   fc.assert(
     fc.property(
       prices,
@@ -25,7 +25,7 @@ test("the output that funds cover is exact: it fits, and one token more does not
   );
 });
 
-test("whatever an upstream reports, the charge is at most the hold", () => {
+test("for any reported usage, the charge is at most the hold", () => {
   const usage = fc.record({ inputTokens: fc.maxSafeNat(), outputTokens: fc.maxSafeNat() });
   const held = fc.record({ inputTokens: tokens, outputTokens: tokens });
   fc.assert(

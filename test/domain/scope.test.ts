@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fromScopeBits, isScope, SCOPES, scopeBit, toScopeBits } from "../../src/domain/scope.ts";
 
-test("scopes come back from their bits, each once", () => {
+test("scopes are restored from their bits, each once", () => {
   fc.assert(
     fc.property(fc.subarray(SCOPES), (scopes) => {
       const bits = toScopeBits([...scopes, ...scopes]);
@@ -12,7 +12,7 @@ test("scopes come back from their bits, each once", () => {
   );
 });
 
-test("the stored bits never change their meaning", () => {
+test("the meaning of the stored bits does not change", () => {
   expect(SCOPES.map((scope) => [scope, scopeBit(scope)])).toEqual([
     ["generate", 1],
     ["read", 2],

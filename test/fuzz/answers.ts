@@ -7,10 +7,10 @@ export type FuzzAnswer = {
   readonly body: Buffer;
 };
 
-/** What the parser answers before there is a request; the table of errors has one reason for all of it. */
+/** Statuses that the HTTP parser sends before there is a request. All have one reason. */
 const PARSER_STATUSES = [400, 408, 431];
 
-/** What is wrong with the answer; undefined if nothing is. */
+/** Returns the violated rule, or undefined. */
 export function faultOf(request: FuzzRequest, { status, headers, body }: FuzzAnswer): string | undefined {
   if (headers["x-request-id"] === undefined) return "there is no x-request-id";
   if (headers["set-cookie"] !== undefined) return "sets a cookie";
@@ -18,13 +18,13 @@ export function faultOf(request: FuzzRequest, { status, headers, body }: FuzzAns
   if (status >= 500) return `status ${status}`;
   if (status < 400) return `status ${status}`;
   if (body.length === 0 && request.method === "HEAD") return undefined;
-  // A protocol of its own tells errors in its own form, and is not tested here.
+  // The error formats of other protocols are not tested here.
   if (!request.target.startsWith("/v1") && !request.broken) return undefined;
   if (headers["grpc-status"] !== undefined) return undefined;
   return faultOfEnvelope(status, headers, body);
 }
 
-/** A stream that has begun ends as it should, or says why not, which nothing here is a reason for. */
+/** A started stream must end normally, because no upstream fails here. */
 function faultOfStream(headers: FuzzAnswer["headers"], body: Buffer): string | undefined {
   if (headers["content-type"] !== "text/event-stream") return undefined;
   const text = body.toString();

@@ -21,7 +21,7 @@ const NAMES = [
   "",
 ];
 
-/** Texts that parsers of JSON, numbers, moments and Unicode stumble over. */
+/** Edge cases for parsers of JSON, numbers, timestamps and Unicode. */
 const TEXTS = [
   '""',
   '"user"',
@@ -86,7 +86,7 @@ const KEYS = [
   '{"name":"fuzz"}',
 ];
 
-/** Bodies that are valid where they are sent; elsewhere they are not. */
+/** Bodies that are valid for one method each. */
 const VALID = new Map([
   ["/v1/generate", GENERATIONS],
   ["/v1/chat/completions", CHATS],
@@ -115,7 +115,7 @@ function anyJson(random: Random, depth: number): string {
   return `{${random.list(6, () => `${JSON.stringify(random.pick(NAMES))}:${anyJson(random, depth - 1)}`).join(",")}}`;
 }
 
-/** Some bytes are flipped, left out, doubled, or replaced by something troublesome. */
+/** Flips, removes, doubles or replaces some bytes. */
 export function mutate(random: Random, bytes: Buffer): Buffer {
   let changed = bytes;
   for (let i = 1 + random.below(3); i > 0; i--) {

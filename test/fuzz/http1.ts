@@ -4,12 +4,12 @@ import { mutate } from "./bodies.ts";
 import type { Random } from "./random.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** Longer than any call here may take. */
+/** Longer than any call here. */
 const PATIENCE_MS = 10_000;
-/** What is no whole request gets no answer before the server's own patience ends; the caller's is shorter. */
+/** The server waits longer than this for the rest of an incomplete request. */
 const BROKEN_PATIENCE_MS = 30;
 
-/** One connection after another, each used for as long as the server keeps it open. */
+/** Sequential connections, each used until the server closes it. */
 export class RawConnection {
   readonly #url: URL;
   #socket: Socket | undefined;
@@ -18,13 +18,13 @@ export class RawConnection {
     this.#url = new URL(url);
   }
 
-  /** Undefined if there is no answer to be had for what was sent. */
+  /** Undefined if the request gets no response. */
   async send(request: FuzzRequest, random: Random): Promise<FuzzAnswer | undefined> {
     const fresh = this.#socket === undefined || this.#socket.destroyed;
     const socket = fresh ? await this.#open() : (this.#socket as Socket);
     const bytes = request.broken ? mutate(random, bytesOf(request, random)) : bytesOf(request, random);
     const answer = await exchange(socket, bytes, request);
-    // A kept connection may be closed just when the next request is on its way.
+    // The server may close an idle connection while the next request is being sent.
     if (answer === "closed" && !fresh && !request.broken) {
       this.#socket = undefined;
       return await this.send(request, random);
@@ -98,7 +98,7 @@ function exchange(
   });
 }
 
-/** The first answer that is final and whole. */
+/** The first complete final response. */
 function parseAnswer(bytes: Buffer, method: string): FuzzAnswer | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return undefined;

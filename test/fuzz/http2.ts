@@ -4,7 +4,7 @@ import type { FuzzRequest } from "./requests.ts";
 
 const PATIENCE_MS = 10_000;
 
-/** One session after another, each used for as long as it lasts. */
+/** Sequential sessions, each used until it ends. */
 export class Session {
   readonly #url: string;
   #session: ClientHttp2Session | undefined;
@@ -13,7 +13,7 @@ export class Session {
     this.#url = url;
   }
 
-  /** Undefined if the client itself refuses to send it, or the stream is reset. */
+  /** Undefined if the client rejects the request, or the stream is reset. */
   send({ method, target, headers, body }: FuzzRequest): Promise<FuzzAnswer | undefined> {
     if (this.#session === undefined || this.#session.destroyed || this.#session.closed) {
       this.#session = connect(this.#url);

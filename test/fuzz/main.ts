@@ -1,9 +1,9 @@
-// Random requests against a real server: npm run fuzz [-- --requests N --seed N]. Exits with 1 when a rule is broken.
+// Sends random requests to a real server: npm run fuzz [-- --requests N --seed N]. Exits with 1 if a rule is violated.
 import { parseArgs } from "node:util";
 import { fuzz } from "./run.ts";
 import { startFuzzServer } from "./server.ts";
 
-/** Whatever the number of requests: it ends. */
+/** The time limit of a run, for any number of requests. */
 const MAX_MINUTES = 30;
 
 const { values } = parseArgs({
@@ -28,7 +28,7 @@ try {
   const seconds = (performance.now() - startedAt) / 1_000;
   console.log(`${sent} requests in ${seconds.toFixed(1)} s`);
   for (const [status, count] of [...statuses].sort()) console.log(`  ${status} ${count}`);
-  console.log("went well");
+  console.log("no rule was violated");
   for (const [sort, count] of [...reached].sort()) console.log(`  ${sort} ${count}`);
   for (const fault of faults) console.log(fault);
   if (faults.length > 0) process.exitCode = 1;

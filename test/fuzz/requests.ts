@@ -2,14 +2,14 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { type AnyBody, anyBody, mutate } from "./bodies.ts";
 import type { Random } from "./random.ts";
 
-/** A request that may be anything; the headers in the order in which they are sent. */
+/** A request, valid or not, with its headers in order. */
 export type FuzzRequest = {
   readonly http: 1 | 2;
   readonly method: string;
   readonly target: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer | undefined;
-  /** Bytes of the request itself are changed: it may not even be one. HTTP/1.1 only. */
+  /** Whether bytes of the request itself are changed, so that it may be malformed. HTTP/1.1 only. */
   readonly broken: boolean;
 };
 
@@ -110,7 +110,7 @@ export function anyRequest(random: Random, secret: string): FuzzRequest {
   };
 }
 
-/** Nearly always the right key: what has none comes no further than the gate. */
+/** Usually the valid key, because other requests are rejected by the gate. */
 function anyAuthorization(random: Random, secret: string): string[] {
   if (random.chance(0.9)) return [`Bearer ${secret}`];
   const wrong = [
@@ -129,7 +129,7 @@ function anyPath(random: Random, hasBody: boolean): string {
   return random.pick(hasBody && random.chance(0.8) ? BODY_PATHS : PATHS);
 }
 
-/** Rarely beside a body: that alone is a 400. */
+/** Rarely together with a body, because this is always a 400. */
 function withQuery(random: Random, path: string, hasBody: boolean): string {
   if (random.chance(hasBody ? 0.9 : 0.6)) return path;
   const pairs = random.list(

@@ -10,14 +10,14 @@ const MAX_FAULTS = 20;
 
 export type FuzzResult = {
   readonly sent: number;
-  /** How often each status came; "none" where there was no answer to be had. */
+  /** The number of responses by status; "none" for requests without a response. */
   readonly statuses: ReadonlyMap<string, number>;
-  /** How many calls of each sort went well: what only knocks at the gate tests nothing. */
+  /** The number of successful calls of each kind: requests that the gate rejects test little. */
   readonly reached: ReadonlyMap<string, number>;
   readonly faults: readonly string[];
 };
 
-/** Sends that many requests, each determined by seed and number, and tells which answers broke a rule. */
+/** Sends this many requests, each determined by seed and number, and returns the responses that violate a rule. */
 export async function fuzz(
   server: FuzzServer,
   seed: number,

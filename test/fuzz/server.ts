@@ -14,15 +14,15 @@ const TOKEN = "operator-token-of-the-fuzzer";
 export type FuzzServer = {
   readonly url: string;
   readonly secret: string;
-  /** Undefined while it runs. */
+  /** The exit code; undefined while it runs. */
   exitCode(): number | null;
   logText(): string;
-  /** What the audit finds wrong with the money. */
+  /** The findings of the audit. */
   auditFindings(): Promise<string[]>;
   stop(): Promise<void>;
 };
 
-/** A server as people start it, in a process of its own, with a key that no limit stops and money without end. */
+/** A server process with a key without practical limits and with a sufficient balance. */
 export async function startFuzzServer(): Promise<FuzzServer> {
   const folder = createTemporaryFolder("fuzz");
   const child = spawn(process.execPath, [SERVER, "serve"], {
@@ -39,7 +39,7 @@ export async function startFuzzServer(): Promise<FuzzServer> {
   });
   const lines: string[] = [];
   const keep = (line: string) => {
-    // Calls that went well are not kept: there are very many.
+    // Successful calls are too many to keep.
     if (!line.includes('"level":30') || line.includes('"admin"')) lines.push(line);
   };
   for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on("line", keep);
@@ -91,7 +91,7 @@ function operatorOf(adminUrl: string): Client<typeof AdminService> {
   return createClient(AdminService, transport);
 }
 
-/** Of an account that can pay for everything. */
+/** The key of an account with a sufficient balance. */
 async function createKey(operator: Client<typeof AdminService>): Promise<string> {
   await operator.putPlan({ name: "fuzz", rpm: 1_000_000, maxActiveKeys: 1_000_000 });
   const { account } = await operator.createAccount({ name: "fuzz", plan: "fuzz" });

@@ -24,17 +24,13 @@ test.each<[Validated[0], Record<string, unknown>, string]>([
   [GenerateRequestSchema, { model: "a", messages: [] }, "messages: must not be empty"],
   [GenerateRequestSchema, { model: "a", messages, maxTokens: 0 }, "max_tokens: must be from 1 to 32000"],
   [GenerateRequestSchema, { model: "a", messages, temperature: 2.5 }, "temperature: must be from 0 to 2"],
-  [GenerateRequestSchema, { model: "a", messages, stop: [..."abcde"] }, "stop: must have at most 4 entries"],
+  [GenerateRequestSchema, { model: "a", messages, stop: [..."abcde"] }, "stop: must have at most 4 items"],
   [
     GenerateRequestSchema,
     { model: "a", messages: [{ role: "robot", content: "hi" }] },
     "messages[0].role: must be one of: system, user, assistant",
   ],
-  [
-    CreateKeyRequestSchema,
-    { name: "a", scopes: ["read", "read"] },
-    "scopes: must not contain an entry twice",
-  ],
+  [CreateKeyRequestSchema, { name: "a", scopes: ["read", "read"] }, "scopes: must not contain duplicates"],
   [ListKeysRequestSchema, { pageSize: -1 }, "page_size: must be at least 0"],
 ])("%s: %o", (desc, fields, text) => {
   expect(textOf(desc, fields)).toBe(text);

@@ -41,8 +41,8 @@ function serviceWith(declared: Declared | undefined): DescService {
 describe("the start fails for a method that", () => {
   test.each<{ what: string; declared: Declared | undefined; text: string }>([
     { what: "declares nothing", declared: undefined, text: "declares no policy" },
-    { what: "declares an empty policy", declared: {}, text: "does not say who may call it" },
-    { what: "names only a scope", declared: { scope: "read" }, text: "does not say who may call it" },
+    { what: "declares an empty policy", declared: {}, text: "declares no access" },
+    { what: "names only a scope", declared: { scope: "read" }, text: "declares no access" },
     {
       what: "needs an unknown scope",
       declared: { access: Access.DEVELOPER, scope: "admin" },

@@ -101,7 +101,7 @@ class MessageCheck {
 
   #refusal(plan: FieldPlan, item: number, text: string): DomainError {
     const steps = [...this.#path, { plan, item }];
-    // Inside a value of any form, field names are internal: the caller never wrote them.
+    // Inside an untyped value, field names are internal: the caller did not send them.
     const untyped = steps.findIndex((step) => step.plan.inner?.().isUntyped);
     const path = steps
       .slice(0, untyped < 0 ? steps.length : untyped + 1)

@@ -9,7 +9,7 @@ import { isUntyped } from "../../rules/untyped-values.ts";
  */
 const MAX_UNRULED_BYTES = 4_194_304;
 
-/** What a field may have on the wire, prepared for the check. */
+/** The valid wire formats of a field, prepared for the check. */
 export type FieldPlan = {
   readonly name: string;
   readonly wireType: WireType;
@@ -27,7 +27,7 @@ export type FieldPlan = {
 export type MessagePlan = {
   readonly fields: ReadonlyMap<number, FieldPlan>;
   readonly counters: number;
-  /** A value whose form the .proto leaves open. */
+  /** A value whose type the .proto leaves open. */
   readonly isUntyped: boolean;
 };
 

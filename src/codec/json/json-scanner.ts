@@ -36,9 +36,8 @@ const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y;
 const WHITESPACE = /[ \t\n\r]{0,65536}/y;
 
 /**
- * Reads JSON in pieces, as the reader of a message requests them. Unlike JSON.parse it keeps the digits of
- * numbers, finds duplicate names, refuses lone surrogates, and can pause in between; JSON.parse decodes the
- * strings.
+ * A pull parser for JSON. Unlike JSON.parse it keeps the digits of numbers, rejects duplicate names and lone
+ * surrogates, and can pause between tokens; JSON.parse decodes the strings.
  */
 export class JsonScanner extends TextWindow {
   #restedAt = 0;
@@ -57,7 +56,7 @@ export class JsonScanner extends TextWindow {
     return true;
   }
 
-  /** Counts a value whose form the .proto leaves open; false if there are too many. */
+  /** Counts a value whose type the .proto leaves open; false if there are too many. */
   countUntyped(): boolean {
     return ++this.#untyped <= MAX_UNTYPED_VALUES;
   }
@@ -90,9 +89,9 @@ export class JsonScanner extends TextWindow {
     if (!this.#take("}")) {
       do {
         const name = this.#quick(MAX_NAME_UNITS);
-        if (name === undefined) throw this.#fail("a name is too long");
+        if (name === undefined) throw this.#fail("a member name is too long");
         if (seen.has(name))
-          throw this.#fail(`the name ${JSON.stringify(name.slice(0, 100))} stands twice in one object`);
+          throw this.#fail(`the name ${JSON.stringify(name.slice(0, 100))} occurs twice in one object`);
         seen.add(name);
         this.#expect(":");
         this.#count();
@@ -175,7 +174,7 @@ export class JsonScanner extends TextWindow {
 
   end(): void {
     this.#skipSpace();
-    if (this.at < this.text.length) throw this.#fail("something stands after the end");
+    if (this.at < this.text.length) throw this.#fail("there is text after the end");
   }
 
   /** A string decoded at once; undefined, and still unread, if it has more units than the limit. */
@@ -183,13 +182,13 @@ export class JsonScanner extends TextWindow {
     const start = this.#enterString();
     let end = this.text.indexOf('"', start);
     if (end < 0) {
-      if (this.isLast) throw this.#fail("a string has no end");
+      if (this.isLast) throw this.#fail("a string is not terminated");
       return undefined;
     }
     // The first quote is nearly always the end. If it is escaped, many may follow, so each unit is read only
     // once.
     if (this.text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, maxUnits);
-    if (end >= this.text.length) throw this.#fail("a string has no end");
+    if (end >= this.text.length) throw this.#fail("a string is not terminated");
     if (end - start > maxUnits || this.text.charCodeAt(end) !== QUOTE) return undefined;
     this.at = end + 1;
     const value = this.#unescaped(start, end);
@@ -218,7 +217,7 @@ export class JsonScanner extends TextWindow {
     for (let isEnd = false; !isEnd; ) {
       this.lookAhead();
       const end = this.#walk(this.at, PIECE_UNITS);
-      if (end >= this.text.length) throw this.#fail("a string has no end");
+      if (end >= this.text.length) throw this.#fail("a string is not terminated");
       isEnd = this.text.charCodeAt(end) === QUOTE;
       let piece = half + this.#unescaped(this.at, end);
       half = !isEnd && /[\ud800-\udbff]$/.test(piece.slice(-1)) ? piece.slice(-1) : "";
@@ -254,18 +253,17 @@ export class JsonScanner extends TextWindow {
     try {
       return JSON.parse(`"${this.text.slice(start, end)}"`) as string;
     } catch {
-      throw this.#fail("a string has a control character or a wrong escape");
+      throw this.#fail("a string has a control character or an invalid escape");
     }
   }
 
   #halfPair(): RestProblem {
-    return this.#fail("a string has half of a surrogate pair");
+    return this.#fail("a string has an unpaired surrogate");
   }
 
   #open(bracket: string): void {
     this.#expect(bracket);
-    if (++this.#depth > MAX_DEPTH)
-      throw this.#fail(`more than ${MAX_DEPTH} objects and lists stand in each other`);
+    if (++this.#depth > MAX_DEPTH) throw this.#fail(`more than ${MAX_DEPTH} levels of objects and lists`);
   }
 
   #count(): void {

@@ -35,7 +35,7 @@ const MAX_SHORT_CHARACTERS = 1_000;
 /** Marks an unknown enum name where unknown names are ignored: the value counts as absent. */
 const IGNORED = Symbol("an ignored value");
 
-/** What a reader does with a name that the message or the enum does not have. */
+/** How a reader handles unknown field and enum names. */
 export type UnknownFields = "refuse" | "ignore";
 
 /** Compiles the reader of each message type, and of the types that it contains, once. */
@@ -87,12 +87,13 @@ export class Readers {
           yield* scanner.skip();
           continue;
         }
-        if (set.has(reader.field)) throw invalid(where, "stands twice, once under its other name");
+        if (set.has(reader.field)) throw invalid(where, "is given twice, once under its other name");
         set.add(reader.field);
         const { oneof } = reader.field;
         // A member that is null counts as absent, so another one may be set.
         if (oneof && (scanner.peek() !== "null" || hasOwnNull(reader.field))) {
-          if (set.has(oneof)) throw invalid(where, `excludes the other fields of "${oneof.name}"`);
+          if (set.has(oneof))
+            throw invalid(where, `must not be set together with another field of "${oneof.name}"`);
           set.add(oneof);
         }
         yield* reader.read(scanner, where, fields);
@@ -143,7 +144,7 @@ export class Readers {
         if (scanner.isDue()) yield;
         const where = shortened(`${path}["${name}"]`);
         const key = String(guarded(where, () => parseScalar(field.mapKey, name)));
-        if (Object.hasOwn(map, key)) throw invalid(where, "stands twice, in two forms");
+        if (Object.hasOwn(map, key)) throw invalid(where, "is given twice, in two notations");
         const item = yield* value(scanner, where);
         if (item === IGNORED) continue;
         Object.defineProperty(map, key, {

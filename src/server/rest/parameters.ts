@@ -74,7 +74,7 @@ function setMember(field: DescField, oneof: DescOneof, inside: Fields, value: un
 function checkMember(field: DescField, oneof: DescOneof, inside: Fields, name: string): string | undefined {
   const { case: set } = inside[oneof.localName] as { case: string | undefined };
   if (set !== undefined && set !== field.localName)
-    throw invalid(shorten(name), "excludes another parameter");
+    throw invalid(shorten(name), "must not be set together with another parameter");
   return set;
 }
 

@@ -19,7 +19,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     return outcome.ok ? outcome.message.account : undefined;
   };
 
-  test("a new account is on the plan free, with a balance of zero, and can be read", async () => {
+  test("a new account has the plan free and a balance of zero, and can be read", async () => {
     const startedAt = Date.now();
     const account = await create({ name: "acme" });
     expect(account).toMatchObject({
@@ -35,7 +35,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await call(getAccount, { accountId: account?.id ?? "" })).toMatchObject({ message: { account } });
   });
 
-  test("an account can begin on another plan", async () => {
+  test("an account can be created on another plan", async () => {
     expect(await create({ name: "x".repeat(100), plan: "pro" })).toMatchObject({ plan: "pro" });
   });
 
@@ -44,7 +44,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     { what: "a name of 101 characters", request: { name: "x".repeat(101) }, field: "name" },
     { what: "NUL in the name", request: { name: "\u0000" }, field: "name" },
     { what: "an unknown plan", request: { name: "x", plan: "gold" }, field: "plan" },
-    { what: "a plan that is no name", request: { name: "x", plan: "Pro!" }, field: "plan" },
+    { what: "an invalid plan name", request: { name: "x", plan: "Pro!" }, field: "plan" },
   ])("$what is a 400 that names $field", async ({ request, field }) => {
     expect(await call(createAccount, request)).toMatchObject({ reason: "invalid_argument", fields: [field] });
   });
@@ -56,7 +56,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await call(getAccount, { accountId: "" })).toMatchObject({ fields: ["account_id"] });
   });
 
-  test("accounts are listed newest first, in pages that stay stable while accounts are added", async () => {
+  test("accounts are listed newest first, in stable pages while accounts are added", async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.unshift((await create({ name: `account ${i}` }))?.id ?? "");
     const page = async (pageToken: string) => {

@@ -7,7 +7,7 @@ import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 let app: TestApp;
 let operator: Operator;
 
-/** An account with three rows: 10, 20 and -5. */
+/** An account with three ledger entries: 10, 20 and -5. */
 async function accountWithRows(): Promise<string> {
   const accountId = await createTestAccount(operator);
   for (const [i, amount] of [10n, 20n, -5n].entries()) {
@@ -17,7 +17,7 @@ async function accountWithRows(): Promise<string> {
   return accountId;
 }
 
-describe("of untouched books", () => {
+describe("audit of consistent data", () => {
   beforeAll(async () => {
     app = await startTestApp();
     operator = operatorOf(app);
@@ -29,7 +29,7 @@ describe("of untouched books", () => {
   });
   afterAll(() => app.stop());
 
-  test.each(operatorProtocols)("$name: the audit is consistent and counts everything", async (protocol) => {
+  test.each(operatorProtocols)("$name: reports consistent and counts all rows", async (protocol) => {
     const call = operatorCall(protocol, () => app);
     expect(await call(AdminService.method.audit, {})).toMatchObject({
       message: {
@@ -44,7 +44,7 @@ describe("of untouched books", () => {
   });
 });
 
-describe("of books somebody tampered with as owner of the database", () => {
+describe("audit of data changed by the owner of the database", () => {
   beforeAll(async () => {
     app = await startTestApp();
     operator = operatorOf(app);
@@ -66,7 +66,7 @@ describe("of books somebody tampered with as owner of the database", () => {
       rules: ["balance_equals_ledger"],
     },
     {
-      what: "money that is held by nobody",
+      what: "a held amount without a hold",
       sql: "UPDATE vx.accounts SET held_micros = 1 WHERE id = $1",
       rules: ["held_equals_open_holds"],
     },
@@ -77,7 +77,7 @@ describe("of books somebody tampered with as owner of the database", () => {
       rules: ["balance_after_correct", "ledger_unchanged"],
     },
     {
-      what: "two amounts that make up for each other",
+      what: "two changed amounts with the same sum",
       sql: `UPDATE vx.ledger SET amount_micros = 30 - amount_micros,
               balance_after_micros = CASE seq WHEN 1 THEN 20 ELSE 30 END WHERE account_id = $1 AND seq < 3`,
       rules: ["ledger_unchanged"],
@@ -128,7 +128,7 @@ describe("of books somebody tampered with as owner of the database", () => {
     expect(await rulesBroken(accountId)).toEqual(rules);
   });
 
-  test("finds a change of any value in any column of a row", async () => {
+  test("detects a change of any column of a row", async () => {
     const columns = await app.database.owner<{ name: string; type: string }[]>`
       SELECT column_name AS name, data_type AS type FROM information_schema.columns
       WHERE table_schema = 'vx' AND table_name = 'ledger' AND column_name NOT IN ('lane', 'account_id', 'seq')`;
@@ -142,7 +142,7 @@ describe("of books somebody tampered with as owner of the database", () => {
     }
   });
 
-  test("finds nothing in the books of others", async () => {
+  test("has no findings for other accounts", async () => {
     const touched = await accountWithRows();
     const untouched = await accountWithRows();
     await app.database.owner`UPDATE vx.ledger SET reason = 'gift' WHERE account_id = ${touched}`;

@@ -31,7 +31,7 @@ const refused: readonly { what: string; headers: () => Record<string, string> }[
 ];
 
 describe.each(operatorProtocols)("$name", ({ open }) => {
-  test.each(refused)("$what: every method of the operator API answers 401", async ({ headers }) => {
+  test.each(refused)("$what: every method of the operator API returns 401", async ({ headers }) => {
     const caller = open(app.adminUrl);
     for (const method of AdminService.methods as DescMethodUnary[]) {
       const outcome = await caller.call(method, create(method.input), headers());
@@ -45,14 +45,14 @@ describe.each(operatorProtocols)("$name", ({ open }) => {
   });
 });
 
-test.each(refused)("$what: the metrics answer 401", async ({ headers }) => {
+test.each(refused)("$what: /metrics returns 401", async ({ headers }) => {
   const answer = await sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: headers() });
   expect(answer.status).toBe(401);
   expect(answer.headers["www-authenticate"]).toBe("Bearer");
   expect(JSON.parse(answer.body.toString()).error.code).toBe("invalid_operator_token");
 });
 
-test("the token is taken once, from the header, and not from the address", async () => {
+test("the token is accepted once and only in the header, not in the URL", async () => {
   const get = (path: string, headers: Record<string, string | string[]>) =>
     sendHttp1(app.adminUrl, { method: "GET", path, headers });
   const authorization = `Bearer ${OPERATOR_TOKEN}`;
@@ -61,6 +61,6 @@ test("the token is taken once, from the header, and not from the address", async
   expect((await get(`/metrics?token=${OPERATOR_TOKEN}`, {})).status).toBe(401);
 });
 
-test("the token is written to no log", () => {
+test("the token is not logged", () => {
   expect(app.logText()).not.toContain(OPERATOR_TOKEN);
 });

@@ -25,7 +25,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     return outcome;
   };
 
-  test("a key is on the account's plan with the scopes generate and read, and works at once", async () => {
+  test("a key has the account's plan and the scopes generate and read, and works at once", async () => {
     const accountId = await createTestAccount(operator, "pro");
     const outcome = await call(createKey, { accountId, name: "ci" });
     expect(outcome).toMatchObject({
@@ -39,7 +39,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("a key may have another plan, other scopes, and a limit above the plan's", async () => {
+  test("a key can have another plan, other scopes, and a limit above that of the plan", async () => {
     const accountId = await createTestAccount(operator, "pro");
     const request = { accountId, name: "ci", plan: "free", scopes: ["keys"], rateLimitRpm: 21 };
     const { accountId: _, ...expected } = request;
@@ -60,14 +60,14 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("the key cap holds for operators too", async () => {
+  test("the maximum number of keys applies to operators too", async () => {
     const accountId = await createTestAccount(operator, "free");
     const create = () => call(createKey, { accountId, name: "ci" });
     expect([(await create()).ok, (await create()).ok]).toEqual([true, true]);
     expect(await create()).toMatchObject({ reason: "key_limit_reached" });
   });
 
-  test("SetKeyLimit gives a key a limit of its own, and takes it back to the plan's", async () => {
+  test("SetKeyLimit sets the limit of a key and restores the limit of the plan", async () => {
     const { id: keyId, secret } = await createTestKey(operator, { plan: "pro" });
     for (const rateLimitRpm of [1, 1_000_000]) {
       expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({
@@ -79,7 +79,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await getMe(secret)).toMatchObject({ message: { rateLimitRpm: 600 } });
   });
 
-  test("SetKeyLimit refuses limits that are none, and unknown keys", async () => {
+  test("SetKeyLimit rejects invalid limits and unknown keys", async () => {
     const { id: keyId } = await createTestKey(operator);
     for (const rateLimitRpm of [0, -1, 1_000_001]) {
       expect(await call(setKeyLimit, { keyId, rateLimitRpm })).toMatchObject({ fields: ["rate_limit_rpm"] });
@@ -89,7 +89,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("RevokeKey works on the keys of every account, again and again", async () => {
+  test("RevokeKey revokes keys of every account and can be repeated", async () => {
     const { id: keyId, secret } = await createTestKey(operator);
     const first = await call(revokeKey, { keyId });
     const second = await call(revokeKey, { keyId });
@@ -99,7 +99,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await call(revokeKey, { keyId: "key_none" })).toMatchObject({ reason: "not_found" });
   });
 
-  test("ListKeys lists one account's keys, newest first", async () => {
+  test("ListKeys lists the keys of one account, newest first", async () => {
     const first = await createTestKey(operator);
     const second = await createTestKey(operator, { accountId: first.accountId });
     const outcome = await call(listKeys, { accountId: first.accountId });

@@ -22,9 +22,9 @@ const sides: readonly { what: string; methods: readonly DescMethod[]; url: () =>
   { what: "the developer API on the operator listener", methods: developerMethods, url: () => app.adminUrl },
 ];
 
-describe.each(sides)("$what is not there", ({ methods, url }) => {
+describe.each(sides)("$what does not exist", ({ methods, url }) => {
   describe.each(operatorProtocols)("$name", ({ open }) => {
-    test("whatever credential comes with the call", async () => {
+    test("with any credential", async () => {
       const caller = open(url());
       for (const method of methods.filter((one) => one.methodKind === "unary") as DescMethodUnary[]) {
         for (const headers of [{}, bearer(OPERATOR_TOKEN), bearer(developerKey)]) {
@@ -36,7 +36,7 @@ describe.each(sides)("$what is not there", ({ methods, url }) => {
     });
   });
 
-  test("over Connect it is a 404 with the reason not_found", async () => {
+  test("over Connect it returns 404 with the reason not_found", async () => {
     for (const method of methods) {
       const answer = await sendHttp1(url(), {
         path: pathOf(method),
@@ -52,7 +52,7 @@ describe.each(sides)("$what is not there", ({ methods, url }) => {
   });
 });
 
-test("the metrics are not on the public listener", async () => {
+test("the public listener does not serve /metrics", async () => {
   const answer = await sendHttp1(app.url, {
     method: "GET",
     path: "/metrics",

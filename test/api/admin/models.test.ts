@@ -29,7 +29,7 @@ afterAll(async () => {
   file.remove();
 });
 
-test("lists the models by id with their upstreams in order, and no key", async () => {
+test("lists the models by id with their upstreams in order, without keys", async () => {
   const { models, nextPageToken } = await operator.listModels({});
   expect(models).toMatchObject([
     {
@@ -50,7 +50,7 @@ test("lists the models by id with their upstreams in order, and no key", async (
   expect(app.logText()).not.toContain(SECRET);
 });
 
-test("pages join up", async () => {
+test("pages have no gap and no overlap", async () => {
   const first = await operator.listModels({ pageSize: 1 });
   const second = await operator.listModels({ pageSize: 1, pageToken: first.nextPageToken });
   expect([...first.models, ...second.models].map(({ id }) => id)).toEqual(["a", "b"]);

@@ -39,7 +39,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     idempotencyKey,
   });
 
-  test("a credit raises the balance and writes a row with the reason", async () => {
+  test("a credit raises the balance and writes a ledger entry with the reason", async () => {
     const accountId = await accountWith(0n);
     expect(await call(creditAccount, move(accountId, 25_000_000n))).toMatchObject({
       message: {
@@ -49,7 +49,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("an adjustment moves the balance up or down, to zero at the lowest", async () => {
+  test("an adjustment raises or lowers the balance, at least to zero", async () => {
     const accountId = await accountWith(10n);
     expect(await call(adjustAccount, move(accountId, 5n, "1"))).toMatchObject({
       message: { account: { balanceMicros: 15n }, entry: { kind: "adjustment", amountMicros: 5n } },
@@ -59,7 +59,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("an adjustment below zero is refused, tells the figures, and writes nothing", async () => {
+  test("an adjustment below zero is rejected with the amounts and writes nothing", async () => {
     const accountId = await accountWith(10n);
     expect(await call(adjustAccount, move(accountId, -11n))).toMatchObject({
       code: "failed_precondition",
@@ -69,7 +69,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect([await balanceOf(accountId), await rowsOf(accountId)]).toEqual([10n, 1]);
   });
 
-  test("what running calls hold cannot be taken", async () => {
+  test("an adjustment cannot subtract the amount that running calls hold", async () => {
     const accountId = await accountWith(100n);
     await app.database.owner`UPDATE vx.accounts SET held_micros = 60 WHERE id = ${accountId}`;
     expect(await call(adjustAccount, move(accountId, -41n, "1"))).toMatchObject({
@@ -85,7 +85,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     { name: "CreditAccount", method: creditAccount },
     { name: "AdjustAccount", method: adjustAccount as unknown as typeof creditAccount },
   ])("$name", ({ method }) => {
-    test("sent twice with one idempotency key, moves the balance once and answers alike", async () => {
+    test("two calls with one idempotency key change the balance once and return the same response", async () => {
       const accountId = await accountWith(0n);
       const [first, second] = [
         await call(method, move(accountId, 5n)),
@@ -95,7 +95,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
       expect([await balanceOf(accountId), await rowsOf(accountId)]).toEqual([5n, 1]);
     });
 
-    test("with a used idempotency key and another amount or reason is refused", async () => {
+    test("a used idempotency key with another amount or reason is rejected", async () => {
       const accountId = await accountWith(0n);
       await call(method, move(accountId, 5n));
       for (const other of [move(accountId, 6n), move(accountId, 5n, "1", "invoice 1002")]) {
@@ -121,12 +121,12 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     test.each([
       { what: "an amount of 0", change: { amountMicros: 0n }, field: "amount_micros" },
       {
-        what: "an amount beyond a billion",
+        what: "an amount above a billion",
         change: { amountMicros: 1_000_000_000_000_001n },
         field: "amount_micros",
       },
       {
-        what: "the smallest amount there is",
+        what: "the smallest 64-bit integer",
         change: { amountMicros: -9_223_372_036_854_775_808n },
         field: "amount_micros",
       },
@@ -134,7 +134,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
       { what: "a reason of 501 characters", change: { reason: "x".repeat(501) }, field: "reason" },
       { what: "a line break in the reason", change: { reason: "a\nb" }, field: "reason" },
       { what: "no idempotency key", change: { idempotencyKey: "" }, field: "idempotency_key" },
-      { what: "a blank in the idempotency key", change: { idempotencyKey: "a b" }, field: "idempotency_key" },
+      { what: "a space in the idempotency key", change: { idempotencyKey: "a b" }, field: "idempotency_key" },
       {
         what: "an idempotency key of 256 characters",
         change: { idempotencyKey: "x".repeat(256) },
@@ -151,13 +151,13 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("a credit takes nothing away", async () => {
+  test("a credit with a negative amount is rejected", async () => {
     const accountId = await accountWith(10n);
     expect(await call(creditAccount, move(accountId, -5n))).toMatchObject({ fields: ["amount_micros"] });
     expect(await balanceOf(accountId)).toBe(10n);
   });
 
-  test("a key used for a credit is not good for an adjustment", async () => {
+  test("an idempotency key of a credit cannot be used for an adjustment", async () => {
     const accountId = await accountWith(0n);
     await call(creditAccount, move(accountId, 5n));
     expect(await call(adjustAccount, move(accountId, 5n))).toMatchObject({
@@ -165,7 +165,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("an adjustment that emptied the account can be repeated", async () => {
+  test("an adjustment to zero can be repeated", async () => {
     const accountId = await accountWith(10n);
     await call(adjustAccount, move(accountId, -10n));
     expect(await call(adjustAccount, move(accountId, -10n))).toMatchObject({
@@ -174,7 +174,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     });
   });
 
-  test("a balance ends at what every JSON reader can hold", async () => {
+  test("a balance cannot exceed the exact integers of JSON readers", async () => {
     const accountId = await accountWith(0n);
     for (let i = 0; i < 9; i++) {
       const outcome = await call(creditAccount, move(accountId, MAX_BALANCE / 9n, `part-${i}`));

@@ -19,7 +19,7 @@ async function plansOfKeys(accountId: string): Promise<Record<string, string>> {
   return Object.fromEntries(apiKeys.map(({ id, plan }) => [id, plan]));
 }
 
-test("the built-in plans are there", async () => {
+test("the built-in plans exist", async () => {
   const { plans } = await operator.listPlans({});
   expect(plans).toMatchObject([
     { name: "free", rpm: 20, maxActiveKeys: 2, maxKeysCreatedPerHour: 20 },
@@ -31,7 +31,7 @@ test("the built-in plans are there", async () => {
 describe.each(operatorProtocols)("$name", (protocol) => {
   const call = operatorCall(protocol, () => app);
 
-  test("PutPlan creates a plan and changes it", async () => {
+  test("PutPlan creates and updates a plan", async () => {
     for (const rpm of [1, 1_000_000]) {
       const plan = { name: "made-up_1", rpm, maxActiveKeys: rpm, maxKeysCreatedPerHour: 10 * rpm };
       expect(await call(putPlan, plan)).toMatchObject({ message: { plan } });
@@ -42,7 +42,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     }
   });
 
-  test("a plan that is put without a limit on created keys allows 10 times its active keys", async () => {
+  test("a plan without a limit on created keys allows 10 times its active keys", async () => {
     const plan = { name: "default", rpm: 1, maxActiveKeys: 7 };
     await call(putPlan, { ...plan, maxKeysCreatedPerHour: 1 });
     expect(await call(putPlan, plan)).toMatchObject({ message: { plan: { maxKeysCreatedPerHour: 70 } } });
@@ -68,7 +68,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(outcome).toMatchObject({ reason: "invalid_argument", fields: [field] });
   });
 
-  test("SetAccountPlan moves the active keys on the former plan, and no others", async () => {
+  test("SetAccountPlan moves only the active keys on the previous plan", async () => {
     const accountId = await createTestAccount(operator, "pro");
     const active = await createTestKey(operator, { accountId });
     const revoked = await createTestKey(operator, { accountId });
@@ -87,7 +87,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(apiKey).toMatchObject({ plan: "scale", rateLimitRpm: 6000 });
   });
 
-  test("SetAccountPlan is refused when the keys are more than the new plan allows, and changes nothing", async () => {
+  test("SetAccountPlan with more keys than the new plan allows is rejected and changes nothing", async () => {
     const accountId = await createTestAccount(operator, "pro");
     for (let i = 0; i < 3; i++) await createTestKey(operator, { accountId });
     const before = await plansOfKeys(accountId);
@@ -100,7 +100,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect((await operator.getAccount({ accountId })).account?.plan).toBe("pro");
   });
 
-  test("SetAccountPlan counts the keys that are on the new plan already", async () => {
+  test("SetAccountPlan counts the existing keys on the new plan", async () => {
     const accountId = await createTestAccount(operator, "pro");
     for (const plan of ["free", "free", "pro"]) await createTestKey(operator, { accountId, plan });
     expect(await call(setAccountPlan, { accountId, plan: "free" })).toMatchObject({
@@ -115,7 +115,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(await plansOfKeys(accountId)).toEqual({ [key.id]: "pro" });
   });
 
-  test("SetAccountPlan refuses unknown plans and accounts", async () => {
+  test("SetAccountPlan rejects unknown plans and accounts", async () => {
     const accountId = await createTestAccount(operator, "pro");
     expect(await call(setAccountPlan, { accountId, plan: "gold" })).toMatchObject({ fields: ["plan"] });
     expect(await call(setAccountPlan, { accountId, plan: "" })).toMatchObject({ fields: ["plan"] });

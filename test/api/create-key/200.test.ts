@@ -29,7 +29,7 @@ describe.each(protocols)("$name", ({ open }) => {
     return { ...outcome.message, apiKey: outcome.message.apiKey };
   }
 
-  test("the answer describes the key and holds it whole, with the default scopes and the plan's limit", async () => {
+  test("the response contains the full key, the default scopes and the limit of the plan", async () => {
     const calling = await createTestKey(operator);
     const startedAt = Date.now();
     const { apiKey, secret } = await create(calling.secret, { name: "ci" });
@@ -49,7 +49,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(createdAt).toBeLessThanOrEqual(Date.now() + 1);
   });
 
-  test("the new key works at once, for the same account and with its own scopes", async () => {
+  test("the new key works at once, for the same account and with its scopes", async () => {
     const calling = await createTestKey(operator);
     await operator.creditAccount({
       accountId: calling.accountId,
@@ -68,7 +68,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(keys).toMatchObject({ reason: "insufficient_scope" });
   });
 
-  test("the new key keeps the plan of the calling key, whatever the account's", async () => {
+  test("the new key has the plan of the calling key, not of the account", async () => {
     const accountId = await createTestAccount(operator, "scale");
     const calling = await createTestKey(operator, { accountId, plan: "pro" });
     expect((await create(calling.secret, { name: "ci" })).apiKey).toMatchObject({
@@ -82,7 +82,7 @@ describe.each(protocols)("$name", ({ open }) => {
     { what: "100 characters", name: "x".repeat(100) },
     { what: "100 characters of two code units each", name: "🔑".repeat(100) },
     { what: "quotes, backslashes and percent signs", name: `'";--\\ %s $1 {}` },
-    { what: "blanks around it", name: "  ci  " },
+    { what: "surrounding spaces", name: "  ci  " },
   ])("a name of $what is kept as it is", async ({ name }) => {
     const calling = await createTestKey(operator);
     expect((await create(calling.secret, { name })).apiKey.name).toBe(name);
@@ -95,7 +95,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("an expiry in the future is kept", async () => {
+  test("an expiry in the future is stored", async () => {
     const calling = await createTestKey(operator);
     const caller = open(app.url);
     for (const text of [new Date(Date.now() + 60_000).toISOString(), "9999-12-31T23:59:59.999Z"]) {
@@ -106,7 +106,7 @@ describe.each(protocols)("$name", ({ open }) => {
     caller.close();
   });
 
-  test("all scopes the calling key has can be passed on", async () => {
+  test("the new key can have all scopes of the calling key", async () => {
     const calling = await createTestKey(operator, { scopes: ["keys", "read"] });
     const { apiKey } = await create(calling.secret, { name: "ci", scopes: ["keys", "read"] });
     expect(apiKey.scopes).toEqual(["read", "keys"]);

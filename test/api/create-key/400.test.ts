@@ -25,14 +25,14 @@ type Case = {
     readonly rateLimitRpm?: number;
     readonly expiresAt?: { readonly seconds: bigint; readonly nanos: number };
   };
-  /** The canonical JSON mapping cannot express the value, so no client sends it. */
+  /** The JSON mapping of protobuf cannot express the value, so no client sends it. */
   readonly binaryOnly?: boolean;
 };
 
 const cases: readonly Case[] = [
   { what: "no name", field: "name", request: { name: "" } },
   { what: "a name of 101 characters", field: "name", request: { name: "x".repeat(101) } },
-  { what: "a name of 101 characters beyond the BMP", field: "name", request: { name: "🔑".repeat(101) } },
+  { what: "a name of 101 characters outside the BMP", field: "name", request: { name: "🔑".repeat(101) } },
   { what: "NUL in the name", field: "name", request: { name: "a\u0000b" } },
   { what: "a line break in the name", field: "name", request: { name: "a\nb" } },
   { what: "DEL in the name", field: "name", request: { name: "a\u007f" } },
@@ -45,7 +45,7 @@ const cases: readonly Case[] = [
   { what: "a limit of 0", field: "rate_limit_rpm", request: { rateLimitRpm: 0 } },
   { what: "a negative limit", field: "rate_limit_rpm", request: { rateLimitRpm: -1 } },
   { what: "a limit above the plan's", field: "rate_limit_rpm", request: { rateLimitRpm: 601 } },
-  { what: "a limit beyond all plans", field: "rate_limit_rpm", request: { rateLimitRpm: 2_147_483_647 } },
+  { what: "a limit above all plans", field: "rate_limit_rpm", request: { rateLimitRpm: 2_147_483_647 } },
   {
     what: "an expiry in the past",
     field: "expires_at",
@@ -54,7 +54,7 @@ const cases: readonly Case[] = [
   { what: "an expiry in 1970", field: "expires_at", request: { expiresAt: { seconds: 0n, nanos: 0 } } },
   { what: "an expiry before 1970", field: "expires_at", request: { expiresAt: { seconds: -1n, nanos: 0 } } },
   {
-    what: "an expiry beyond the year 9999",
+    what: "an expiry after the year 9999",
     field: "expires_at",
     request: { expiresAt: { seconds: 253_402_300_800n, nanos: 0 } },
     binaryOnly: true,
@@ -81,7 +81,7 @@ describe.each(protocols)("$name", ({ name, open }) => {
     expect(outcome).toMatchObject({ code: "invalid_argument", reason: "invalid_argument", fields: [field] });
   });
 
-  test("the text names the field once", async () => {
+  test("the message names the field once", async () => {
     const caller = open(app.url);
     const request = { name: "ci", expiresAt: timestampFromDate(new Date(Date.now() - 1_000)) };
     const outcome = await caller.call(KeyService.method.createKey, request, bearer(calling.secret));
@@ -89,7 +89,7 @@ describe.each(protocols)("$name", ({ name, open }) => {
     expect(outcome).toMatchObject({ text: "expires_at: must be in the future" });
   });
 
-  test("every field that breaks a rule is named", async () => {
+  test("every invalid field is named", async () => {
     const caller = open(app.url);
     const request = { name: "", scopes: ["nothing"], rateLimitRpm: 0 };
     const outcome = await caller.call(KeyService.method.createKey, request, bearer(calling.secret));
@@ -98,7 +98,7 @@ describe.each(protocols)("$name", ({ name, open }) => {
   });
 });
 
-test("a refused request creates no key", async () => {
+test("a rejected request creates no key", async () => {
   const { apiKeys } = await operator.listKeys({ accountId: calling.accountId });
   expect(apiKeys.map(({ id }) => id)).toEqual([calling.id]);
 });

@@ -25,7 +25,7 @@ afterAll(async () => {
   for (const server of servers.reverse()) await server.stop();
 });
 
-/** In one hour of the clock, with a key on the plan and a connection of its own. */
+/** Runs within one clock hour, with a key on the plan and a separate connection. */
 async function withKey(
   attempt: (create: (name?: string) => ReturnType<Caller["call"]>, key: TestKey) => Promise<void>,
   open = protocols[0]?.open,
@@ -52,27 +52,25 @@ async function reasonsOf(create: () => ReturnType<Caller["call"]>, times: number
 
 const upToLimit = [...Array<string>(LIMIT).fill("ok"), REFUSED];
 
-test.each(protocols)(
-  "$name: one key more than an hour allows is a 429 that says when the hour ends",
-  ({ open }) =>
-    withKey(async (create, { accountId }) => {
-      expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
-      const atMost = secondsToNextHour();
-      const outcome = await create();
-      expect(outcome).toMatchObject({
-        code: "resource_exhausted",
-        reason: REFUSED,
-        metadata: { plan: "three", max_keys_created_per_hour: String(LIMIT) },
-      });
-      expect(outcome.ok || outcome.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
-      const seconds = Number(outcome.headers["retry-after"]);
-      expect(seconds).toBeLessThanOrEqual(atMost);
-      expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
-      expect((await operator.listKeys({ accountId })).apiKeys).toHaveLength(1 + LIMIT);
-    }, open),
+test.each(protocols)("$name: a key above the limit per hour is a 429 with the end of the hour", ({ open }) =>
+  withKey(async (create, { accountId }) => {
+    expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
+    const atMost = secondsToNextHour();
+    const outcome = await create();
+    expect(outcome).toMatchObject({
+      code: "resource_exhausted",
+      reason: REFUSED,
+      metadata: { plan: "three", max_keys_created_per_hour: String(LIMIT) },
+    });
+    expect(outcome.ok || outcome.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
+    const seconds = Number(outcome.headers["retry-after"]);
+    expect(seconds).toBeLessThanOrEqual(atMost);
+    expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
+    expect((await operator.listKeys({ accountId })).apiKeys).toHaveLength(1 + LIMIT);
+  }, open),
 );
 
-test("REST names the wait, and says that an automatic retry does not help", () =>
+test("REST sends Retry-After and x-should-retry: false", () =>
   withKey(async (create, { secret }) => {
     await reasonsOf(create, LIMIT);
     const response = await fetch(`${app.url}/v1/keys`, {
@@ -86,7 +84,7 @@ test("REST names the wait, and says that an automatic retry does not help", () =
     expect(await response.json()).toMatchObject({ error: { code: REFUSED, type: "rate_limit_error" } });
   }));
 
-test("creating, using and revoking keys in a loop ends at ten times the active keys", async () => {
+test("a loop that creates, uses and revokes keys is limited to ten times the active keys", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { plan: "two-keys" });
     const caller = protocols[0]?.open(app.url) as Caller;
@@ -105,7 +103,7 @@ test("creating, using and revoking keys in a loop ends at ten times the active k
   });
 });
 
-test("of many creations at once, by several keys over two servers, exactly as many as allowed succeed", async () => {
+test("concurrent creations with several keys over two servers succeed exactly up to the limit", async () => {
   const callers = servers.flatMap(({ url }) => protocols.map(({ open }) => open(url)));
   try {
     await withinOneMinute(async () => {
@@ -131,7 +129,7 @@ test("of many creations at once, by several keys over two servers, exactly as ma
   }
 });
 
-test("only keys that were created by keys of the same account count", () =>
+test("only keys created with keys of the same account count", () =>
   withKey(async (create, { accountId, secret }) => {
     for (let i = 0; i <= LIMIT; i++) await createTestKey(operator, { accountId, plan: "three" });
     const other = await createTestKey(operator, { plan: "three" });
@@ -147,7 +145,7 @@ test("only keys that were created by keys of the same account count", () =>
     expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
   }));
 
-test("a creation that is refused for the number of active keys does not count", async () => {
+test("a creation rejected because of the active keys does not count", async () => {
   await operator.putPlan({ name: "cap", rpm: 6000, maxActiveKeys: 2, maxKeysCreatedPerHour: 2 });
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { plan: "cap" });
@@ -161,7 +159,7 @@ test("a creation that is refused for the number of active keys does not count", 
   });
 });
 
-test("a limit of the plan that is raised or lowered applies to the next creation", async () => {
+test("a changed limit of the plan applies to the next creation", async () => {
   const put = (maxKeysCreatedPerHour: number) =>
     operator.putPlan({ name: "moving", rpm: 6000, maxActiveKeys: 100, maxKeysCreatedPerHour });
   await withinOneMinute(async () => {
@@ -178,20 +176,20 @@ test("a limit of the plan that is raised or lowered applies to the next creation
   });
 });
 
-describe("the hour by the database's clock", () => {
+describe("the hour of the database clock", () => {
   async function shiftHour({ accountId }: TestKey, hours: number): Promise<void> {
     await app.database.owner`
       UPDATE vx.key_creations SET hour = hour + ${hours} WHERE account_id = ${accountId}`;
   }
 
-  test("when it is over, the whole limit is there again", () =>
+  test("the next hour has the full limit", () =>
     withKey(async (create, key) => {
       expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
       await shiftHour(key, -1);
       expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
     }));
 
-  test("when the clock was set back one hour, creations count in the later hour", () =>
+  test("after the clock is set back by one hour, creations count in the later hour", () =>
     withKey(async (create, key) => {
       expect(await reasonsOf(create, 1)).toEqual(["ok"]);
       await shiftHour(key, 1);
@@ -200,7 +198,7 @@ describe("the hour by the database's clock", () => {
     }));
 
   test.each([2, 30, 8_760])(
-    "when the clock was set back %i hours, counting restarts in the current hour with what was created",
+    "after the clock is set back by %i hours, the current hour starts with the previous count",
     (hours) =>
       withKey(async (create, key) => {
         expect(await reasonsOf(create, LIMIT)).toEqual(upToLimit.slice(0, LIMIT));
@@ -211,7 +209,7 @@ describe("the hour by the database's clock", () => {
         const seconds = Number(outcome.headers["retry-after"]);
         expect(seconds).toBeLessThanOrEqual(atMost);
         expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());
-        // A refusal is remembered too, so the next hour brings the whole limit.
+        // A rejected creation updates the hour too, so the next hour has the full limit.
         await shiftHour(key, -1);
         expect(await reasonsOf(create, LIMIT + 1)).toEqual(upToLimit);
       }),

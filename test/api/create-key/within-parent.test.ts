@@ -55,7 +55,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(await create(parent)).toMatchObject({ message: { apiKey: { scopes: gets } } });
   });
 
-  test("a limit is at most the parent's, which is also the default", async () => {
+  test("the limit is at most that of the parent, which is also the default", async () => {
     const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 3 });
     expect(await create(parent, { rateLimitRpm: 4 })).toMatchObject({ fields: ["rate_limit_rpm"] });
     for (const request of [{ rateLimitRpm: 3 }, {}]) {
@@ -64,7 +64,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(await countKeys(parent)).toBe(3);
   });
 
-  test("an expiry is at most the parent's, which is also the default", async () => {
+  test("the expiry is at most that of the parent, which is also the default", async () => {
     const expiresAt = timestampFromDate(new Date(Date.now() + 3_600_000));
     const later = { ...expiresAt, seconds: expiresAt.seconds + 1n };
     const first = await createTestKey(operator);
@@ -85,7 +85,7 @@ describe.each(protocols)("$name", ({ open }) => {
   });
 });
 
-describe("limits over time and over generations", () => {
+describe("limits over time and over several generations of keys", () => {
   let caller: Caller;
   beforeAll(() => {
     caller = protocols[0]?.open(app.url) as Caller;
@@ -103,7 +103,7 @@ describe("limits over time and over generations", () => {
     return apiKeys.find((key) => key.id === id)?.rateLimitRpm;
   }
 
-  test("a child's child has no more than the child", async () => {
+  test("a key created by a child cannot exceed the child", async () => {
     const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 100 });
     const child = await childOf(parent.secret, { rateLimitRpm: 10 });
     const outcome = await createWith(caller, child.secret, { rateLimitRpm: 11 });
@@ -112,7 +112,7 @@ describe("limits over time and over generations", () => {
     expect(await limitOf({ ...grandchild, accountId: parent.accountId })).toBe(10);
   });
 
-  test("a parent whose limit an operator set above the plan's gives at most the plan's", async () => {
+  test("a child of a parent with a limit above the plan gets at most the limit of the plan", async () => {
     const parent = await createTestKey(operator, { plan: "pro", rateLimitRpm: 5_000 });
     const { accountId } = parent;
     expect(await createWith(caller, parent.secret, { rateLimitRpm: 601 })).toMatchObject({
@@ -125,7 +125,7 @@ describe("limits over time and over generations", () => {
     expect([await limitOf(parent), await limitOf({ ...child, accountId })]).toEqual([5_000, 5_000]);
   });
 
-  test("a child of a parent that a lower plan limits stays within the parent when the plan is raised", async () => {
+  test("a child stays within the limit of its parent when the plan is raised", async () => {
     await operator.putPlan({ name: "low", rpm: 30, maxActiveKeys: 10 });
     const first = await createTestKey(operator, { plan: "pro" });
     const { accountId } = first;
@@ -140,7 +140,7 @@ describe("limits over time and over generations", () => {
     expect(await limitOf({ ...child, accountId })).toBe(100);
   });
 
-  test("an operator's key is bound by no other key", async () => {
+  test("a key created by an operator is not limited by other keys", async () => {
     const { accountId } = await createTestKey(operator, { plan: "free", scopes: ["keys"], rateLimitRpm: 1 });
     const scopes = ["generate", "read", "keys"];
     const { apiKey } = await operator.createKey({ accountId, name: "free", scopes, rateLimitRpm: 900 });
@@ -150,7 +150,7 @@ describe("limits over time and over generations", () => {
 });
 
 describe("a parent that changes between admission and creation", () => {
-  /** What the call ends with when the change is made while it waits for the lane of its account. */
+  /** The outcome of a call if the change is made while it waits for the lock of its lane. */
   async function createDuring(
     parent: TestKey,
     change: () => PromiseLike<unknown>,
@@ -183,7 +183,7 @@ describe("a parent that changes between admission and creation", () => {
     );
   }
 
-  test.each(protocols)("$name: creates nothing once it is revoked", async ({ open }) => {
+  test.each(protocols)("$name: creates no key after its revocation", async ({ open }) => {
     const parent = await createTestKey(operator);
     const outcome = await createDuring(parent, () => operator.revokeKey({ keyId: parent.id }), open);
     expect(outcome).toMatchObject({ code: "unauthenticated", reason: "revoked_api_key" });
@@ -192,7 +192,7 @@ describe("a parent that changes between admission and creation", () => {
     expect(await countKeys(parent)).toBe(1);
   });
 
-  test("creates nothing once it has expired", async () => {
+  test("creates no key after its expiry", async () => {
     const parent = await createTestKey(operator);
     const { owner } = app.database;
     const outcome = await createDuring(
@@ -203,7 +203,7 @@ describe("a parent that changes between admission and creation", () => {
     expect(await countKeys(parent)).toBe(1);
   });
 
-  test("passes on the limit that it has by then", async () => {
+  test("the child gets the limit that the parent has at that moment", async () => {
     const parent = await createTestKey(operator);
     const outcome = await createDuring(parent, () =>
       operator.setKeyLimit({ keyId: parent.id, rateLimitRpm: 7 }),
@@ -211,7 +211,7 @@ describe("a parent that changes between admission and creation", () => {
     expect(outcome).toMatchObject({ message: { apiKey: { rateLimitRpm: 7 } } });
   });
 
-  test("is revoked only after a creation that already began has ended", async () => {
+  test("a revocation waits for a running creation", async () => {
     const parent = await createTestKey(operator);
     const { owner } = app.database;
     const revoked = await owner.begin(async (sql) => {

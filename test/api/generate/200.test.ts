@@ -24,7 +24,7 @@ describe.each(generators)("over $name", ({ open }) => {
   });
   afterAll(() => generator.close());
 
-  test("a reply says what it cost and what is left, and one row of the ledger says the same", async () => {
+  test("a reply contains its cost and the remaining balance, and one ledger entry matches it", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "x-request-id": "my-request-1" };
     const reply = await generator.generate(REQUEST, { secret: key.secret, headers });
@@ -47,7 +47,7 @@ describe.each(generators)("over $name", ({ open }) => {
     ]);
   });
 
-  test("the pieces of a stream come when they are made, and the summary is in the ledger when it comes", async () => {
+  test("the parts of a stream arrive as they are produced, and the ledger entry exists before the last event", async () => {
     const key = await metered.payer(1_000n);
     const rest = Promise.withResolvers<void>();
     metered.upstream.next(replyWhen(rest.promise, 2));
@@ -64,7 +64,7 @@ describe.each(generators)("over $name", ({ open }) => {
         continue;
       }
       summaries++;
-      // The row is there before the caller can know of the end.
+      // The ledger entry exists before the caller gets the last event.
       const [row] = await metered.rows(key);
       expect(event.value).toMatchObject({ ...SUMMARY, balanceMicros: 981n });
       expect(row).toMatchObject({ id: event.value?.id.replace("gen_", "led_"), amount: 19 });
@@ -74,7 +74,7 @@ describe.each(generators)("over $name", ({ open }) => {
   });
 });
 
-test("what an upstream reports beyond what was held is not charged", async () => {
+test("usage that exceeds the hold is not charged", async () => {
   const key = await metered.payer(1_000n);
   metered.upstream.next(reply({ usage: { input: 1_000_000, output: 1_000_000 } }));
   const generator = (generators[0] as (typeof generators)[0]).open(metered.app.url);

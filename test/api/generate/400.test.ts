@@ -16,7 +16,7 @@ afterAll(() => metered.stop());
 const said = (content: string) => ({ role: "user", content });
 const ASTRAL = "\u{1f600}";
 
-// Spec 8.2: both sides of each edge. What is refused is not charged, whatever it holds.
+// Both sides of each limit. A rejected call is not charged.
 const edges: [string, Partial<GenerateFields>, Partial<GenerateFields>, string][] = [
   [
     "messages",
@@ -59,7 +59,7 @@ describe.each(generators)("over $name", ({ open }) => {
   afterAll(() => generator.close());
 
   const unary = (request: GenerateFields) => generator.generate(request, { secret: key.secret });
-  /** Reads to the end. */
+  /** Reads the stream to its end. */
   const stream = async (request: GenerateFields) => {
     for await (const { event } of generator.stream(request, { secret: key.secret }))
       if (event.case === "done") return event.value;
@@ -67,7 +67,7 @@ describe.each(generators)("over $name", ({ open }) => {
   };
 
   test.each(edges)(
-    "%s: the edge is accepted, one beyond is refused by name",
+    "%s: the limit is accepted, one more is rejected with the name of the field",
     async (_, at, beyond, field) => {
       const wide = { ...REQUEST, model: WIDE_MODEL };
       for (const call of [unary, stream])
@@ -85,8 +85,8 @@ describe.each(generators)("over $name", ({ open }) => {
     },
   );
 
-  test("messages beyond the context window of the model are refused as such, and named", async () => {
-    // 996 words and four tokens of borders: not one is left for the reply.
+  test("messages that exceed the context window get context_length_exceeded with the name of the field", async () => {
+    // 996 words and four delimiter tokens leave no token for the reply.
     const words = (count: number) => [said("hi".concat(" hi".repeat(count - 1)))];
     const before = metered.upstream.calls.length;
     for (const call of [unary, stream])
@@ -103,7 +103,7 @@ describe.each(generators)("over $name", ({ open }) => {
     expect((await metered.account(key)).balance).toBeLessThan(balance);
   });
 
-  test("a model that is not there is a 404 that names the field, before any question of money", async () => {
+  test("an unknown model is a 404 that names the field, before the balance is checked", async () => {
     const poor = await metered.payer(0n);
     await expect(
       generator.generate({ ...REQUEST, model: "none" }, { secret: poor.secret }),
@@ -114,7 +114,7 @@ describe.each(generators)("over $name", ({ open }) => {
   });
 });
 
-test("the order of refusals: scope, rate, fields, model, balance", async () => {
+test("the order of checks: scope, rate, fields, model, balance", async () => {
   const generator = (generators.at(-1) as (typeof generators)[number]).open(metered.app.url);
   const wrong = { ...REQUEST, model: "none", maxTokens: 0 };
   const { accountId } = await metered.payer(0n);

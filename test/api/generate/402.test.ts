@@ -23,8 +23,8 @@ describe.each(generators)("over $name", ({ open }) => {
   };
 
   describe.each(["unary", "stream"] as const)("%s", (kind) => {
-    test("without the funds nothing runs, nothing is charged, and the answer says what is missing", async () => {
-      // Its four words and borders are 9 tokens: what is counted is what is needed.
+    test("without sufficient balance nothing runs or is charged, and the error contains the amounts", async () => {
+      // Four words and delimiters are 9 tokens, and the hold is computed from the count.
       const key = await metered.payer(28n);
       const before = metered.upstream.calls.length;
       await expect(calls[kind](key.secret)).rejects.toMatchObject({
@@ -38,7 +38,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(await metered.account(key)).toEqual({ balance: 28, held: 0 });
     });
 
-    test("funds that only running calls hold are said to be so", async () => {
+    test("a balance that is held by running calls is reported as such", async () => {
       const key = await metered.payer(HELD_MICROS + 10n);
       const rest = Promise.withResolvers<void>();
       const before = metered.upstream.calls.length;
@@ -52,14 +52,14 @@ describe.each(generators)("over $name", ({ open }) => {
       });
       rest.resolve();
       await running;
-      // Now that it has ended, the rest is enough for another call.
+      // After the call has ended, the rest is sufficient for another call.
       expect(await calls[kind](key.secret)).toBeDefined();
       await metered.settled();
     });
   });
 });
 
-test("a balance that covers the counted tokens is enough, however many bytes they have", async () => {
+test("a balance that covers the counted tokens is sufficient, independent of their bytes", async () => {
   const key = await metered.payer(29n);
   const generator = (generators[0] as (typeof generators)[number]).open(metered.app.url);
   const reply = await generator.generate(REQUEST, { secret: key.secret });

@@ -23,20 +23,20 @@ const FAILED = { reason: "upstream_error", code: "unavailable" };
 
 const beforeAnyToken: [string, Behaviour][] = [
   ["refuses the call", refuse(400)],
-  ["does not know our key", refuse(401)],
-  ["hangs up before the first token", hangUpAfter(0)],
+  ["rejects our key", refuse(401)],
+  ["closes the connection before the first token", hangUpAfter(0)],
   ["ends before the first token", endAfter(0)],
-  ["says an error in place of the reply", errorInside(0)],
-  ["sends what nobody can read", raw("not json", { "content-type": "application/json" })],
-  ["compresses what must not be", gzipped],
+  ["sends an error in place of the reply", errorInside(0)],
+  ["sends an unreadable body", raw("not json", { "content-type": "application/json" })],
+  ["compresses the response", gzipped],
 ];
 const afterSomeTokens: [string, Behaviour][] = [
-  ["hangs up in the middle", hangUpAfter(2)],
-  ["ends in the middle", endAfter(2)],
-  ["says an error in the middle", errorInside(2)],
+  ["closes the connection during the reply", hangUpAfter(2)],
+  ["ends during the reply", endAfter(2)],
+  ["sends an error during the reply", errorInside(2)],
 ];
 
-/** What an upstream does is the same to every protocol; those that are asked again take their time. */
+/** Upstream behaviour is independent of the protocol, so slow cases run over one protocol only. */
 const THOROUGH = ["gRPC", "REST over HTTP/1.1"];
 
 describe.each(generators)("over $name", ({ name, open }) => {
@@ -48,7 +48,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
   });
   afterAll(() => generator.close());
 
-  /** Each call has its upstream fail however often it is asked, and then be well again. */
+  /** The upstream fails every attempt of the call and works again afterwards. */
   async function failing(behaviour: Behaviour, call: () => Promise<unknown>): Promise<void> {
     metered.upstream.always(behaviour);
     await expect(call()).rejects.toMatchObject(FAILED);
@@ -65,7 +65,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
     return text;
   }
 
-  test.each(some(beforeAnyToken))("an upstream that %s costs nothing", async (_, behaviour) => {
+  test.each(some(beforeAnyToken))("an upstream that %s is not charged", async (_, behaviour) => {
     const key = await metered.payer(1_000n);
     await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));
     await failing(behaviour, () => read(key.secret));
@@ -74,7 +74,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
   });
 
   test.each(some(afterSomeTokens))(
-    "an upstream that %s: a stream has cost what it gave, a call that got nothing has cost nothing",
+    "an upstream that %s: a stream is charged for its output, a unary call is not charged",
     async (_, behaviour) => {
       const key = await metered.payer(1_000n);
       await failing(behaviour, () => generator.generate(REQUEST, { secret: key.secret }));

@@ -14,7 +14,7 @@ afterAll(() => metered.stop());
 const EXPIRED = { code: "deadline_exceeded" };
 const UNTOUCHED = { balance: 1_000, held: 0 };
 
-/** How long a call takes to its upstream depends on the machine: repeats it with longer deadlines until it got there. */
+/** Repeats the call with longer deadlines until it reaches the upstream, because the time depends on the machine. */
 async function withLongerDeadlines<Result>(
   call: (deadlineMs: number) => Promise<Result | undefined>,
 ): Promise<Result> {
@@ -46,10 +46,10 @@ describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name
   describe.each(["unary", "stream"] as const)("%s", (kind) => {
     const cases: [string, Behaviour, number, number][] = [
       ["before the first token", silent, 0, 9],
-      ["in the middle", silentAfter(2), 3, 15],
+      ["during the reply", silentAfter(2), 3, 15],
     ];
     test.each(isThorough ? cases : cases.slice(0, 1))(
-      "a deadline that passes %s ends the upstream's call, and what it used is charged",
+      "a deadline that passes %s cancels the upstream call, and its usage is charged",
       async (_, behaviour, output, amount) => {
         const key = await metered.payer(1_000n);
         const before = metered.upstream.calls.length;
@@ -71,30 +71,35 @@ describe.each(generators.filter(({ hasDeadlines }) => hasDeadlines))("over $name
       },
     );
 
-    test.runIf(isThorough)("with an idempotency key the generation goes on, for the next try", async () => {
-      const key = await metered.payer(1_000n);
-      const rest = Promise.withResolvers<void>();
-      const before = metered.upstream.calls.length;
-      metered.upstream.next(replyWhen(rest.promise));
-      const headers = await withLongerDeadlines(async (deadlineMs) => {
-        const headers = { "idempotency-key": `within ${deadlineMs}` };
-        await expect(calls[kind]({ secret: key.secret, deadlineMs, headers })).rejects.toMatchObject(EXPIRED);
-        // The call has ended; its generation has not, if it has begun.
-        await metered.gone();
-        return (await metered.metric("vx_running_generations")) > 0 ? headers : undefined;
-      });
-      expect(await metered.rows(key)).toEqual([]);
-      rest.resolve();
-      await metered.settled();
-      await calls[kind]({ secret: key.secret, headers });
-      expect(metered.upstream.calls).toHaveLength(before + 1);
-      expect(await metered.rows(key)).toMatchObject([
-        { amount: 19, reason: "Generation with fake: 11 tokens in, 4 tokens out" },
-      ]);
-    });
+    test.runIf(isThorough)(
+      "with an idempotency key the generation continues for the next retry",
+      async () => {
+        const key = await metered.payer(1_000n);
+        const rest = Promise.withResolvers<void>();
+        const before = metered.upstream.calls.length;
+        metered.upstream.next(replyWhen(rest.promise));
+        const headers = await withLongerDeadlines(async (deadlineMs) => {
+          const headers = { "idempotency-key": `within ${deadlineMs}` };
+          await expect(calls[kind]({ secret: key.secret, deadlineMs, headers })).rejects.toMatchObject(
+            EXPIRED,
+          );
+          // The call has ended, but a started generation continues.
+          await metered.gone();
+          return (await metered.metric("vx_running_generations")) > 0 ? headers : undefined;
+        });
+        expect(await metered.rows(key)).toEqual([]);
+        rest.resolve();
+        await metered.settled();
+        await calls[kind]({ secret: key.secret, headers });
+        expect(metered.upstream.calls).toHaveLength(before + 1);
+        expect(await metered.rows(key)).toMatchObject([
+          { amount: 19, reason: "Generation with fake: 11 tokens in, 4 tokens out" },
+        ]);
+      },
+    );
   });
 
-  test("a deadline that passes while the money is being held runs nothing", async () => {
+  test("a deadline that passes during the hold runs nothing", async () => {
     const key = await metered.payer(1_000n);
     const before = metered.upstream.calls.length;
     const lock = await lockMoney(metered, key);

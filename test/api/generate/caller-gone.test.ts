@@ -17,7 +17,7 @@ afterAll(() => metered.stop());
 const UNTOUCHED = { balance: 1_000, held: 0 };
 const LEFT = expect.stringContaining("(the caller left)");
 
-/** Tells the upstream what to do with the next call, and waits until it has seen it and made so many pieces. */
+/** Sets the behaviour of the upstream for the next call, and waits until it has produced this many parts. */
 async function seen(behaviour: Behaviour, start: () => void, pieces = 0) {
   const { upstream } = metered;
   const before = upstream.calls.length;
@@ -34,7 +34,7 @@ describe.each(generators)("over $name", ({ open }) => {
   });
   afterAll(() => generator.close());
 
-  /** Starts a call that the returned function leaves. */
+  /** Starts a call; the returned function disconnects. */
   function leaving(kind: "unary" | "stream", key: TestKey, headers: Record<string, string> = {}) {
     const left = new AbortController();
     const options = { secret: key.secret, signal: left.signal, headers };
@@ -46,7 +46,7 @@ describe.each(generators)("over $name", ({ open }) => {
   }
 
   describe.each(["unary", "stream"] as const)("%s", (kind) => {
-    test("a caller who leaves before the first token pays for the input, and the upstream is cancelled", async () => {
+    test("a disconnect before the first token is charged for the input and cancels the upstream", async () => {
       const key = await metered.payer(1_000n);
       const { start, leave } = leaving(kind, key);
       const call = await seen(silent, start);
@@ -64,7 +64,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(await metered.account(key)).toEqual({ balance: 991, held: 0 });
     });
 
-    test("a caller who leaves while a failed upstream is tried again pays nothing", async () => {
+    test("a disconnect during the delay before a retry is not charged", async () => {
       const key = await metered.payer(1_000n);
       const { start, leave } = leaving(kind, key);
       const call = await seen(refuse(429, { "retry-after": "2" }), start);
@@ -75,7 +75,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(await metered.rows(key)).toEqual([]);
     });
 
-    test("who leaves in the middle pays what was produced, once, and the upstream is cancelled", async () => {
+    test("a disconnect during a reply is charged once for the produced output and cancels the upstream", async () => {
       const key = await metered.payer(1_000n);
       const { start, leave } = leaving(kind, key);
       const call = await seen(silentAfter(2), start, 2);
@@ -88,7 +88,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(others).toEqual([]);
     });
 
-    test("who leaves while the money is being held starts no generation", async () => {
+    test("a disconnect during the hold starts no generation", async () => {
       const key = await metered.payer(1_000n);
       const lock = await lockMoney(metered, key);
       const before = metered.upstream.calls.length;
@@ -103,7 +103,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(metered.upstream.calls).toHaveLength(before);
     });
 
-    test("who leaves while the settlement runs pays the whole reply, once", async () => {
+    test("a disconnect during the settlement is charged once for the complete reply", async () => {
       const key = await metered.payer(1_000n);
       const rest = Promise.withResolvers<void>();
       const { start, leave } = leaving(kind, key);
@@ -119,7 +119,7 @@ describe.each(generators)("over $name", ({ open }) => {
       ]);
     });
 
-    test("with an idempotency key, who leaves gets the answer by repeating, and pays once", async () => {
+    test("with an idempotency key, a retry after a disconnect gets the response and is charged once", async () => {
       const key = await metered.payer(1_000n);
       const rest = Promise.withResolvers<void>();
       const headers = { "idempotency-key": "again" };
@@ -142,7 +142,7 @@ describe.each(generators)("over $name", ({ open }) => {
     });
   });
 
-  test("who stops reading between the last piece and the end pays what was produced", async () => {
+  test("a disconnect between the last part and the end is charged for the produced output", async () => {
     const key = await metered.payer(1_000n);
     metered.upstream.next(silentAfter(4));
     let text = "";
@@ -155,7 +155,7 @@ describe.each(generators)("over $name", ({ open }) => {
   });
 });
 
-test("who leaves before the body is sent holds nothing", async () => {
+test("a disconnect before the end of the request body places no hold", async () => {
   const key = await metered.payer(1_000n);
   const before = metered.upstream.calls.length;
   const { hostname, port } = new URL(metered.app.url);
@@ -172,7 +172,7 @@ test("who leaves before the body is sent holds nothing", async () => {
   expect(metered.upstream.calls).toHaveLength(before);
 });
 
-test("a reply that is whole before anybody can leave is paid in full", async () => {
+test("a reply that completes before the disconnect is charged in full", async () => {
   const key = await metered.payer(1_000n);
   metered.upstream.next(reply());
   const generator = (generators[0] as (typeof generators)[number]).open(metered.app.url);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => metered.stop());
 
-/** 9 tokens, at most 26, and 64 + 16 for the chat template; a token read costs 1 micro, one written costs 2. */
+/** 9 tokens, at most 26, and 64 + 16 for the chat template; an input token costs 1 micro, an output token 2. */
 const { messages } = REQUEST;
 const OPEN = { model: TEMPLATE_MODEL, messages };
 const COUNTED = 9 + 80;
@@ -41,13 +41,8 @@ describe.each(generators)("over $name", ({ open }) => {
     const call = calls[kind];
 
     test.each([
-      ["the model's default where the funds cover it", BOUND + 200, 100, BOUND + 200],
-      [
-        "the model's default for counted tokens where they cover only that",
-        COUNTED + 200,
-        100,
-        COUNTED + 200,
-      ],
+      ["the model's default if the balance covers it", BOUND + 200, 100, BOUND + 200],
+      ["the model's default if the balance covers it for counted tokens", COUNTED + 200, 100, COUNTED + 200],
       ["what the funds cover", COUNTED + 199, 99, COUNTED + 198],
       ["at least 64 tokens", COUNTED + 128, 64, COUNTED + 128],
     ])("without max_tokens the limit is %s", async (_, balance, maxTokens, held) => {
@@ -63,7 +58,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect((await running)?.usage?.costMicros).toBe(19n);
     });
 
-    test("funds for less than 64 tokens are not enough", async () => {
+    test("a balance for less than 64 tokens gets 402", async () => {
       const key = await metered.payer(BigInt(COUNTED + 127));
       const before = metered.upstream.calls.length;
       await expect(call(here, key.secret)).rejects.toMatchObject({
@@ -73,7 +68,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(metered.upstream.calls).toHaveLength(before);
     });
 
-    test("a limit that the caller names is not lowered", async () => {
+    test("a max_tokens of the caller is not lowered", async () => {
       const key = await metered.payer(BigInt(COUNTED + 199));
       const before = metered.upstream.calls.length;
       await expect(call(here, key.secret, { ...OPEN, maxTokens: 100 })).rejects.toMatchObject({
@@ -83,7 +78,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(metered.upstream.calls).toHaveLength(before);
     });
 
-    test("what a chat template adds is charged in full; more than that stays within the hold", async () => {
+    test("the tokens of a chat template are charged in full; usage beyond the hold is not charged", async () => {
       const key = await metered.payer(10_000n);
       const request = { ...OPEN, messages: [{ role: "user", content: "hi" }] };
       metered.upstream.next(reply({ usage: { input: 30, output: 4 } }));
@@ -92,7 +87,7 @@ describe.each(generators)("over $name", ({ open }) => {
         costMicros: 38n,
       });
       metered.upstream.next(reply({ usage: { input: 1_000_000, output: 1_000_000 } }));
-      // Two bytes and four for the message, 80 for the template, 100 to write.
+      // Two bytes and four delimiters for the message, 80 for the template, 100 for the output.
       expect((await call(here, key.secret, request))?.usage).toMatchObject({
         inputTokens: 86n,
         outputTokens: 100n,
@@ -100,8 +95,8 @@ describe.each(generators)("over $name", ({ open }) => {
       });
     });
 
-    test("calls that compete for the same funds never hold more than there is, and leave less than the least", async () => {
-      // Enough for two whole calls and a part of a third, and not for a fourth.
+    test("concurrent calls never hold more than the balance and leave less than the minimum hold", async () => {
+      // Sufficient for two full calls and a lowered third one, but not for a fourth.
       const balance = 2 * (BOUND + 200) + COUNTED + 150;
       const key = await metered.payer(BigInt(balance));
       const gate = Promise.withResolvers<void>();
@@ -128,7 +123,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(held).toBeLessThanOrEqual(balance);
       expect(balance - held).toBeLessThan(COUNTED + 2 * 64);
       expect(Math.min(...limits)).toBeGreaterThanOrEqual(64);
-      // What is held is what the upstream may write, and the input once by bytes or by tokens.
+      // The hold is the cost of the permitted output and of the input, by bytes or by tokens.
       const output = limits.reduce((sum, limit) => sum + 2 * limit, 0);
       expect(held - output).toBeGreaterThanOrEqual(limits.length * COUNTED);
       expect(held - output).toBeLessThanOrEqual(limits.length * BOUND);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => metered.stop());
 
-/** All that a stream tells, as one value. */
+/** All events of a stream as one value. */
 async function whole(generator: Generator, key: TestKey, headers: Record<string, string>, request = REQUEST) {
   let text = "";
   for await (const { event } of generator.stream(request, { secret: key.secret, headers })) {
@@ -48,7 +48,7 @@ describe.each(generators)("over $name", ({ open }) => {
   describe.each(["unary", "stream"] as const)("%s", (kind) => {
     const call = calls[kind];
 
-    test("the same key and payload have the same answer on every server, however the key is sent, and one charge", async () => {
+    test("the same key and payload get the same response and one charge on every server", async () => {
       const key = await metered.payer(1_000n);
       const before = metered.upstream.calls.length;
       const first = await call(here, key, names[0][1]);
@@ -58,7 +58,7 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(await metered.account(key)).toEqual({ balance: 981, held: 0 });
     });
 
-    test("while it runs a repetition is a 409, then another payload a 422", async () => {
+    test("a retry during the call gets 409; another payload gets 422", async () => {
       const key = await metered.payer(1_000n);
       const headers = { "idempotency-key": "one" };
       const rest = Promise.withResolvers<void>();
@@ -80,12 +80,12 @@ describe.each(generators)("over $name", ({ open }) => {
         reason: "idempotency_key_reused",
         code: "invalid_argument",
       });
-      // Another account may use the same key.
+      // Another account can use the same key.
       expect(await call(there, await metered.payer(1_000n), headers, other)).toBeDefined();
       expect(await metered.rows(key)).toHaveLength(1);
     });
 
-    test("a key whose call produced nothing is free again", async () => {
+    test("the key of a call without output can be used again", async () => {
       const key = await metered.payer(1_000n);
       const headers = { "idempotency-key": "one" };
       metered.upstream.next(refuse(400));
@@ -95,7 +95,7 @@ describe.each(generators)("over $name", ({ open }) => {
     });
   });
 
-  /** Reads a stream to its error; what it delivered before. */
+  /** Reads a stream to its error, and returns the delivered content. */
   async function cut(generator: Generator, secret: string, headers: Record<string, string>) {
     let text = "";
     const read = async () => {
@@ -111,7 +111,7 @@ describe.each(generators)("over $name", ({ open }) => {
     };
   }
 
-  test("a stream that broke off is replayed as far as it came, then says why it was cut, and is charged once", async () => {
+  test("an interrupted stream is replayed with its content and then the cause, and is charged once", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": "broken" };
     metered.upstream.next(hangUpAfter(2));
@@ -130,7 +130,7 @@ describe.each(generators)("over $name", ({ open }) => {
     ]);
   });
 
-  test("a stream cut by the revocation of its key is not replayed as a revoked key to a valid one", async () => {
+  test("the replay of a stream whose key was revoked does not report the valid key as revoked", async () => {
     const key = await metered.payer(1_000n);
     const valid = await createTestKey(metered.operator, { accountId: key.accountId });
     const headers = { "idempotency-key": "revoked" };
@@ -169,7 +169,7 @@ describe("the key itself", () => {
     else await expect(answered).rejects.toMatchObject({ reason: "invalid_argument" });
   });
 
-  test("two that differ are refused, nothing runs", async () => {
+  test("two different keys are rejected and nothing runs", async () => {
     const key = await metered.payer(1_000n);
     const headers = { "idempotency-key": "one", request_id: "two" };
     await expect(generator().generate(REQUEST, { secret: key.secret, headers })).rejects.toMatchObject({
@@ -178,7 +178,7 @@ describe("the key itself", () => {
     expect(await metered.rows(key)).toEqual([]);
   });
 
-  test("is for one method: whole, as a stream and as a chat the same messages are other payloads", async () => {
+  test("belongs to one method: unary, streamed and chat calls with the same messages are different payloads", async () => {
     const { model, messages } = REQUEST;
     const send = (path: string, stream: boolean, secret: string, key: string) =>
       fetch(`${metered.app.url}${path}`, {
@@ -199,7 +199,7 @@ describe("the key itself", () => {
     }
   });
 
-  test("after 24 hours it is forgotten", async () => {
+  test("expires after 24 hours", async () => {
     const key = await metered.payer(1_000n);
     const options = { secret: key.secret, headers: { "idempotency-key": "old" } };
     const first = await generator().generate(REQUEST, options);

@@ -9,7 +9,7 @@ const LOOPS = 10;
 const HONEST_CALLS = 100;
 const POISON = "a prompt that the upstream answers with 500";
 
-/** An upstream that works, and fails for one prompt. */
+/** An upstream that fails for one prompt only. */
 const poisonable: Behaviour = (turn) =>
   JSON.stringify(turn.call.body).includes(POISON) ? refuse(500)(turn) : reply()(turn);
 
@@ -27,7 +27,7 @@ afterAll(async () => {
   await metered.stop();
 });
 
-/** Keeps calling with the poisoned prompt; returns how many calls failed. */
+/** Repeats the failing prompt, and returns the number of failed calls. */
 async function attack({ secret }: TestKey, isOver: () => boolean): Promise<number> {
   const poisoned = { ...REQUEST, messages: [{ role: "user", content: POISON }] };
   let failed = 0;
@@ -40,7 +40,7 @@ async function attack({ secret }: TestKey, isOver: () => boolean): Promise<numbe
   return failed;
 }
 
-test("ten loops of one account with prompts that fail harm no call of another account", async () => {
+test("ten loops of one account with failing prompts do not affect calls of another account", async () => {
   const attacker = await metered.payer(1_000_000n);
   const honest = await metered.payer(1_000_000n);
   metered.upstream.always(poisonable);

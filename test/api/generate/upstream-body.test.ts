@@ -11,7 +11,7 @@ import { createModelsFile } from "../../support/models.ts";
 import { createPaidKey, openAi } from "../../support/openai.ts";
 
 const TEXT = "Hello, world.";
-/** Longer than what the server writes in one go. */
+/** Longer than one write of the server. */
 const LONG = "a long text ".repeat(10_000);
 
 const WIRES = Object.values(WIRES_OF_KIND).flatMap(([wire]) => wire ?? []);
@@ -41,7 +41,7 @@ let key: TestKey;
 let upstreams: FakeUpstream[];
 let models: ReturnType<typeof createModelsFile>;
 
-/** Refuses a body that its published format does not allow. */
+/** Rejects a body that its published format does not allow. */
 function strict({ kind }: Wire): Behaviour {
   return (turn) => {
     const problems = requestProblems(kind, turn.call.body);
@@ -102,7 +102,7 @@ describe.each(generators)("over $name", ({ open }) => {
 describe("over /v1/chat/completions", () => {
   const bodyOf = ({ model, messages, maxTokens, temperature, stop }: GenerateFields) => ({
     model,
-    // With members that OpenAI's format has and no upstream gets.
+    // With members of OpenAI's format that are not sent to upstreams.
     messages: messages.map(({ role, content }) => ({
       role: role as "user",
       content: [{ type: "text" as const, text: content }],
@@ -136,7 +136,7 @@ test("the body for openai.com is valid too", () => {
   expect(requestProblems("openai", sent)).toEqual([]);
 });
 
-test("the validator refuses a member that the format does not name, and null", () => {
+test("the validator rejects unknown members and null", () => {
   const body = { model: "m", max_tokens: 1, messages: [{ role: "user", content: "Hello" }] };
   for (const kind of ["openai", "anthropic"] as const) {
     expect(requestProblems(kind, body)).toEqual([]);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 describe.each(protocols)("$name", ({ open }) => {
-  test("a key can be read by any key of its account, in every state, and never whole", async () => {
+  test("any key of the account can read a key in every state, without its secret", async () => {
     const calling = await createTestKey(operator);
     const { accountId } = calling;
     const active = await createTestKey(operator, { accountId, rateLimitRpm: 7 });
@@ -41,7 +41,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(found.map((key) => key?.expiresAt !== undefined)).toEqual([false, false, true]);
   });
 
-  test("a key knows when it was last used", async () => {
+  test("last_used_at is the time of the last call", async () => {
     const calling = await createTestKey(operator);
     const startedAt = Date.now();
     const caller = open(app.url);

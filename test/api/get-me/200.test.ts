@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 describe.each(protocols)("$name", ({ open }) => {
-  test("GetMe tells the masked key, its name, plan, limit and the exact balance", async () => {
+  test("GetMe returns the masked key, its name, plan, limit and the exact balance", async () => {
     const caller = open(app.url);
     const outcome = await caller.call(MeService.method.getMe, {}, bearer(key.secret));
     caller.close();
@@ -39,7 +39,7 @@ describe.each(protocols)("$name", ({ open }) => {
     });
   });
 
-  test("GetMe takes no slot of the minute", async () => {
+  test("GetMe does not count against the rate limit", async () => {
     const limited = await createTestKey(operator, { rateLimitRpm: 1 });
     const caller = open(app.url);
     for (let i = 0; i < 5; i++) {

@@ -16,7 +16,7 @@ afterAll(() => app.stop());
 const UNKNOWN = ["none", "VX-SANDBOX-SMALL", "vx-sandbox-small ", "constructor", "__proto__", "<b>🔑</b>"];
 
 describe.each(protocols)("$name", ({ open }) => {
-  test.each(UNKNOWN)("%s is no model", async (model) => {
+  test.each(UNKNOWN)("%s is an unknown model", async (model) => {
     const caller = open(app.url);
     const outcome = await caller.call(ModelService.method.getModel, { model }, bearer(key.secret));
     caller.close();
@@ -24,7 +24,7 @@ describe.each(protocols)("$name", ({ open }) => {
   });
 });
 
-test("REST says 404, the reason, and the model that was asked for", async () => {
+test("REST returns 404 with the reason and the requested model", async () => {
   const answer = await fetch(`${app.url}/v1/models/none`, { headers: bearer(key.secret) });
   expect(answer.status).toBe(404);
   expect(await answer.json()).toMatchObject({

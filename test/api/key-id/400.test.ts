@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 const { getKey, revokeKey } = KeyService.method;
-/** Both take just a key_id. */
+/** Both have only a key_id. */
 const methods = [getKey, revokeKey as unknown as typeof getKey];
 
 describe.each(protocols)("$name", ({ open }) => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 const { getKey, revokeKey } = KeyService.method;
-/** Both take just a key_id. */
+/** Both have only a key_id. */
 const methods = [getKey, revokeKey as unknown as typeof getKey];
 
 describe.each(protocols)("$name", ({ open }) => {
@@ -28,7 +28,7 @@ describe.each(protocols)("$name", ({ open }) => {
       { what: "a key of another account", keyId: () => foreign.id },
       { what: "the id of an account", keyId: () => calling.accountId },
       { what: "a pattern", keyId: () => "%" },
-      { what: "text that is no id", keyId: () => "'; DROP TABLE vx.keys; -- 🔑" },
+      { what: "an invalid id", keyId: () => "'; DROP TABLE vx.keys; -- 🔑" },
     ])("$what is not found", async ({ keyId }) => {
       const caller = open(app.url);
       const outcome = await caller.call(method, { keyId: keyId() }, bearer(calling.secret));
@@ -36,7 +36,7 @@ describe.each(protocols)("$name", ({ open }) => {
       expect(outcome).toMatchObject({ code: "not_found", reason: "not_found" });
     });
 
-    test("a foreign key's id and an unknown one get the same text", async () => {
+    test("the id of another account's key and an unknown id get the same message", async () => {
       const caller = open(app.url);
       const [known, unknown] = [
         await caller.call(method, { keyId: foreign.id }, bearer(calling.secret)),
@@ -49,7 +49,7 @@ describe.each(protocols)("$name", ({ open }) => {
   });
 });
 
-test("a foreign key stays active", async () => {
+test("the key of another account stays active", async () => {
   const { apiKeys } = await operatorOf(app).listKeys({ accountId: foreign.accountId });
   expect(apiKeys).toMatchObject([{ id: foreign.id, state: "active" }]);
 });

@@ -42,14 +42,14 @@ describe.each(protocols)("$name", ({ open }) => {
     };
   };
 
-  test("an account without movements has an empty ledger", async () => {
+  test("a new account has an empty ledger", async () => {
     const { secret } = await createTestKey(operator);
     const { list, close } = lister(secret);
     expect(await list()).toMatchObject({ entries: [], nextPageToken: "" });
     close();
   });
 
-  test("every movement has a row with its amount, the balance after it and the reason, newest first", async () => {
+  test("every change of the balance has an entry with amount, balance and reason, newest first", async () => {
     const { secret, accountId } = await createTestKey(operator);
     const startedAt = Date.now();
     const move = { accountId, reason: "invoice 1001", idempotencyKey: "a" };
@@ -94,7 +94,7 @@ describe.each(protocols)("$name", ({ open }) => {
     }
   });
 
-  test("pages join up without gap or overlap while rows are added", async () => {
+  test("pages have no gap and no overlap while entries are added", async () => {
     const { secret, accountId } = await accountWithCredits(5);
     const { list, close } = lister(secret);
     const first = await list({ pageSize: 2 });
@@ -106,7 +106,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(third.nextPageToken).toBe("");
   });
 
-  test("without a page_size there are 50 rows", async () => {
+  test("the default page_size is 50", async () => {
     const { secret } = await accountWithCredits(51);
     const { list, close } = lister(secret);
     const { entries, nextPageToken } = await list();
@@ -115,7 +115,7 @@ describe.each(protocols)("$name", ({ open }) => {
     close();
   });
 
-  test("another account's rows are never shown", async () => {
+  test("entries of other accounts are not returned", async () => {
     await accountWithCredits(1);
     const { secret } = await accountWithCredits(2);
     const { list, close } = lister(secret);

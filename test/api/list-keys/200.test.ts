@@ -26,7 +26,7 @@ describe.each(protocols)("$name", ({ open }) => {
     };
   };
 
-  test("lists the keys of the account and no other, newest first, in every state", async () => {
+  test("lists only the keys of the account, newest first, in every state", async () => {
     const calling = await createTestKey(operator);
     const { accountId } = calling;
     await createTestKey(operator);
@@ -47,7 +47,7 @@ describe.each(protocols)("$name", ({ open }) => {
     );
   });
 
-  test("pages join up without gap or overlap while keys are added", async () => {
+  test("pages have no gap and no overlap while keys are added", async () => {
     const calling = await createTestKey(operator);
     const { accountId } = calling;
     const ids = [calling.id];
@@ -63,7 +63,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(third.nextPageToken).toBe("");
   });
 
-  test("a last page that is just full has no token", async () => {
+  test("a full last page has no token", async () => {
     const calling = await createTestKey(operator);
     await createTestKey(operator, { accountId: calling.accountId });
     const { list, close } = lister(calling.secret);

@@ -6,7 +6,7 @@ import { createModelsFile, modelsYaml } from "../../support/models.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
 const IDS = ["a", "b:free", "meta/llama-3", "B", "z.9"];
-/** As page tokens compare them. */
+/** In the order of page tokens. */
 const SORTED = ["B", "a", "b:free", "meta/llama-3", "z.9"];
 
 const file = createModelsFile(modelsYaml(IDS));
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 describe.each(protocols)("$name", ({ open }) => {
-  test("lists the built-in models with all that a caller has to know", async () => {
+  test("lists the built-in models with their limits and prices", async () => {
     const caller = open(builtIn.url);
     const outcome = await caller.call(ModelService.method.listModels, {}, bearer(builtInKey.secret));
     caller.close();
@@ -48,7 +48,7 @@ describe.each(protocols)("$name", ({ open }) => {
     ]);
   });
 
-  test("pages join up, and the last one has no token", async () => {
+  test("pages have no gap and no overlap, and the last one has no token", async () => {
     const caller = open(app.url);
     const ids: string[][] = [];
     let pageToken = "";
@@ -64,7 +64,7 @@ describe.each(protocols)("$name", ({ open }) => {
   });
 });
 
-test("REST answers what native and OpenAI clients read, and counts against the limit", async () => {
+test("the REST response suits native and OpenAI clients, and the call counts against the limit", async () => {
   const answer = await fetch(`${app.url}/v1/models?page_size=1`, { headers: bearer(key.secret) });
   expect(answer.status).toBe(200);
   expect(answer.headers.get("ratelimit")).not.toBeNull();

@@ -18,9 +18,13 @@ const token = (text: string) => Buffer.from(text).toString("base64url");
 describe.each(protocols)("$name", ({ open }) => {
   test.each([
     { what: "a negative size", request: { pageSize: -1 }, field: "page_size" },
-    { what: "a token nobody was given", request: { pageToken: "x" }, field: "page_token" },
+    { what: "an invalid token", request: { pageToken: "x" }, field: "page_token" },
     { what: "a token of another list", request: { pageToken: token("keys:a") }, field: "page_token" },
-    { what: "a position that is no id", request: { pageToken: token("models:a b") }, field: "page_token" },
+    {
+      what: "an invalid position in a token",
+      request: { pageToken: token("models:a b") },
+      field: "page_token",
+    },
   ])("$what is a 400 that names $field", async ({ request, field }) => {
     const caller = open(app.url);
     const outcome = await caller.call(ModelService.method.listModels, request, bearer(key.secret));

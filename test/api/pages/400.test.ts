@@ -22,7 +22,7 @@ describe.each(protocols)("$name", ({ open }) => {
       { what: "a negative page_size", request: { pageSize: -1 }, field: "page_size" },
       { what: "the smallest page_size", request: { pageSize: -2_147_483_648 }, field: "page_size" },
       { what: "a made-up token", request: { pageToken: "next" }, field: "page_token" },
-      { what: "a token that is no base64url", request: { pageToken: "MTprZXk=" }, field: "page_token" },
+      { what: "a token that is not base64url", request: { pageToken: "MTprZXk=" }, field: "page_token" },
       { what: "a token of another version", request: { pageToken: token("2:1") }, field: "page_token" },
       { what: "a token with SQL in it", request: { pageToken: token("1:' OR 1=1") }, field: "page_token" },
       { what: "a token with NUL in it", request: { pageToken: token("1:key_\u0000") }, field: "page_token" },
@@ -37,7 +37,7 @@ describe.each(protocols)("$name", ({ open }) => {
   });
 
   test.each(["9".repeat(19), "9".repeat(100), "key_01"])(
-    "ListEntries refuses the position %j, which no row of a ledger has",
+    "ListEntries rejects the invalid position %j",
     async (position) => {
       const caller = open(app.url);
       const request = { pageToken: token(`1:${position}`) };

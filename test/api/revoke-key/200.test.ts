@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 describe.each(protocols)("$name", ({ open }) => {
-  test("a revoked key is refused from the next call on; others go on working", async () => {
+  test("a revoked key is rejected from the next call, and other keys continue to work", async () => {
     const calling = await createTestKey(operator);
     const other = await createTestKey(operator, { accountId: calling.accountId });
     const caller = open(app.url);
@@ -29,7 +29,7 @@ describe.each(protocols)("$name", ({ open }) => {
     caller.close();
   });
 
-  test("revoking again is fine and the first time stays", async () => {
+  test("revoking again succeeds and keeps the first revoked_at", async () => {
     const calling = await createTestKey(operator);
     const other = await createTestKey(operator, { accountId: calling.accountId });
     const caller = open(app.url);
@@ -43,7 +43,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(times).toEqual([times[0], times[0], times[0]]);
   });
 
-  test("a key may revoke itself, and nothing after that", async () => {
+  test("a key can revoke itself and is rejected afterwards", async () => {
     const calling = await createTestKey(operator);
     const caller = open(app.url);
     const [first, second] = [
@@ -55,7 +55,7 @@ describe.each(protocols)("$name", ({ open }) => {
     expect(second).toMatchObject({ reason: "revoked_api_key" });
   });
 
-  test("an expired key can be revoked and is called revoked from then on", async () => {
+  test("an expired key can be revoked and then has the state revoked", async () => {
     const calling = await createTestKey(operator);
     const other = await createTestKey(operator, { accountId: calling.accountId });
     await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${other.id}`;

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => metered.stop());
 
-/** Reads a stream; how it ended and what came before. */
+/** Reads a stream, and returns its content and its end. */
 async function read(generator: Generator, secret: string, onPiece: (text: string) => void = () => undefined) {
   let text = "";
   try {
@@ -27,7 +27,7 @@ async function read(generator: Generator, secret: string, onPiece: (text: string
 }
 
 describe.each(generators)("over $name", ({ name, open }) => {
-  test("revoking a key cuts its running streams within a second, on every server; what was produced is charged", async () => {
+  test("a revocation stops the running streams of the key within a second on every server and charges the produced output", async () => {
     const key = await metered.payer(1_000n);
     const other = await metered.payer(1_000n);
     const streams = metered.apps.map((app) => {
@@ -59,7 +59,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
     expect(await metered.account(other)).toEqual({ balance: 1_000, held: 0 });
   });
 
-  test("a stream that is cut before its first token is a plain 401 that says that the input is charged", async () => {
+  test("a stream stopped before its first token gets a 401 that says that the input is charged", async () => {
     const key = await metered.payer(1_000n);
     const generator = open(metered.app.url);
     const { upstream } = metered;

@@ -26,7 +26,7 @@ describe.each([false, true])("with stream: %j", (stream) => {
     expect(error).toMatchObject({ status: 401, code: "invalid_api_key", type: "authentication_error" });
   });
 
-  test("a revoked key is an AuthenticationError that says so", async () => {
+  test("a revoked key is an AuthenticationError with the reason", async () => {
     const revoked = await createPaidKey(operatorOf(app));
     await operatorOf(app).revokeKey({ keyId: revoked.id });
     expect(await ask(revoked)).toMatchObject({ status: 401, code: "revoked_api_key" });
@@ -39,7 +39,7 @@ describe.each([false, true])("with stream: %j", (stream) => {
     expect(error).toMatchObject({ status: 403, code: "insufficient_scope", type: "permission_error" });
   });
 
-  test("an empty balance is a 402 that nobody retries, and nothing runs", async () => {
+  test("an empty balance is a 402 that is not retried, and nothing runs", async () => {
     const broke = await createTestKey(operatorOf(app));
     let sent = 0;
     const counted: typeof fetch = (...args) => {
@@ -54,7 +54,7 @@ describe.each([false, true])("with stream: %j", (stream) => {
     expect(await chargesOf(operatorOf(app), broke)).toEqual([]);
   });
 
-  test("the replay of a call whose response was cut is a conflict that the client does not retry", async () => {
+  test("the replay of an interrupted response is a conflict that the client does not retry", async () => {
     const payer = await createPaidKey(operatorOf(app));
     let sent = 0;
     const counted: typeof fetch = (...args) => {
@@ -83,7 +83,7 @@ describe.each([false, true])("with stream: %j", (stream) => {
     expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
   });
 
-  test("more requests than the limit are a RateLimitError that says when to come back", async () => {
+  test("a call above the limit is a RateLimitError with retry-after", async () => {
     await withinOneMinute(async () => {
       const limited = await createPaidKey(operatorOf(app), { rateLimitRpm: 1 });
       await openAi(app, limited).models.list();
@@ -95,14 +95,14 @@ describe.each([false, true])("with stream: %j", (stream) => {
     });
   });
 
-  test("what does not fit the model's context window is told as clients know it", async () => {
+  test("messages that exceed the context window get OpenAI's code context_length_exceeded", async () => {
     const error = await ask(key, { messages: [said("word ".repeat(9_000))] });
     expect(error).toBeInstanceOf(OpenAI.BadRequestError);
     expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", param: "messages" });
   });
 });
 
-describe("what is not supported is a BadRequestError that names it:", () => {
+describe("an unsupported option is a BadRequestError with its name:", () => {
   const tool = { type: "function", function: { name: "f", parameters: {} } };
   test.each([
     ["n", { n: 2 }],
@@ -161,7 +161,7 @@ describe("what is not supported is a BadRequestError that names it:", () => {
   });
 });
 
-test("a key in a text part is refused by the name of the content", async () => {
+test("a key in a text part is rejected with the name of the content", async () => {
   const content = [{ type: "text" as const, text: `My key is ${key.secret}.` }];
   const { completions } = openAi(app, key).chat;
   const error = await failureOf(completions.create({ ...hello, messages: [{ role: "user", content }] }));
@@ -169,9 +169,9 @@ test("a key in a text part is refused by the name of the content", async () => {
   expect(error.message).not.toContain(key.secret);
 });
 
-describe("the edges of a message:", () => {
+describe("the limits of a message:", () => {
   const part = (text: string) => ({ type: "text" as const, text });
-  // An unknown model is looked for only after all fields were found to be well.
+  // An unknown model is reported only if all fields are valid.
   const ask = (content: string | { type: "text"; text: string }[]) =>
     failureOf(
       openAi(app, key).chat.completions.create({ model: "none", messages: [{ role: "user", content }] }),

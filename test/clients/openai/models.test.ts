@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-test("the models are listed as the client lists models", async () => {
+test("the SDK lists the models", async () => {
   const page = await client.models.list();
   expect(page.object).toBe("list");
   expect(page.hasNextPage()).toBe(false);
@@ -29,11 +29,11 @@ test("the models are listed as the client lists models", async () => {
   expect(ids).toEqual(["vx-sandbox-large", SMALL]);
 });
 
-test("a model can be asked for by its id", async () => {
+test("the SDK gets a model by its id", async () => {
   expect(await client.models.retrieve(SMALL)).toMatchObject({ id: SMALL, object: "model" });
 });
 
-test("a model that is not there is the client's NotFoundError", async () => {
+test("an unknown model is a NotFoundError", async () => {
   const error = await failureOf(client.models.retrieve("gpt-4o"));
   expect(error).toBeInstanceOf(OpenAI.NotFoundError);
   expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });

@@ -20,7 +20,7 @@ type Body = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming;
 const ask = (body: Partial<Body> = {}) =>
   client.chat.completions.create({ model: SMALL, messages: [said("Hello")], ...body });
 
-test("a reply has all that the client's types promise, and what it cost", async () => {
+test("a reply has all fields of the SDK's type, and its cost", async () => {
   const reply = await ask();
   expect(reply).toMatchObject({ object: "chat.completion", model: SMALL });
   expect(reply.id).toMatch(/^gen_/);
@@ -50,12 +50,12 @@ test("a reply has all that the client's types promise, and what it cost", async 
   expect(Number(charge?.balanceAfterMicros)).toBe(told.balance_micros);
 });
 
-test("the request id is there for support", async () => {
+test("the reply has the request id", async () => {
   const reply = await ask();
   expect(reply._request_id).toMatch(/^req_/);
 });
 
-test("the same prompt has the same reply, as a text and as text parts", async () => {
+test("a string and text parts with the same content get the same reply", async () => {
   const texts = await Promise.all(
     [
       "One two.",
@@ -68,7 +68,7 @@ test("the same prompt has the same reply, as a text and as text parts", async ()
   expect(texts[0]?.choices[0]?.message.content).toBe(texts[1]?.choices[0]?.message.content);
 });
 
-test("developer and system are the same role", async () => {
+test("the roles developer and system are equivalent", async () => {
   const replies = await Promise.all(
     (["developer", "system"] as const).map((role) =>
       ask({ messages: [{ role, content: "Be short." }, said("Hello")] }),
@@ -100,7 +100,7 @@ test.each([
   expect(reply.usage?.completion_tokens).toBe(3);
 });
 
-test("a conversation goes on with the client's own messages in it", async () => {
+test("a reply can be sent back as part of the conversation", async () => {
   const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [
     { role: "system", content: "Be short.", name: "rules" },
     { role: "user", content: "Hello", name: "ada" },
@@ -113,7 +113,7 @@ test("a conversation goes on with the client's own messages in it", async () => 
   expect((await ask({ messages })).choices).toHaveLength(1);
 });
 
-describe("what changes nothing is accepted:", () => {
+describe("an option without effect is accepted:", () => {
   test.each<Partial<Body>>([
     { user: "u-1", metadata: { team: "a" }, safety_identifier: "x", prompt_cache_key: "y" },
     { store: false, service_tier: "auto", parallel_tool_calls: true, seed: 7 },
@@ -143,7 +143,7 @@ describe("an idempotency key", () => {
     expect(await chargesOf(operatorOf(app), payer)).toHaveLength(1);
   });
 
-  test("of a call that still runs is tried again by the client itself", async () => {
+  test("of a running call is retried by the SDK", async () => {
     const payer = await createPaidKey(operatorOf(app));
     const { completions } = openAi(app, payer, { maxRetries: 5 }).chat;
     const body = { model: SMALL, messages: [said("[[tokens=40 delay_ms=50]] Twice at once.")] };
@@ -156,7 +156,7 @@ describe("an idempotency key", () => {
     expect(await chargesOf(operatorOf(app), payer)).toHaveLength(1);
   });
 
-  test("is for one request", async () => {
+  test("belongs to one request", async () => {
     const options = { headers: { "Idempotency-Key": "order-2" } };
     await client.chat.completions.create({ model: SMALL, messages: [said("One.")] }, options);
     const other = client.chat.completions.create({ model: SMALL, messages: [said("Other.")] }, options);

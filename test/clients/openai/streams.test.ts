@@ -34,7 +34,7 @@ async function chunksOf(body: Partial<Body> = {}, options = {}): Promise<Chunk[]
 const textOf = (chunks: readonly Chunk[]) =>
   chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
 
-test("the pieces are those of the whole reply, in the order that clients expect", async () => {
+test("the chunks contain the complete reply in the expected order", async () => {
   const whole = await client.chat.completions.create(hello);
   const chunks = await chunksOf();
   expect(textOf(chunks)).toBe(whole.choices[0]?.message.content);
@@ -57,7 +57,7 @@ test("the pieces are those of the whole reply, in the order that clients expect"
   );
 });
 
-test("usage comes only when it is asked for, after the reply, in a chunk without choices", async () => {
+test("usage is sent only on request, after the reply, in a chunk without choices", async () => {
   for (const without of [await chunksOf(), await chunksOf({ stream_options: { include_usage: false } })]) {
     expect(without.every(({ usage, choices }) => usage === null && choices.length === 1)).toBe(true);
   }
@@ -74,20 +74,20 @@ test("usage comes only when it is asked for, after the reply, in a chunk without
   });
 });
 
-test("a length is a length", async () => {
+test("a reply at the token limit ends with length", async () => {
   const chunks = await chunksOf({ max_completion_tokens: 3 });
   expect(textOf(chunks)).toBe("This is a");
   expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe("length");
 });
 
-test("a reply without any text has a role and an end", async () => {
+test("an empty reply has a role and a finish reason", async () => {
   const chunks = await chunksOf({ stop: "This" });
   expect(textOf(chunks)).toBe("");
   expect(chunks).toHaveLength(1);
   expect(chunks[0]?.choices[0]).toMatchObject({ delta: { role: "assistant" }, finish_reason: "stop" });
 });
 
-test("the helper puts a stream together to what the whole reply is", async () => {
+test("the stream helper of the SDK assembles the complete reply", async () => {
   const whole = await client.chat.completions.create(hello);
   const deltas: string[] = [];
   const stream = client.chat.completions
@@ -105,7 +105,7 @@ test("the helper puts a stream together to what the whole reply is", async () =>
   expect((await stream.totalUsage()).total_tokens).toBe(whole.usage?.total_tokens);
 });
 
-test("a failure in the middle is an APIError with its reason, after the pieces before it", async () => {
+test("a failure during the stream is an APIError with its reason after the delivered chunks", async () => {
   const messages = [said("[[tokens=50 fail_after=20]] Hello")];
   const pieces: string[] = [];
   const stream = await client.chat.completions.create({ ...hello, messages, stream: true });
@@ -118,7 +118,7 @@ test("a failure in the middle is an APIError with its reason, after the pieces b
   expect(pieces.join("")).toMatch(/^This is a reply/);
 });
 
-describe("who goes away", () => {
+describe("a disconnect", () => {
   async function firstPieceOf(payer: TestKey, signal?: AbortSignal) {
     const { completions } = openAi(app, payer).chat;
     const stream = await completions.create({ ...SLOW, stream: true }, { signal: signal ?? null });
@@ -136,7 +136,7 @@ describe("who goes away", () => {
     }, 10_000);
   }
 
-  test("by the stream's controller pays for what was produced", async () => {
+  test("through the stream's controller is charged for the produced output", async () => {
     const payer = await createPaidKey(operatorOf(app));
     const { stream, iterator } = await firstPieceOf(payer);
     stream.controller.abort();
@@ -144,7 +144,7 @@ describe("who goes away", () => {
     await expectPartlyCharged(payer);
   });
 
-  test("by a signal pays for what was produced", async () => {
+  test("through a signal is charged for the produced output", async () => {
     const payer = await createPaidKey(operatorOf(app));
     const going = new AbortController();
     const { iterator } = await firstPieceOf(payer, going.signal);
@@ -153,7 +153,7 @@ describe("who goes away", () => {
     await expectPartlyCharged(payer);
   });
 
-  test("by a timeout of the client gets its own error, and pays for what was produced", async () => {
+  test("through a timeout of the SDK throws its error and is charged for the produced output", async () => {
     const payer = await createPaidKey(operatorOf(app));
     const error = await failureOf(openAi(app, payer, { timeout: 1_000 }).chat.completions.create(SLOW));
     expect(error).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);

@@ -4,16 +4,16 @@ import { connectSuite } from "../tools.ts";
 const VERSION = "v1.0.7";
 const FOLDER = "test/conformance/connect";
 
-/** How the suite words an error that has one detail more than a test case defines. */
+/** The suite's message for an error with one detail more than the test case defines. */
 const EXTRA_DETAIL = [
   /^;? ?actual error contain 1 details; expecting 0$/,
   /^connect error JSON: details\[0\]: could not check debug data because message type "google\.rpc\.ErrorInfo" could not be resolved/,
 ];
 
-/** What the suite reports of one case: failed, or failed as it was expected to. */
+/** The suite's report of one case: failed, or failed as expected. */
 type Report = { readonly title: string; readonly complaints: string[] };
 
-/** Calls the product's transport as Connect's own suite does. True if nothing fails but what is known to. */
+/** Runs Connect's conformance suite against the transport. True if only known cases fail. */
 export function runConnectSuite(): boolean {
   const { runner, descriptors } = connectSuite(VERSION);
   const { status, stdout, stderr } = spawnSync(
@@ -50,7 +50,7 @@ function reportsIn(output: string): Report[] {
   return reports;
 }
 
-/** A case that is known to fail must fail because of the extra detail alone. */
+/** A known failure must be caused only by the extra detail. */
 function isWrong({ title, complaints }: Report): boolean {
   return (
     title.startsWith("FAILED") || !complaints.every((text) => EXTRA_DETAIL.some((known) => known.test(text)))

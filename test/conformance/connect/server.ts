@@ -1,4 +1,4 @@
-// The server under test: reads what it shall be from stdin, serves until it is stopped.
+// The server under test: reads its configuration from stdin and runs until it is stopped.
 import { type FileRegistry, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { defaultLimits } from "../../../src/server/listener-limits.ts";
 import { mount } from "../../rest/mount.ts";

@@ -39,7 +39,7 @@ type StreamRequest = Message & {
 
 type Implementation = (request: never, context: HandlerContext) => unknown;
 
-/** The service that the suite calls. It answers as each request defines and repeats what it received. */
+/** The service that the suite calls. Each request defines its response, which also repeats the request. */
 export class ConformanceService {
   readonly #registry: FileRegistry;
 
@@ -47,7 +47,7 @@ export class ConformanceService {
     this.#registry = registry;
   }
 
-  /** Methods that take one message: served as the product serves its own. */
+  /** Methods with one request message, served like the methods of the product. */
   addTo(router: ConnectRouter): void {
     const unary = (request: Message, context: HandlerContext) =>
       this.#unary([request as UnaryRequest], context);
@@ -58,7 +58,7 @@ export class ConformanceService {
     );
   }
 
-  /** Methods that take a stream of messages: served as the product serves reflection. */
+  /** Methods with a stream of request messages, served like reflection. */
   addStreamsTo(router: ConnectRouter): void {
     const clientStream = async (requests: AsyncIterable<Message>, context: HandlerContext) =>
       this.#unary((await collect(requests)) as UnaryRequest[], context);

@@ -6,7 +6,7 @@ import { CACHE, protobufSuite, Unavailable } from "../tools.ts";
 const VERSION = "33.2.0";
 const FOLDER = "test/conformance/protobuf";
 
-/** Reads and writes REST JSON as protobuf's own suite demands. True if nothing fails but what is known to. */
+/** Runs protobuf's conformance suite against REST JSON. True if only known cases fail. */
 export function runProtobufSuite(): boolean {
   const { runner, descriptors } = protobufSuite(VERSION);
   const options = ["--enforce_recommended", "--maximum_edition", "2023"];

@@ -1,4 +1,4 @@
-// The program under test of protobuf's own conformance suite: it reads and writes JSON with the codec of REST.
+// The program under test of protobuf's conformance suite: reads and writes JSON with the codec of REST.
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { readJsonMessage } from "../../../src/codec/decode.ts";
 import { Readers } from "../../../src/codec/json/reader.ts";
@@ -33,7 +33,7 @@ for await (const bytes of readMessages("little-endian")) {
 
 function respond(request: Request): [result: string, value: unknown] {
   const { payload, requestedOutputFormat: format } = request;
-  // The suite begins by asking for a list of failures; the list is in a file.
+  // The first request of the suite is for a list of failures, which is in a file.
   if (request.messageType === "conformance.FailureSet") return ["protobufPayload", new Uint8Array()];
   const isJson = payload.case === "jsonPayload";
   if (!isJson && (payload.case !== "protobufPayload" || format !== JSON_FORMAT))
