@@ -73,7 +73,7 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
     if (source.stream) source.pause();
   };
   const timer = setTimeout(() => {
-    stop(new DomainError("deadline_exceeded", { message: "The request took too long to arrive." }));
+    stop(new DomainError("deadline_exceeded", { message: "The request body was not received in time." }));
   }, limits.bodyMs);
   source.on("data", (chunk) => {
     if (!isWanted) return;
