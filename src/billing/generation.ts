@@ -5,7 +5,6 @@ import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import type { UpstreamCall } from "../upstreams/upstream-call.ts";
 import { chargeOf } from "./charge.ts";
-import { GatheredText } from "./gathered-text.ts";
 import type { Reply } from "./generation-request.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
 import { canBecome, type Ending, type GenerationState } from "./generation-state.ts";
@@ -29,7 +28,7 @@ export class Generation {
   readonly #upstream = new AbortController();
   readonly #progress = new Progress();
   readonly #events: AsyncIterator<UpstreamEvent>;
-  readonly #text = new GatheredText();
+  #text = "";
   #state: GenerationState = { kind: "running" };
   /** What the reader gets after the pieces. The first outcome counts. */
   readonly #reply = Promise.withResolvers<Reply>();
@@ -131,7 +130,7 @@ export class Generation {
       if (!this.#isRunning()) return undefined;
       if (done) throw new DomainError("upstream_error", { cause: new Error("the upstream sent no end") });
       if (value.kind === "delta") {
-        this.#text.append(value.content);
+        this.#text += value.content;
         return value.content;
       }
       this.#end({ kind: "completed", done: value });
@@ -152,7 +151,7 @@ export class Generation {
   async #settle(ending: Ending): Promise<void> {
     const { settler, tokens } = this.#parts;
     const { id: holdId, key } = this.spec;
-    const text = this.#text.toString();
+    const text = this.#text;
     try {
       const charge = await chargeOf({ spec: this.spec, ending, progress: this.#progress, text }, tokens);
       const end = { holdId, accountId: key.accountId, charge };
