@@ -127,17 +127,6 @@ export const VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: "a settlement reports a wrong balance",
-    under: "none",
-    sql: [
-      {
-        function: "bill",
-        find: "IN ARRAY post_entries(p_ends) LOOP",
-        put: "IN ARRAY post_entries(p_ends) LOOP v_result.balance_micros := -v_result.balance_micros;",
-      },
-    ],
-  },
-  {
     name: "failures of one account open the breaker for all",
     under: "one account's prompts fail",
     code: {
