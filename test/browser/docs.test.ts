@@ -120,7 +120,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
 
   test("a key that is typed in makes calls, and is nowhere after a reload", async () => {
     await page.setViewportSize({ width: 1280, height: 900 });
-    await open("/docs#tag/meservice/GET/v1/me", "The status of the calling key");
+    await open("/docs#tag/meservice/GET/v1/me", "Returns the plan and limit of the calling key");
     const field = page.getByPlaceholder("Token").first();
     await field.fill(key.secret);
     const answered = page.waitForResponse((response) => response.url() === `${app.url}/v1/me`);
