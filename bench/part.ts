@@ -11,8 +11,8 @@ export type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[
 export type Figure<Round> = {
   readonly name: string;
   readonly unit: "/s" | "ms" | "µs" | "MiB" | "KiB" | "×";
-  readonly atLeast?: number;
-  readonly atMost?: number;
+  readonly min?: number;
+  readonly max?: number;
   value(round: Round): number;
 };
 
@@ -83,10 +83,9 @@ async function takePair(ours: Arms<Rounds>, theirs: Arms<Rounds>, arm: string, r
   return { ours: await take(ours), theirs: first };
 }
 
-function print<Round>({ name, unit, atLeast, atMost }: Figure<Round>, value: number): boolean {
-  const isKept = value >= (atLeast ?? -Infinity) && value <= (atMost ?? Infinity);
-  const limit =
-    atLeast !== undefined ? `at least ${atLeast}` : atMost !== undefined ? `at most ${atMost}` : "";
+function print<Round>({ name, unit, min, max }: Figure<Round>, value: number): boolean {
+  const isKept = value >= (min ?? -Infinity) && value <= (max ?? Infinity);
+  const limit = min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : "";
   console.log(
     `  ${name.padEnd(56)} ${format(value).padStart(10)} ${unit.padEnd(4)} ${limit}${isKept ? "" : "  MISSED"}`,
   );

@@ -39,17 +39,17 @@ export const admissionMemory: Part<{ admissions: Memory }> = {
     {
       name: "  growth",
       unit: "×",
-      atMost: 1.2,
+      max: 1.2,
       value: (r) => r.admissions.afterMib / r.admissions.halfwayMib,
     },
   ],
 };
 
 async function admitOften(admit: (key: number) => Promise<void>, count: number): Promise<void> {
-  let left = count;
+  let remaining = count;
   await Promise.all(
     Array.from({ length: CALLERS }, async () => {
-      while (left-- > 0) await admit(0);
+      while (remaining-- > 0) await admit(0);
     }),
   );
 }

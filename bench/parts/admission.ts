@@ -38,7 +38,7 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
     {
       name: "batched / one statement per call",
       unit: "×",
-      atLeast: 3,
+      min: 3,
       value: (r) => r.batched.perSecond / r.single.perSecond,
     },
   ],

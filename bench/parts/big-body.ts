@@ -60,7 +60,7 @@ export const bigBody: Part<{ one: One; many: Many }> = {
     {
       name: "  pause / time of one body",
       unit: "×",
-      atMost: 0.8,
+      max: 0.8,
       value: (r) => r.one.pauseMs / r.one.tookMs,
     },
   ],

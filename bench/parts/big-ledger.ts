@@ -54,7 +54,7 @@ export function bigLedger(rows: number): Part<Big, Small> {
       {
         name: "  p50, many rows / few rows",
         unit: "×",
-        atMost: 1.5,
+        max: 1.5,
         value: (r: Big & Small) => r[name].p50Ms / r[`${name}Small`].p50Ms,
       },
     ]),

@@ -33,7 +33,7 @@ export const billing: Part<{ many: Load; hot: Load; alone: Load }> = {
     {
       name: "one account / many accounts",
       unit: "×",
-      atLeast: 0.8,
+      min: 0.8,
       value: (r) => r.hot.perSecond / r.many.perSecond,
     },
     { name: "hold and settle, one caller, p50", unit: "ms", value: (r) => r.alone.p50Ms },

@@ -62,7 +62,7 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
     {
       name: "metered / not metered",
       unit: "×",
-      atLeast: 0.8,
+      min: 0.8,
       value: (r) => r.metered.perSecond / r.peer.perSecond,
     },
     {
@@ -78,7 +78,7 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
     {
       name: "p99 metered / p99 not metered",
       unit: "×",
-      atMost: 1.5,
+      max: 1.5,
       value: (r) => r.metered.p99Ms / r.peer.p99Ms,
     },
   ],

@@ -45,7 +45,7 @@ export const generate: Part<{ many: ServerLoad; hot: ServerLoad }, { echo: Load 
     {
       name: "generate / bare node:http",
       unit: "×",
-      atLeast: 0.07,
+      min: 0.07,
       value: (r) => r.many.perSecond / r.echo.perSecond,
     },
     { name: "one hot account", unit: "/s", value: (r) => r.hot.perSecond },
@@ -53,7 +53,7 @@ export const generate: Part<{ many: ServerLoad; hot: ServerLoad }, { echo: Load 
     {
       name: `one account / ${ACCOUNTS} accounts`,
       unit: "×",
-      atLeast: 0.8,
+      min: 0.8,
       value: (r) => r.hot.perSecond / r.many.perSecond,
     },
   ],

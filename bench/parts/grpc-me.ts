@@ -32,7 +32,7 @@ export const grpcMe: Part<{ grpc: ServerLoad }, { plain: Load }> = {
     {
       name: "gRPC / connect-node without keys",
       unit: "×",
-      atLeast: 0.6,
+      min: 0.6,
       value: (r) => r.grpc.perSecond / r.plain.perSecond,
     },
   ],

@@ -55,7 +55,7 @@ export const restMe: Part<{ rest: ServerLoad; connect: ServerLoad }, { bare: Loa
     {
       name: "REST / bare node:http",
       unit: "×",
-      atLeast: 0.15,
+      min: 0.15,
       value: (r) => r.rest.perSecond / r.bare.perSecond,
     },
     { name: "the same RPC as Connect JSON", unit: "/s", value: (r) => r.connect.perSecond },
@@ -64,7 +64,7 @@ export const restMe: Part<{ rest: ServerLoad; connect: ServerLoad }, { bare: Loa
     {
       name: "REST / connect-node without keys",
       unit: "×",
-      atLeast: 1,
+      min: 1,
       value: (r) => r.rest.perSecond / r.plain.perSecond,
     },
   ],

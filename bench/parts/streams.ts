@@ -40,7 +40,7 @@ export const streams: Part<{ streams: Streams }> = {
     {
       name: "  resident memory at most / before",
       unit: "×",
-      atMost: 3,
+      max: 3,
       value: (r) => r.streams.maxMib / r.streams.beforeMib,
     },
   ],

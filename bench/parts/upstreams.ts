@@ -26,7 +26,7 @@ export const upstreams: Part<{ runner: Load }, { bare: Load }> = {
     {
       name: "runner / bare undici",
       unit: "×",
-      atLeast: 0.3,
+      min: 0.3,
       value: (r) => r.runner.perSecond / r.bare.perSecond,
     },
   ],

@@ -8,20 +8,20 @@ import { onBody, serveHttp } from "./serve.ts";
 const PIECES = Number(process.argv[2]);
 const TICK_MS = 20;
 
-const left = new Map<ServerResponse, number>();
+const remaining = new Map<ServerResponse, number>();
 serveHttp((request, response) => {
   onBody(request, () => {
     response.writeHead(200, { "content-type": openaiWire.contentType });
-    left.set(response, PIECES);
+    remaining.set(response, PIECES);
   });
 });
 setInterval(() => {
-  for (const [response, pieces] of left) {
+  for (const [response, pieces] of remaining) {
     if (pieces > 0) {
-      left.set(response, pieces - 1);
+      remaining.set(response, pieces - 1);
       response.write(openaiWire.piece(" word"));
     } else {
-      left.delete(response);
+      remaining.delete(response);
       response.end(openaiWire.end(DEFAULT_REPLY));
     }
   }

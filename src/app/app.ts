@@ -3,7 +3,7 @@ import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
 import { isInvalidHost, type ListenSettings, listenProblem } from "../server/listen-problem.ts";
 import type { Listener } from "../server/listener.ts";
-import { forgetServers } from "../store/presence.ts";
+import { removeServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
 import type { Config } from "./config.ts";
@@ -54,38 +54,38 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
         .map((close) => () => close(delayMs)),
     );
   try {
-    const { createParts, createPublicServer, createOperatorServer } = await load();
-    const parts = createParts({ config, log, catalog, login: prepared, maintenance: prepared });
-    closers.push(() => parts.close());
+    const { createComponents, createPublicServer, createOperatorServer } = await load();
+    const components = createComponents({ config, log, catalog, login: prepared, maintenance: prepared });
+    closers.push(() => components.close());
     closers.push(async (delayMs) => {
-      await Promise.all([parts.drain(listeners, delayMs), workers?.stop(delayMs)]);
+      await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
     });
-    if (prepared.exclusive) await forgetServers(parts.deps.database);
+    if (prepared.exclusive) await removeServers(components.deps.database);
     let publicAddress: AddressInfo;
     let publicServer: Listener | undefined;
     if (config.workers === 1) {
-      await parts.start();
-      publicServer = createPublicServer({ ...parts, config, log });
+      await components.start();
+      publicServer = createPublicServer({ ...components, config, log });
       publicAddress = await open(publicServer, config.host, PUBLIC, listeners);
     } else {
       workers = await startWorkers(config.workers, { address: prepared.address, role: prepared.role }, log);
       publicAddress = workers.address;
     }
 
-    const { registry } = parts.metrics;
+    const { registry } = components.metrics;
     const readMetrics = () => workers?.readMetrics(registry) ?? registry.metrics();
-    const operator = createOperatorServer({ ...parts, config, log, token, readMetrics });
+    const operator = createOperatorServer({ ...components, config, log, token, readMetrics });
     const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 
     // The key is shown only once, so it is created after every step that can fail.
-    const demoKey = config.seedDemo ? await seedDemo(parts.deps) : undefined;
+    const demoKey = config.seedDemo ? await seedDemo(components.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
     if (demoKey !== undefined) say(demoText(demoKey, url, catalog.list()));
     const reload = async () => {
       workers?.reload();
       if (publicServer) reloadTls(publicServer, config.tls, log);
       reloadTls(operator, config.adminTls, log);
-      await parts.reloadModels();
+      await components.reloadModels();
     };
     return { url, adminUrl: urlOf(config.adminTls ? "https" : "http", adminAddress), reload, stop };
   } catch (error) {
@@ -96,19 +96,20 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
 
 /** Starts only the public listener, on a prepared database. A worker runs this. */
 export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
-  const { createParts, createPublicServer } = await import("./servers.ts");
+  const { createComponents, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  const parts = createParts({ config, log, catalog, login, maintenance: undefined });
+  const components = createComponents({ config, log, catalog, login, maintenance: undefined });
   const listeners: Listener[] = [];
-  await parts.start();
-  const server = createPublicServer({ ...parts, config, log });
+  await components.start();
+  const server = createPublicServer({ ...components, config, log });
   const address = await open(server, config.host, PUBLIC, listeners);
   const reload = async () => {
     reloadTls(server, config.tls, log);
-    await parts.reloadModels();
+    await components.reloadModels();
   };
-  const stop = (delayMs: number) => closeAll([() => parts.drain(listeners, delayMs), () => parts.close()]);
-  return { address, registry: parts.metrics.registry, reload, stop };
+  const stop = (delayMs: number) =>
+    closeAll([() => components.drain(listeners, delayMs), () => components.close()]);
+  return { address, registry: components.metrics.registry, reload, stop };
 }
 
 /** Closes one after the other. A failure does not prevent the rest from being closed. */

@@ -35,7 +35,7 @@ export type Metering = {
   /** Call before the first call is served. */
   start(): Promise<void>;
   /** Stops running generations and refuses new ones. */
-  cut(): void;
+  stopGenerations(): void;
   /** Resolves when all generations are settled. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -99,7 +99,7 @@ export function createMetering(options: MeteringOptions): Metering {
       await presence.start();
       watch.start();
     },
-    cut: () => {
+    stopGenerations: () => {
       running.stopAll();
       settler.limitRetries();
     },

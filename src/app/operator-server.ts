@@ -12,7 +12,7 @@ import { bindHealth, type Readiness } from "../server/connect/health.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
 import { bindService } from "../server/connect/rpc-service.ts";
 import { rpcServer } from "../server/connect/serve-rpc.ts";
-import { badRequestAnswers } from "../server/errors/bad-request.ts";
+import { badRequestResponses } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
 import { operatorGate } from "../server/gate/gate.ts";
 import { operatorCheck } from "../server/gate/operator-token.ts";
@@ -79,6 +79,6 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
       drawRequestId: deps.ids.request,
       log,
     }),
-    refusals: badRequestAnswers(deps.ids.request),
+    refusals: badRequestResponses(deps.ids.request),
   });
 }

@@ -12,7 +12,7 @@ import { bindHealth, type Readiness } from "../server/connect/health.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
 import { bindService } from "../server/connect/rpc-service.ts";
 import { rpcServer } from "../server/connect/serve-rpc.ts";
-import { badRequestAnswers } from "../server/errors/bad-request.ts";
+import { badRequestResponses } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
 import { developerGate } from "../server/gate/gate.ts";
@@ -98,7 +98,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     tls: config.tls?.read(),
     handler,
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
-    refusals: badRequestAnswers(deps.ids.request),
+    refusals: badRequestResponses(deps.ids.request),
   });
   metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);

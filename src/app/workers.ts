@@ -96,11 +96,11 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
 }
 
 async function stopWorker(worker: Worker, delayMs: number): Promise<void> {
-  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   send(worker, { kind: "stop", delayMs });
   // Kill a worker that hangs, so that the server can exit.
   const timer = setTimeout(() => worker.process.kill("SIGKILL"), delayMs + STOP_MS);
-  await gone;
+  await exited;
   clearTimeout(timer);
 }
 

@@ -11,7 +11,7 @@ export type Caller = {
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Why the signal was aborted. */
-  readonly endReason: () => "deadline_exceeded" | "unavailable" | "gone";
+  readonly endReason: () => "deadline_exceeded" | "unavailable" | "disconnected";
   /** Called once the model is known. */
   readonly onModel: (modelId: string) => void;
   /** Called when the generation starts. */

@@ -61,7 +61,7 @@ function isCharged({ spec, ending, progress, text }: Ended): boolean {
     case "failed":
       return isDelivered;
     case "stopped":
-      return STOPS[ending.why].paidOnceSent ? progress.isAsked : isDelivered;
+      return STOPS[ending.why].paidOnceSent ? progress.wasSent : isDelivered;
   }
 }
 

@@ -57,9 +57,9 @@ export class Generation {
     if (this.#state.kind !== "running") return undefined;
     const read = this.#readPiece();
     if (!this.spec.kept) return await read;
-    const left = Promise.withResolvers<undefined>();
-    this.#wakeReader = () => left.resolve(undefined);
-    return await Promise.race([read, left.promise]);
+    const detached = Promise.withResolvers<undefined>();
+    this.#wakeReader = () => detached.resolve(undefined);
+    return await Promise.race([read, detached.promise]);
   }
 
   /** After the last piece: the reply, once it is charged, or the reason why there is none. */
@@ -76,7 +76,7 @@ export class Generation {
    * Ends the reader's stream. A generation whose answer is stored continues, for a retry with the same
    * idempotency key; any other stops.
    */
-  detach(why: "gone" | "deadline_exceeded", error: unknown = stopError(why)): void {
+  detach(why: "disconnected" | "deadline_exceeded", error: unknown = stopError(why)): void {
     if (!this.spec.kept) {
       this.stop(why, error);
       return;

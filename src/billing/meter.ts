@@ -63,7 +63,7 @@ export class Meter {
       yield { kind: "reply", reply: await started.reply() };
     } finally {
       // Has an effect only if the reader stopped before the end.
-      started.detach("gone");
+      started.detach("disconnected");
     }
   }
 
@@ -116,7 +116,7 @@ function watchEnd(generation: Generation, { signal, endReason }: Caller): () => 
     switch (why) {
       case "unavailable":
         return generation.stop(why);
-      case "gone":
+      case "disconnected":
         return generation.detach(why, signal.reason);
       case "deadline_exceeded":
         return generation.detach(why);

@@ -17,13 +17,13 @@ export class RunningGenerations {
   }
 
   get count(): number {
-    return this.#slots.taken;
+    return this.#slots.inUse;
   }
 
   /** Takes a slot for a generation before its hold is placed; throws overloaded if there is none. */
   reserve(accountId: string): void {
     if (this.#isStopped) throw new DomainError("unavailable");
-    if (!this.#slots.take(accountId, 1, this.#max)) throw new DomainError("overloaded");
+    if (!this.#slots.acquire(accountId, 1, this.#max)) throw new DomainError("overloaded");
   }
 
   release(accountId: string | undefined): void {
@@ -55,7 +55,7 @@ export class RunningGenerations {
 
   /** Delays the end of the server until the work has ended. Its errors are handled elsewhere. */
   waitFor(work: Promise<unknown>): void {
-    this.#slots.take(undefined, 1, Number.POSITIVE_INFINITY);
+    this.#slots.acquire(undefined, 1, Number.POSITIVE_INFINITY);
     work.catch(() => undefined).finally(() => this.release(undefined));
   }
 

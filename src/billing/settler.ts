@@ -20,7 +20,7 @@ type SettlerOptions = {
 
 /**
  * Ends holds. Ending a hold is idempotent, so any error is retried until the database reports that the hold
- * is settled or gone: temporary failures must not lose a charge. Only a violated invariant is not retried.
+ * is settled or missing: temporary failures must not lose a charge. Only a violated invariant is not retried.
  */
 export class Settler {
   readonly #options: SettlerOptions;

@@ -1,7 +1,7 @@
 import type { Reason } from "../domain/errors.ts";
 
 /** The reasons why a generation ends before its upstream is done. */
-export type Stop = "gone" | "deadline_exceeded" | "too_long" | "revoked_api_key" | "unavailable";
+export type Stop = "disconnected" | "deadline_exceeded" | "too_long" | "revoked_api_key" | "unavailable";
 
 type Rule = {
   /** The reason in the error that the caller gets, and in the stored answer. */
@@ -17,11 +17,16 @@ type Rule = {
   readonly text: string;
 };
 
-const CHARGED = "What it used until then is charged.";
+const CHARGED = "Usage until then is charged.";
 
 /** How each stop is charged. */
 export const STOPS: Readonly<Record<Stop, Rule>> = {
-  gone: { reason: "unavailable", message: undefined, paidOnceSent: true, text: "the caller left" },
+  disconnected: {
+    reason: "unavailable",
+    message: undefined,
+    paidOnceSent: true,
+    text: "the caller disconnected",
+  },
   deadline_exceeded: {
     reason: "deadline_exceeded",
     message: `The call took longer than its deadline. ${CHARGED}`,
@@ -48,4 +53,4 @@ export const STOPS: Readonly<Record<Stop, Rule>> = {
   },
 };
 
-export const UPSTREAM_FAILED_TEXT = "the upstream broke off";
+export const UPSTREAM_FAILED_TEXT = "the upstream failed";

@@ -6,7 +6,7 @@ export type StoredAnswer = {
   readonly id: string;
   readonly content: string;
   readonly finishReason: FinishReason;
-  /** Why the response was cut after its content; undefined for a complete reply. */
+  /** Why the response was interrupted after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
 };
 
@@ -31,14 +31,14 @@ export function decodeAnswer(text: string): StoredAnswer {
  */
 export function interrupted(failure: Reason): DomainError {
   return new DomainError("generation_interrupted", {
-    message: `The response of the first call with this idempotency key was cut: ${CAUSES[failure] ?? "it failed"}. What it used was charged once. Send a new idempotency key to generate again.`,
+    message: `The response of the first call with this idempotency key was interrupted: ${CAUSES[failure] ?? "it failed"}. Its usage was charged once. Send a new idempotency key to generate again.`,
     metadata: { first_reason: failure },
   });
 }
 
 const CAUSES: Partial<Record<Reason, string>> = {
-  upstream_error: "the upstream broke off",
+  upstream_error: "the upstream failed",
   unavailable: "the server stopped",
   revoked_api_key: "its API key was revoked",
-  deadline_exceeded: "it ran for longer than a call may run",
+  deadline_exceeded: "it exceeded its time limit",
 };

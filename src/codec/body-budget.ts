@@ -29,7 +29,7 @@ export class BodyBudget {
 
   /** Bytes of bodies in memory. */
   get held(): number {
-    return this.#room.taken;
+    return this.#room.inUse;
   }
 
   /** Each sender has a share; only small bodies may use the whole budget. */
@@ -39,7 +39,7 @@ export class BodyBudget {
       add: (bytes) => {
         const { maxBytes, smallBytes } = this.#options;
         const limit = mine + bytes <= SMALL_BYTES ? maxBytes : maxBytes - smallBytes;
-        if (!this.#room.take(sender, bytes, limit)) throw tooMuch();
+        if (!this.#room.acquire(sender, bytes, limit)) throw tooMuch();
         mine += bytes;
       },
       release: () => {

@@ -22,7 +22,7 @@ export type BodySource = {
 export type BodyLimits = { readonly maxBytes: number; readonly hold: BodyHold; readonly bodyMs: number };
 
 /** The caller disconnected before its request was complete: no response can be sent. */
-export class CallerGone extends Error {}
+export class CallerDisconnected extends Error {}
 
 const DECODERS: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
   gzip: promisify(gunzip),
@@ -44,11 +44,11 @@ export async function hasBody(source: BodySource): Promise<boolean> {
   const { headers, stream } = source;
   if (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0) return true;
   if (stream === undefined || stream.endAfterHeaders) return false;
-  if (source.aborted || source.destroyed) throw new CallerGone();
+  if (source.aborted || source.destroyed) throw new CallerDisconnected();
   return new Promise((resolve, reject) => {
     source.on("data", () => resolve(true));
-    source.on("end", () => (source.aborted ? reject(new CallerGone()) : resolve(false)));
-    source.on("close", () => reject(new CallerGone()));
+    source.on("end", () => (source.aborted ? reject(new CallerDisconnected()) : resolve(false)));
+    source.on("close", () => reject(new CallerDisconnected()));
   });
 }
 
@@ -57,17 +57,17 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
   const { maxBytes, hold } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);
   // A body that ended while the gate was deciding emits no further event.
-  if (source.aborted || source.destroyed) return Promise.reject(new CallerGone());
+  if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const gathered = new GatheredBytes(Math.min(announced, maxBytes));
   let isWanted = true;
-  const giveUp = (error: unknown) => {
+  const fail = (error: unknown) => {
     isWanted = false;
     gathered.clear();
     reject(error);
   };
   const stop = (error: unknown) => {
-    giveUp(error);
+    fail(error);
     // Over HTTP/1.1 the rest is read and discarded: a caller that is cut off while sending never gets the
     // response.
     if (source.stream) source.pause();
@@ -83,22 +83,22 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
       stop(error);
       return;
     }
-    if (gathered.size + chunk.length > maxBytes) giveUp(tooLarge(maxBytes));
+    if (gathered.size + chunk.length > maxBytes) fail(tooLarge(maxBytes));
     else gathered.add(chunk);
   });
   // Every request closes eventually: creating an error for one that was already read would cost more than
   // reading it.
-  const leave = () => {
-    if (isWanted) giveUp(new CallerGone());
+  const onDisconnect = () => {
+    if (isWanted) fail(new CallerDisconnected());
   };
   source.on("end", () => {
     // An HTTP/2 stream that is reset emits "end" like a complete one.
-    if (source.aborted || gathered.size < announced) return leave();
+    if (source.aborted || gathered.size < announced) return onDisconnect();
     isWanted = false;
     resolve(gathered.bytes());
   });
-  source.on("error", leave);
-  source.on("close", leave);
+  source.on("error", onDisconnect);
+  source.on("close", onDisconnect);
   return promise.finally(() => clearTimeout(timer));
 }
 

@@ -5,7 +5,7 @@ const FIRST_BYTES = 8_192;
  * The capacity follows an announced length only up to this multiple of the bytes received: anyone can
  * announce 32 MiB and send one byte.
  */
-const BELIEVED = 32;
+const MAX_ANNOUNCED_FACTOR = 32;
 
 /** Joins chunks in one buffer as they arrive: a peer may send them byte by byte. */
 export class GatheredBytes {
@@ -47,8 +47,8 @@ export class GatheredBytes {
   }
 
   #grow(needed: number): void {
-    const believed = Math.min(this.#expected, BELIEVED * this.#size);
-    const larger = Buffer.allocUnsafe(Math.max(needed, believed, FIRST_BYTES, 2 * this.#size));
+    const announced = Math.min(this.#expected, MAX_ANNOUNCED_FACTOR * this.#size);
+    const larger = Buffer.allocUnsafe(Math.max(needed, announced, FIRST_BYTES, 2 * this.#size));
     this.bytes().copy(larger);
     this.#buffer = larger;
     this.#only = undefined;

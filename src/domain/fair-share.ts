@@ -1,33 +1,33 @@
-/** The share of the unused capacity that one user can take; the rest stays free for new users. */
+/** The share of the unused capacity that one user can use; the rest stays free for new users. */
 const MAX_SHARE = 7 / 8;
 
 /**
- * A limit shared by several users, such as accounts. A single user may take up to MAX_SHARE of it; the more
- * others take, the less is left for each.
+ * A limit shared by several users, such as accounts. A single user may use up to MAX_SHARE of the part that
+ * other users do not use.
  */
 export class FairShare {
   readonly #byUser = new Map<string, number>();
-  #taken = 0;
+  #inUse = 0;
 
-  get taken(): number {
-    return this.#taken;
+  get inUse(): number {
+    return this.#inUse;
   }
 
-  /** Takes an amount if the total stays within `max`. Without a user, only the total is limited. */
-  take(user: string | undefined, amount: number, max: number): boolean {
-    if (this.#taken + amount > max) return false;
+  /** Acquires an amount if the total stays within `max`. Without a user, only the total is limited. */
+  acquire(user: string | undefined, amount: number, max: number): boolean {
+    if (this.#inUse + amount > max) return false;
     if (user !== undefined) {
       const own = this.#byUser.get(user) ?? 0;
-      const others = this.#taken - own;
+      const others = this.#inUse - own;
       if (own + amount > (max - others) * MAX_SHARE) return false;
       this.#byUser.set(user, own + amount);
     }
-    this.#taken += amount;
+    this.#inUse += amount;
     return true;
   }
 
   release(user: string | undefined, amount: number): void {
-    this.#taken -= amount;
+    this.#inUse -= amount;
     if (user === undefined) return;
     const own = (this.#byUser.get(user) ?? 0) - amount;
     if (own > 0) this.#byUser.set(user, own);

@@ -36,7 +36,7 @@ export type Model = {
   readonly maxOutputTokens: number;
   /** The output limit of a call that gives none; at most maxOutputTokens. */
   readonly defaultOutputTokens: number;
-  /** The most tokens that the upstream's chat template adds to a prompt. */
+  /** Maximum number of tokens that the upstream's chat template adds to a prompt. */
   readonly promptOverheadTokens: PromptOverhead;
   readonly inputMicrosPerMillionTokens: Micros;
   readonly outputMicrosPerMillionTokens: Micros;

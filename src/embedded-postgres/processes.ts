@@ -7,13 +7,13 @@ import { errnoOf, unless } from "./error.ts";
 export type Process = { readonly pid: number; readonly parent: number; readonly command: string };
 
 const hasProc = process.platform === "linux";
-const gone = ["ENOENT", "ESRCH"];
+const NOT_FOUND = ["ENOENT", "ESRCH"];
 
-/** A live process. A zombie counts as gone: in a container it may never be reaped. */
+/** A live process. A zombie counts as ended: in a container it may never be reaped. */
 export async function readProcess(pid: number): Promise<Process | undefined> {
   if (!hasProc) return (await listWithPs(["-p", String(pid)]))[0];
-  const stat = await unless(gone, readFile(`/proc/${pid}/stat`, "utf8"));
-  const commandLine = await unless(gone, readFile(`/proc/${pid}/cmdline`, "utf8"));
+  const stat = await unless(NOT_FOUND, readFile(`/proc/${pid}/stat`, "utf8"));
+  const commandLine = await unless(NOT_FOUND, readFile(`/proc/${pid}/cmdline`, "utf8"));
   if (stat === undefined || commandLine === undefined) return undefined;
   const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (state === "Z" || state === "X") return undefined;
@@ -61,6 +61,6 @@ export async function isPostmasterOf(clusterDir: string, process: Process): Prom
   if (!hasProc || !process.command.includes("/postgres -D ")) return false;
   // The folder may have been moved since. Without CAP_SYS_PTRACE root may not read the link; then the answer
   // is no.
-  const cwd = await unless([...gone, "EACCES", "EPERM"], readlink(`/proc/${process.pid}/cwd`));
+  const cwd = await unless([...NOT_FOUND, "EACCES", "EPERM"], readlink(`/proc/${process.pid}/cwd`));
   return cwd === clusterDir;
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Duplex } from "node:stream";
-import type { BadRequest, BadRequestAnswers } from "./errors/bad-request.ts";
+import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
 import { withoutStacks } from "./errors/without-stacks.ts";
 import { continueOnRead } from "./flood/continue-on-read.ts";
 import type { PacedSocket } from "./flood/paced-socket.ts";
@@ -15,7 +15,7 @@ type Http1Options = {
   readonly handle: (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined) => void;
   /** True while the listener drains: each response is then the last of its connection. */
   readonly isDraining: () => boolean;
-  readonly refusals: BadRequestAnswers;
+  readonly refusals: BadRequestResponses;
   readonly turns: ReadingTurns;
 };
 

@@ -7,7 +7,7 @@ import {
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../domain/slot-array.ts";
-import type { BadRequest, BadRequestAnswers } from "./errors/bad-request.ts";
+import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
 import { ConnectionsPerAddress } from "./flood/connections-per-address.ts";
 import { closeWhenIdle } from "./flood/idle-session.ts";
 import { PacedSocket } from "./flood/paced-socket.ts";
@@ -25,7 +25,7 @@ type ListenerOptions = {
   readonly tls?: TlsPair | undefined;
   readonly handler: HttpHandler;
   readonly limits?: Limits;
-  readonly refusals: BadRequestAnswers;
+  readonly refusals: BadRequestResponses;
 };
 
 /** A certificate and its key, in PEM. */
@@ -37,7 +37,7 @@ const FIRST_BYTES_PER_UNIT = 32;
 /** How long finished responses may take to be sent before a drain destroys the open connections. */
 const FLUSH_MS = 200;
 
-/** One port for HTTP/1.1 and HTTP/2, told apart by the first bytes in clear text and by ALPN over TLS. */
+/** One port for HTTP/1.1 and HTTP/2, distinguished by the first bytes in clear text and by ALPN over TLS. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #limits: Limits;
@@ -114,9 +114,9 @@ export class Listener {
   }
 
   /**
-   * Stops taking calls, waits at most graceMs for running ones, cuts the rest, then closes every connection.
+   * Refuses new calls, waits at most graceMs for running ones, aborts the rest, then closes every connection.
    */
-  async close(graceMs: number, cutCalls: () => void = () => undefined): Promise<void> {
+  async close(graceMs: number, abortCalls: () => void = () => undefined): Promise<void> {
     this.#isDraining = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#http1.closeIdleConnections();
@@ -128,13 +128,13 @@ export class Listener {
       });
       clearTimeout(timer);
     }
-    if (this.#running > 0) cutCalls();
+    if (this.#running > 0) abortCalls();
     await this.#endConnections();
     await closed;
     this.#http1.close();
   }
 
-  /** Gives finished responses a moment to be sent, then destroys the connections that are still open. */
+  /** Waits a short time for finished responses to be sent, then destroys the connections that are still open. */
   async #endConnections(): Promise<void> {
     this.#http1.closeIdleConnections();
     const emptied = [...this.#sockets].map(
@@ -187,7 +187,7 @@ export class Listener {
       });
     });
     closeWhenIdle(session, this.#limits);
-    // A session reads no input while its output is stuck, so only the socket shows a caller that reads nothing.
+    // A session reads no input while its output is blocked, so only the socket detects a caller that reads nothing.
     socket.raw.setTimeout(this.#limits.http2StreamIdleMs, () => {
       if (socket.writableLength + socket.raw.writableLength > 0) socket.destroy();
     });

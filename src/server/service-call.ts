@@ -82,5 +82,5 @@ function endReasonOf(transport: CallTransport): ReturnType<Caller["endReason"]> 
   if (reason instanceof DomainError) return "unavailable";
   if ((reason as { code?: unknown }).code === DEADLINE_EXCEEDED) return "deadline_exceeded";
   const remainingMs = transport.remainingMs() ?? Number.POSITIVE_INFINITY;
-  return remainingMs < DEADLINE_SLACK_MS ? "deadline_exceeded" : "gone";
+  return remainingMs < DEADLINE_SLACK_MS ? "deadline_exceeded" : "disconnected";
 }

@@ -82,7 +82,7 @@ export function assertEndRow(end: EndRequest, row: BillRow): void {
   const isCharged = amountMicros !== null;
   const facts = { hold: end.holdId, outcome, isCharged, mustCharge: end.charge !== undefined };
   assertInvariant(
-    outcome === "gone" ? !isCharged : outcome === "posted" && isCharged === (end.charge !== undefined),
+    outcome === "missing" ? !isCharged : outcome === "posted" && isCharged === (end.charge !== undefined),
     "an ending has an outcome that its request allows",
     facts,
   );

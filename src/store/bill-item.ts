@@ -1,7 +1,7 @@
 import type { Lane } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 
-/** Reserves the most a generation can cost. */
+/** Reserves the maximum cost of a generation. */
 export type HoldRequest = {
   readonly holdId: string;
   readonly accountId: string;
@@ -40,8 +40,8 @@ export type Charge = {
 
 export type EndOutcome =
   | { readonly outcome: "settled"; readonly balanceMicros: Micros; readonly chargedMicros: Micros }
-  /** "released": ended now, without a charge. "gone": ended earlier, without a charge. */
-  | { readonly outcome: "released" | "gone" };
+  /** "released": ended now, without a charge. "missing": released earlier, or never placed. */
+  | { readonly outcome: "released" | "missing" };
 
 export type BillItem =
   | { readonly kind: "hold"; readonly lane: Lane; readonly hold: HoldRequest }

@@ -121,7 +121,7 @@ function holdRow({ lane, hold }: HoldItem) {
 
 function endOutcome({ end }: EndItem, row: BillRow): EndOutcome {
   assertEndRow(end, row);
-  if (row.outcome === "gone") return { outcome: "gone" };
+  if (row.outcome === "missing") return { outcome: "missing" };
   if (row.amount_micros === null) return { outcome: "released" };
   return { outcome: "settled", balanceMicros: row.balance_micros, chargedMicros: -row.amount_micros };
 }

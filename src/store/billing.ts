@@ -73,7 +73,7 @@ export class Billing {
     assertEnd(end, open);
     if (open) open.charge ??= end.charge;
     const result = (await this.#batcher.submit(lane, { kind: "end", lane, end })) as EndOutcome;
-    const outcome = result.outcome === "gone" ? await this.#earlierOutcome(end) : result;
+    const outcome = result.outcome === "missing" ? await this.#earlierOutcome(end) : result;
     this.#openHolds.delete(end.holdId);
     return outcome;
   }
@@ -89,7 +89,7 @@ export class Billing {
   /** An earlier attempt may have settled the hold although its result was lost. */
   async #earlierOutcome(end: EndRequest): Promise<EndOutcome> {
     const entry = await this.findEntry(end.accountId, end.holdId);
-    if (!entry) return { outcome: "gone" };
+    if (!entry) return { outcome: "missing" };
     const balanceMicros = entry.balance_after_micros;
     const chargedMicros = -entry.amount_micros;
     assertCharged(end, chargedMicros, balanceMicros);

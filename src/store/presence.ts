@@ -46,10 +46,10 @@ export class Presence {
 
   /** Resolves when the server is registered. Holds of an unregistered server count as abandoned. */
   async start(): Promise<void> {
-    await this.#beat();
+    await this.#heartbeat();
     const { onFailure } = this.#options;
     this.#loops = Promise.all([
-      this.#repeat(() => this.#beat().catch((error) => onFailure("heartbeat", error))),
+      this.#repeat(() => this.#heartbeat().catch((error) => onFailure("heartbeat", error))),
       this.#repeat(() =>
         this.releaseAbandoned().catch((error) => onFailure("release of abandoned holds", error)),
       ),
@@ -61,7 +61,7 @@ export class Presence {
     this.#stopped.abort();
     await this.#loops;
     // If this fails, the other servers detect the missing heartbeat.
-    await heartbeats.call("leave", serverId).catch((error) => onFailure("heartbeat", error));
+    await heartbeats.call("remove_server", serverId).catch((error) => onFailure("heartbeat", error));
   }
 
   async #repeat(work: () => Promise<void>): Promise<void> {
@@ -73,9 +73,9 @@ export class Presence {
     }
   }
 
-  async #beat(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { serverId, clock, heartbeats } = this.#options;
-    const [row] = await heartbeats.call<{ clock: Date }>("beat", serverId);
+    const [row] = await heartbeats.call<{ clock: Date }>("heartbeat", serverId);
     if (row) clock.set(row.clock);
   }
 
@@ -115,6 +115,6 @@ export class Presence {
 }
 
 /** For a server with exclusive use of the database: the holds of all earlier servers become abandoned. */
-export async function forgetServers(database: Database): Promise<void> {
-  await database.call("forget_servers");
+export async function removeServers(database: Database): Promise<void> {
+  await database.call("remove_servers");
 }

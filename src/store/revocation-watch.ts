@@ -1,7 +1,7 @@
 import type { Database } from "./driver/database.ts";
 
 /** Ten queries per second: a stream of a revoked key is cut within a second, even on a busy machine. */
-const LOOK_MS = 100;
+const POLL_MS = 100;
 /** A revocation becomes visible at its commit, which is later than its timestamp. */
 const MARGIN_SECONDS = 30;
 
@@ -21,24 +21,24 @@ export class RevocationWatch {
   readonly #database: Database;
   readonly #options: RevocationWatchOptions;
   /** Start of the last successful query. */
-  #lookedAt: number;
+  #polledAt: number;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(database: Database, options: RevocationWatchOptions) {
     this.#database = database;
     this.#options = options;
-    this.#lookedAt = options.now();
+    this.#polledAt = options.now();
   }
 
   start(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
       // After a failed query the next one covers its time range too.
-      void this.#look()
+      void this.#poll()
         .catch(() => undefined)
         .then(() => this.start());
-    }, LOOK_MS);
+    }, POLL_MS);
   }
 
   stop(): void {
@@ -46,15 +46,15 @@ export class RevocationWatch {
     clearTimeout(this.#timer);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { now, isNeeded, onRevoked } = this.#options;
     const startedAt = now();
     if (isNeeded()) {
-      const seconds = Math.ceil((startedAt - this.#lookedAt) / 1_000) + MARGIN_SECONDS;
+      const seconds = Math.ceil((startedAt - this.#polledAt) / 1_000) + MARGIN_SECONDS;
       type Row = { recently_revoked_keys: string };
       const rows = await this.#database.call<Row>("recently_revoked_keys", seconds);
       if (rows.length > 0) onRevoked(new Set(rows.map((row) => row.recently_revoked_keys)));
     }
-    this.#lookedAt = startedAt;
+    this.#polledAt = startedAt;
   }
 }

@@ -9,7 +9,7 @@ const KEPT_TYPES: ReadonlySet<unknown> = new Set(["counter", "histogram", "summa
 export class WorkerMetrics {
   readonly #alive = new Map<number, Snapshot>();
   /** The sum over all workers that have exited. */
-  #gone: Snapshot = [];
+  #exited: Snapshot = [];
 
   started(worker: number): void {
     this.#alive.set(worker, []);
@@ -24,11 +24,11 @@ export class WorkerMetrics {
     const last = this.#alive.get(worker) ?? [];
     this.#alive.delete(worker);
     const kept = last.filter(({ type }) => KEPT_TYPES.has(type));
-    this.#gone = AggregatorRegistry.aggregate([this.#gone, kept]).getMetricsAsArray() as Snapshot;
+    this.#exited = AggregatorRegistry.aggregate([this.#exited, kept]).getMetricsAsArray() as Snapshot;
   }
 
   /** The metrics as text, including those of this process. */
   async read(own: Snapshot): Promise<string> {
-    return await AggregatorRegistry.aggregate([...this.#alive.values(), this.#gone, own]).metrics();
+    return await AggregatorRegistry.aggregate([...this.#alive.values(), this.#exited, own]).metrics();
   }
 }

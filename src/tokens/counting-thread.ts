@@ -56,8 +56,8 @@ export class CountingThread {
 
   #reserve(payer: string | undefined, characters: number): boolean {
     const { maxPrompts, maxCharacters } = this.#limits;
-    if (!this.#prompts.take(payer, 1, maxPrompts)) return false;
-    if (this.#characters.take(payer, characters, maxCharacters)) return true;
+    if (!this.#prompts.acquire(payer, 1, maxPrompts)) return false;
+    if (this.#characters.acquire(payer, characters, maxCharacters)) return true;
     this.#prompts.release(payer, 1);
     return false;
   }

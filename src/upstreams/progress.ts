@@ -4,7 +4,7 @@
  */
 export class Progress {
   /** A request was started at an upstream, and that upstream has not failed. */
-  isAsked = false;
+  wasSent = false;
   /** The upstream of the last attempt; undefined before the first attempt. */
   upstream: string | undefined;
   /** Text that was received from the upstream but not yet read when the call was cancelled. */

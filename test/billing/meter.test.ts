@@ -38,7 +38,7 @@ beforeEach(async () => {
     pipelines: 1,
     models: { get: () => MODEL },
     run: ({ signal, progress }) => {
-      progress.isAsked = true;
+      progress.wasSent = true;
       return endless(signal);
     },
     tokens,
@@ -90,7 +90,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
     idempotencyKey,
     signal,
-    endReason: () => "gone",
+    endReason: () => "disconnected",
     onModel: () => undefined,
     onStart: () => undefined,
     onReplay: () => undefined,
@@ -141,7 +141,7 @@ test("when its time is over, the server also stops what goes on without its call
   await pieces.next();
   left.abort();
   await pieces.return();
-  metering.cut();
+  metering.stopGenerations();
   await metering.settle();
   expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the server shut down") }]);
   await expect(metering.meter.complete(callerOf(NEVER), REQUEST)).rejects.toMatchObject({
@@ -151,7 +151,7 @@ test("when its time is over, the server also stops what goes on without its call
 
 test("a generation whose money was still being held then is stopped as well", async () => {
   const answered = metering.meter.complete(callerOf(NEVER), REQUEST).catch((error: unknown) => error);
-  metering.cut();
+  metering.stopGenerations();
   expect(await answered).toMatchObject({ reason: "unavailable" });
   await metering.settle();
   expect(await rowsOf(payer)).toEqual([]);
@@ -160,7 +160,7 @@ test("a generation whose money was still being held then is stopped as well", as
 test("a stream whose reader neither reads nor leaves is settled when its time is over", async () => {
   const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
-  metering.cut();
+  metering.stopGenerations();
   await metering.settle();
   expect(await rowsOf(payer)).toHaveLength(1);
   await expect(pieces.next()).rejects.toMatchObject({ reason: "unavailable" });

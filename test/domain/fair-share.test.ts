@@ -5,27 +5,27 @@ import { FairShare } from "../../src/domain/fair-share.ts";
 test("a single user gets seven eighths, and the rest stays free for others", () => {
   const limit = new FairShare();
   let taken = 0;
-  while (limit.take("a", 1, 80)) taken++;
+  while (limit.acquire("a", 1, 80)) taken++;
   expect(taken).toBe(70);
   let others = 0;
-  while (limit.take("b", 1, 80)) others++;
+  while (limit.acquire("b", 1, 80)) others++;
   expect(others).toBe(8);
-  expect(limit.take("c", 1, 80)).toBe(true);
+  expect(limit.acquire("c", 1, 80)).toBe(true);
 });
 
 test("a released amount can be taken again", () => {
   const limit = new FairShare();
-  expect(limit.take("a", 70, 80)).toBe(true);
-  expect(limit.take("a", 1, 80)).toBe(false);
+  expect(limit.acquire("a", 70, 80)).toBe(true);
+  expect(limit.acquire("a", 1, 80)).toBe(false);
   limit.release("a", 1);
-  expect(limit.take("a", 1, 80)).toBe(true);
-  expect(limit.taken).toBe(70);
+  expect(limit.acquire("a", 1, 80)).toBe(true);
+  expect(limit.inUse).toBe(70);
 });
 
 test("without a user, only the total is limited", () => {
   const limit = new FairShare();
-  expect(limit.take(undefined, 80, 80)).toBe(true);
-  expect(limit.take(undefined, 1, 80)).toBe(false);
+  expect(limit.acquire(undefined, 80, 80)).toBe(true);
+  expect(limit.acquire(undefined, 1, 80)).toBe(false);
 });
 
 test("the limit is never exceeded, and all that was released can be taken again", () => {
@@ -35,13 +35,13 @@ test("the limit is never exceeded, and all that was released can be taken again"
       const limit = new FairShare();
       const held: { user: string; amount: number }[] = [];
       for (const { user, amount } of steps) {
-        if (limit.take(user, amount, 100)) held.push({ user, amount });
-        expect(limit.taken).toBeLessThanOrEqual(100);
+        if (limit.acquire(user, amount, 100)) held.push({ user, amount });
+        expect(limit.inUse).toBeLessThanOrEqual(100);
         if (amount % 3 === 0) for (const one of held.splice(0, 1)) limit.release(one.user, one.amount);
       }
       for (const { user, amount } of held) limit.release(user, amount);
-      expect(limit.taken).toBe(0);
-      expect(limit.take("d", 87, 100)).toBe(true);
+      expect(limit.inUse).toBe(0);
+      expect(limit.acquire("d", 87, 100)).toBe(true);
     }),
   );
 });

@@ -4,7 +4,7 @@ import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { Policy } from "../../src/rules/policy.ts";
 import { bindService } from "../../src/server/connect/rpc-service.ts";
 import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
-import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { OpenCalls } from "../../src/server/flood/open-calls.ts";
 import type { Gate } from "../../src/server/gate/gate.ts";
 import { createHandler } from "../../src/server/handler.ts";
@@ -82,7 +82,7 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     tls: options.tls,
     handler,
     limits: { ...defaultLimits, ...options.limits },
-    refusals: badRequestAnswers(() => "req_test"),
+    refusals: badRequestResponses(() => "req_test"),
   });
   const { port } = await listener.open();
   return {

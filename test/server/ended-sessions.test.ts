@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
 
@@ -20,7 +20,7 @@ test("a session and its streams are released from memory when their connection c
     host: "127.0.0.1",
     port: 0,
     handler: () => undefined,
-    refusals: badRequestAnswers(() => "req_test"),
+    refusals: badRequestResponses(() => "req_test"),
   });
   const { port } = await listener.open();
   const seen: WeakRef<object>[] = [];

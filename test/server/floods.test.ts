@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { send } from "../../src/server/http.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { defaultLimits } from "../../src/server/listener-limits.ts";
@@ -32,7 +32,7 @@ beforeEach(async () => {
       served++;
       send(response, 200, "text/plain", "after the packet");
     },
-    refusals: badRequestAnswers(() => "req_test"),
+    refusals: badRequestResponses(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
 });

@@ -1,7 +1,7 @@
 import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { send } from "../../src/server/http.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { defaultLimits } from "../../src/server/listener-limits.ts";
@@ -35,7 +35,7 @@ beforeAll(async () => {
       request.on("end", () => send(response, 200, "text/plain", "ok"));
       request.resume();
     },
-    refusals: badRequestAnswers(() => "req_test"),
+    refusals: badRequestResponses(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
 });

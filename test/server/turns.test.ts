@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { badRequestAnswers } from "../../src/server/errors/bad-request.ts";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { ReadingTurns } from "../../src/server/flood/reading-turns.ts";
 import { send } from "../../src/server/http.ts";
 import { Listener } from "../../src/server/listener.ts";
@@ -22,7 +22,7 @@ async function open(limits: Partial<Limits> = {}): Promise<void> {
     port: 0,
     limits: { ...defaultLimits, ...limits },
     handler: (_request, response) => send(response, 200, "text/plain", "served"),
-    refusals: badRequestAnswers(() => "req_test"),
+    refusals: badRequestResponses(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
 }

@@ -144,7 +144,7 @@ class Reference {
       const answer = this.answers.get(key);
       if (answer?.hold === hold) answer.answer = `answer ${index}`;
     }
-    if (hold.charged === undefined) return { outcome: "gone" };
+    if (hold.charged === undefined) return { outcome: "missing" };
     return { outcome: "settled", balanceMicros: hold.after, chargedMicros: hold.charged };
   }
 }

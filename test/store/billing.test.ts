@@ -113,14 +113,14 @@ test.each(["alone", "in company"])(
     await billings[0].hold(holdOf(payer, 600n, id));
     const end = { ...endOf(payer, id, 250n), accountId: stranger };
     const outcomes = await Promise.all((how === "alone" ? [end] : [end, end]).map((e) => unchecked.end(e)));
-    expect(outcomes[0]).toEqual({ outcome: "gone" });
+    expect(outcomes[0]).toEqual({ outcome: "missing" });
     expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
   },
 );
 
 test("a settlement after the hold was given back charges nothing and says so", async () => {
   const payer = await createPayer(database, 1_000n);
-  expect(await unchecked.end(endOf(payer, newGenerationId(payer), 250n))).toEqual({ outcome: "gone" });
+  expect(await unchecked.end(endOf(payer, newGenerationId(payer), 250n))).toEqual({ outcome: "missing" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
 });
 

@@ -35,7 +35,7 @@ function serverOf(serverId: string): Billing {
   servers.set(serverId, server);
   return server;
 }
-const beat = (serverId: string) => database.call("beat", serverId);
+const beat = (serverId: string) => database.call("heartbeat", serverId);
 const heldOf = async ({ accountId }: Payer) => {
   const [row] = await testDatabase.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
   return row?.held_micros as number;
@@ -95,7 +95,7 @@ test("what a server held that was not seen for 20 s is given back, its idempoten
   await beat("alive");
   expect(await sweep()).toBe(1);
   expect([await heldOf(lost.payer), await heldOf(kept.payer)]).toEqual([0, 60]);
-  expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "gone" });
+  expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "missing" });
   const again = holdOf(lost.payer, 60n, newGenerationId(lost.payer), { key: "k", digest: "other" });
   expect(await serverOf("alive").hold(again)).toEqual({ outcome: "held" });
   await serverOf("alive").end(endOf(lost.payer, again.holdId, undefined));
@@ -122,7 +122,7 @@ test.each([undefined, "key"])(
   "what a server holds that was forgotten and is there again stays (%s)",
   async (key) => {
     await beat("sleeper");
-    await database.call("leave", "sleeper");
+    await database.call("remove_server", "sleeper");
     const { payer, id } = await held("sleeper", 600, key);
     expect(await sweep()).toBe(0);
     expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
@@ -137,7 +137,7 @@ test.each([undefined, "key"])(
     const sleeper = `sleeper ${key}`;
     const beating = await testDatabase.owner.reserve();
     await beating`BEGIN`;
-    await beating`SELECT vx.beat(${sleeper})`;
+    await beating`SELECT vx.heartbeat(${sleeper})`;
     const hold = serverOf(sleeper).hold(holdOf(payer, 60n, newGenerationId(payer), asked));
     await vi.waitFor(async () => {
       const waiting = await testDatabase.owner`
@@ -166,7 +166,7 @@ test("a hold that is older than any call is given back although its server is th
   const { payer, id } = await held("alive", 0);
   expect(await sweep()).toBe(1);
   expect(await heldOf(payer)).toBe(0);
-  expect(await serverOf("alive").end(endOf(payer, id, 10n))).toEqual({ outcome: "gone" });
+  expect(await serverOf("alive").end(endOf(payer, id, 10n))).toEqual({ outcome: "missing" });
 });
 
 test("a server releases holds in its name that it does not know, in any lane, and keeps those it knows", async () => {

@@ -56,7 +56,7 @@ export class UncheckedBilling {
     }
     const id = entryIdOf(holdId);
     const [entry] = await this.#database.call<EntryRow>("get_entry", lane, accountId, id, monthOfId(id));
-    if (!entry) return { outcome: "gone" };
+    if (!entry) return { outcome: "missing" };
     const { balance_after_micros: balanceMicros, amount_micros: amountMicros } = entry;
     return { outcome: "settled", balanceMicros, chargedMicros: -amountMicros };
   }

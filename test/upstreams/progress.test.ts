@@ -33,20 +33,20 @@ const run = () => runner.run(callOf(model(), { signal: leaving.signal, progress 
 /** Aborts the call and returns whether an upstream was asked at that moment. */
 async function leave(outcome: Promise<unknown>): Promise<boolean> {
   leaving.abort(new Error("gone"));
-  const { isAsked } = progress;
+  const { wasSent } = progress;
   await outcome;
-  return isAsked;
+  return wasSent;
 }
 
-test("isAsked is true once the request was sent", async () => {
+test("wasSent is true once the request was sent", async () => {
   first.next(silent);
   const outcome = read(run());
-  expect(progress.isAsked).toBe(false);
+  expect(progress.wasSent).toBe(false);
   await first.until(({ calls }) => calls.length === 1);
   expect(await leave(outcome)).toBe(true);
 });
 
-test("isAsked is false while the call waits for a slot", async () => {
+test("wasSent is false while the call waits for a slot", async () => {
   // One account gets one of the two.
   use({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
   const gate = Promise.withResolvers<void>();
@@ -60,15 +60,15 @@ test("isAsked is false while the call waits for a slot", async () => {
   await before;
 });
 
-test("isAsked is false after refused connections", async () => {
+test("wasSent is false after refused connections", async () => {
   const events = run();
   await Promise.all([first.stop(), second.stop()]);
   await read(events);
-  expect(progress.isAsked).toBe(false);
+  expect(progress.wasSent).toBe(false);
   [first, second] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
 });
 
-test("isAsked is false between a failed attempt and the next one", async () => {
+test("wasSent is false between a failed attempt and the next one", async () => {
   first.always(refuse(500));
   const sleeping = Promise.withResolvers<void>();
   runner.sleep = (_, signal) => {
@@ -82,15 +82,15 @@ test("isAsked is false between a failed attempt and the next one", async () => {
   expect(await leave(outcome)).toBe(false);
 });
 
-test("isAsked is false while the body of an error response is read", async () => {
+test("wasSent is false while the body of an error response is read", async () => {
   first.next(refuseWithoutEnd(500));
   const outcome = read(run());
   await first.until(({ calls }) => calls.length === 1);
-  await expect.poll(() => progress.isAsked, { interval: 1 }).toBe(false);
+  await expect.poll(() => progress.wasSent, { interval: 1 }).toBe(false);
   expect(await leave(outcome)).toBe(false);
 });
 
-test("isAsked is true at the upstream after a failed one", async () => {
+test("wasSent is true at the upstream after a failed one", async () => {
   first.next(refuse(400));
   second.next(silent);
   const outcome = read(run());

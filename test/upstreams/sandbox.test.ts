@@ -167,9 +167,9 @@ describe("an aborted signal", () => {
     const controller = new AbortController();
     const progress = new Progress();
     const events = sandbox.generate(prompt("[[delay_ms=10000]]"), controller.signal, progress);
-    expect(progress.isAsked).toBe(false);
+    expect(progress.wasSent).toBe(false);
     const first = events.next();
-    expect(progress.isAsked).toBe(true);
+    expect(progress.wasSent).toBe(true);
     controller.abort(new Error("caller disconnected"));
     await expect(first).rejects.toBe(controller.signal.reason);
   });

@@ -24,7 +24,7 @@ const AHEAD_UNITS = 2 * PIECE_UNITS + 64;
 /** The longest value that raw() returns. */
 const MAX_RAW_UNITS = 262_144;
 
-/** The most units that one character takes: two escapes of six. */
+/** Maximum units of one character: two escapes of six. */
 const UNITS_PER_CHARACTER = 12;
 
 const QUOTE = 0x22;

@@ -4,7 +4,7 @@ import { RestProblem } from "../problem.ts";
 /** Bytes decoded at once. */
 const WINDOW_BYTES = 1_048_576;
 
-/** The most continuation bytes of a UTF-8 character. */
+/** Maximum number of continuation bytes of a UTF-8 character. */
 const MAX_CONTINUATIONS = 3;
 
 /** A large text that is never decoded as a whole: a window of it is decoded, and advances as it is read. */
@@ -29,7 +29,7 @@ export class TextWindow {
     this.#bytes = hasMark ? bytes.subarray(3) : bytes;
     this.#aheadUnits = aheadUnits;
     this.#keptUnits = keptUnits;
-    this.#moveOn();
+    this.#advance();
   }
 
   /** The read position in the whole text. */
@@ -43,7 +43,7 @@ export class TextWindow {
   }
 
   protected lookAhead(): void {
-    while (!this.isLast && this.text.length - this.at < this.#aheadUnits) this.#moveOn();
+    while (!this.isLast && this.text.length - this.at < this.#aheadUnits) this.#advance();
   }
 
   /** The text read since that place, which must have been kept. */
@@ -52,7 +52,7 @@ export class TextWindow {
   }
 
   /** Drops what was read, and decodes more. */
-  #moveOn(): void {
+  #advance(): void {
     const end = endOfCharacter(this.#bytes, this.#end + WINDOW_BYTES);
     const bytes = this.#bytes.subarray(this.#end, end);
     if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");

@@ -44,7 +44,7 @@ async function serveOpenRpc(
 ): Promise<void> {
   if (isRpcRefused(handler, request, response)) return;
   const isStream = handler.method.methodKind !== "unary";
-  if (!openCalls.enter(isStream, request, response)) {
+  if (!openCalls.admit(isStream, request, response)) {
     sendRpcRefusal(request, response, new DomainError("overloaded"));
     return;
   }

@@ -1,5 +1,5 @@
 import { Code, type ConnectError, createContextValues } from "@connectrpc/connect";
-import { CallerGone } from "../../codec/body.ts";
+import { CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
 import { toKnownError } from "../errors/known-error.ts";
 import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
@@ -63,7 +63,7 @@ async function serveRpc(
     const universal = universalRequest(request, headers, emptyMessage(form), aborted.signal, values);
     code = await respondRpc(await route.handler(universal), form.protocol, request, response, observation);
   } catch (error) {
-    if (!(error instanceof CallerGone)) throw error;
+    if (!(error instanceof CallerDisconnected)) throw error;
   } finally {
     running.remove(slot);
     observation.end(code);
@@ -93,7 +93,7 @@ async function receiveRpc(
       : undefined;
     return { call, key, message, response, observation };
   } catch (error) {
-    if (error instanceof CallerGone) throw error;
+    if (error instanceof CallerDisconnected) throw error;
     stopBody(request, response);
     return failRpc(toKnownError(error), response, observation);
   }

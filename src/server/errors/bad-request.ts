@@ -15,12 +15,12 @@ const PROBLEMS = {
 export type BadRequest = keyof typeof PROBLEMS;
 
 /** The response to such a request: as raw text for the socket, or on a response object. */
-export type BadRequestAnswers = {
+export type BadRequestResponses = {
   readonly rawAnswer: (problem: BadRequest) => string;
   readonly answer: (problem: BadRequest, response: HttpResponse) => void;
 };
 
-export function badRequestAnswers(drawRequestId: () => string): BadRequestAnswers {
+export function badRequestResponses(drawRequestId: () => string): BadRequestResponses {
   return {
     rawAnswer: (problem) => rawAnswer(problem, drawRequestId()),
     answer: (problem, response) => {

@@ -1,29 +1,29 @@
 /**
- * A number of places that all remote addresses share. An address gets another place while it holds fewer than
- * are free: a single address gets at most half of them, and each further address still finds some.
+ * A number of slots that all remote addresses share. An address gets another slot while it holds fewer slots
+ * than are free. So one address gets at most half of them, and other addresses still get some.
  */
 export class AddressShares {
-  readonly #places: number;
+  readonly #slots: number;
   readonly #held = new Map<string, number>();
-  #taken = 0;
+  #inUse = 0;
 
-  constructor(places: number) {
-    this.#places = places;
+  constructor(slots: number) {
+    this.#slots = slots;
   }
 
-  /** False if the address already has its share. The caller releases each place it took. */
-  take(address: string): boolean {
+  /** False if the address already has its share. The caller releases each acquired slot. */
+  acquire(address: string): boolean {
     const held = this.#held.get(address) ?? 0;
-    if (held >= this.#places - this.#taken) return false;
+    if (held >= this.#slots - this.#inUse) return false;
     this.#held.set(address, held + 1);
-    this.#taken++;
+    this.#inUse++;
     return true;
   }
 
   release(address: string): void {
-    const left = (this.#held.get(address) ?? 0) - 1;
-    if (left > 0) this.#held.set(address, left);
+    const remaining = (this.#held.get(address) ?? 0) - 1;
+    if (remaining > 0) this.#held.set(address, remaining);
     else this.#held.delete(address);
-    this.#taken--;
+    this.#inUse--;
   }
 }

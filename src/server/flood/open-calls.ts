@@ -28,13 +28,13 @@ export class OpenCalls {
   }
 
   /** Counts a call until its response closes; false if a limit is reached. */
-  enter(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
+  admit(isStream: boolean, request: HttpRequest, response: HttpResponse): boolean {
     const address = networkOf(remoteAddressOf(request));
     const shares = isStream ? this.#streams : this.#unary;
     const connection = connectionOf(request);
     const streams = this.#onConnection.get(connection) ?? 0;
     if (isStream && streams >= this.#perConnection) return false;
-    if (!shares.take(address)) return false;
+    if (!shares.acquire(address)) return false;
     if (isStream) this.#onConnection.set(connection, streams + 1);
     response.once("close", () => {
       shares.release(address);

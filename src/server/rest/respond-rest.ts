@@ -1,6 +1,6 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { CallerGone, KNOWN_ENCODINGS } from "../../codec/body.ts";
+import { CallerDisconnected, KNOWN_ENCODINGS } from "../../codec/body.ts";
 import { RestProblem } from "../../codec/problem.ts";
 import { chooseEncoding, compress, isWorthCompressing } from "../compress.ts";
 import { toKnownError } from "../errors/known-error.ts";
@@ -71,7 +71,7 @@ export function respondWithoutRoute(verb: string, allowed: readonly string[], re
 
 /** Sends an error, once; returns the code for the log if the failure itself does not have it. */
 export function respondWithError(error: unknown, response: RestResponse, observation: Observation): Code | 0 {
-  if (error instanceof CallerGone) return Code.Canceled;
+  if (error instanceof CallerDisconnected) return Code.Canceled;
   const known = toKnownError(error);
   observation.setFailure(error instanceof RestProblem ? known : error);
   if (error instanceof RestProblem) {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { CallerGone } from "../../codec/body.ts";
+import { CallerDisconnected } from "../../codec/body.ts";
 import { isClosed } from "../http.ts";
 
 /** A response that can be written in pieces, over HTTP/1.1 or HTTP/2. */
@@ -43,13 +43,13 @@ export async function sendEvents(
     });
   try {
     for (let next = first; next.done !== true; next = await nextMessage()) {
-      if (isClosed(sink)) throw new CallerGone();
+      if (isClosed(sink)) throw new CallerDisconnected();
       if (!sink.write(`data: ${options.write(next.value)}\n\n`)) await drained(sink);
       keepAlive.refresh();
     }
     sink.write("data: [DONE]\n\n");
   } catch (error) {
-    if (isClosed(sink)) throw new CallerGone();
+    if (isClosed(sink)) throw new CallerDisconnected();
     sink.write(`data: ${options.errorJson(error)}\n\n`);
     throw error;
   } finally {

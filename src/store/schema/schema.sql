@@ -252,24 +252,23 @@ CREATE TABLE windows (
 -- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
--- FUNCTION beat(p_server_id text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
+-- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
 -- FUNCTION create_account(p_lane smallint, p_id text, p_name text, p_plan text) RETURNS SETOF accounts; for the server
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
 -- FUNCTION create_first_account(p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
 -- FUNCTION create_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
--- FUNCTION forget_servers() RETURNS void; for the server
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF accounts; for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF ledger; for the server
+-- FUNCTION heartbeat(p_server_id text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
--- FUNCTION leave(p_server_id text) RETURNS void; for the server
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_input_tokens bigint, p_output_tokens bigint, p_input_price bigint, p_output_price bigint, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF accounts; for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF ledger; for the server
@@ -283,6 +282,8 @@ CREATE TABLE windows (
 -- FUNCTION put_plan(p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
+-- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
+-- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
@@ -291,4 +292,3 @@ CREATE TABLE windows (
 -- FUNCTION set_key_limit(p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
--- FUNCTION window_to_count_in(p_stored integer, p_current integer) RETURNS integer

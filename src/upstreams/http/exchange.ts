@@ -40,7 +40,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#change(SENT);
-    this.#progress.isAsked = true;
+    this.#progress.wasSent = true;
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -130,7 +130,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #startRefusal(status: number, headers: IncomingHttpHeaders): void {
     // A caller that disconnects while the error body is read is not charged.
-    this.#progress.isAsked = false;
+    this.#progress.wasSent = false;
     // The error body is only for the log, so its timeout is short.
     const timer = setTimeout(() => {
       this.#fail(refusalOf(refused));

@@ -156,7 +156,7 @@ export class Runner {
         return { kind: "replying", attempt, first: await attempt.next() };
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) throw error;
-        call.progress.isAsked = false;
+        call.progress.wasSent = false;
         failure = error;
       }
       const waitMs = backOffMs(limits.backOff, failure, number, random);

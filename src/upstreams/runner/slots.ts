@@ -25,11 +25,11 @@ export class Slots {
   }
 
   get running(): number {
-    return this.#running.taken;
+    return this.#running.inUse;
   }
 
   get waiting(): number {
-    return this.#waiting.taken;
+    return this.#waiting.inUse;
   }
 
   /**
@@ -37,8 +37,8 @@ export class Slots {
    * signal aborts.
    */
   acquire(accountId: string, signal: AbortSignal): boolean | Promise<boolean> {
-    if (this.#running.take(accountId, 1, this.#options.maxRunning)) return true;
-    if (!this.#waiting.take(accountId, 1, this.#options.maxWaiting)) return false;
+    if (this.#running.acquire(accountId, 1, this.#options.maxRunning)) return true;
+    if (!this.#waiting.acquire(accountId, 1, this.#options.maxWaiting)) return false;
     return this.#wait(accountId, signal);
   }
 
@@ -48,7 +48,7 @@ export class Slots {
     for (const [next, queue] of this.#queues) {
       if (this.running >= this.#options.maxRunning) return;
       const [waiter] = queue;
-      if (!waiter || !this.#running.take(next, 1, this.#options.maxRunning)) continue;
+      if (!waiter || !this.#running.acquire(next, 1, this.#options.maxRunning)) continue;
       this.#queues.delete(next);
       this.#queues.set(next, queue);
       waiter.settle(true);

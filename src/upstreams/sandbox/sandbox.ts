@@ -34,7 +34,7 @@ export class SandboxUpstream implements Upstream {
     signal: AbortSignal,
     progress = new Progress(),
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
-    progress.isAsked = true;
+    progress.wasSent = true;
     const { settings, countPrompt } = this.#options;
     const inputTokens = await countPrompt(prompt.messages, signal);
     const directive = directiveOf(prompt);

@@ -81,7 +81,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
       expect(await metered.rows(key)).toEqual([]);
       await failing(behaviour, () => read(key.secret));
       expect(await metered.rows(key)).toMatchObject([
-        { amount: 15, reason: "Generation with fake: 9 tokens in, 3 tokens out (the upstream broke off)" },
+        { amount: 15, reason: "Generation with fake: 9 tokens in, 3 tokens out (the upstream failed)" },
       ]);
       expect(await metered.account(key)).toEqual({ balance: 985, held: 0 });
     },

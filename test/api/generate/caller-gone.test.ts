@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => metered.stop());
 
 const UNTOUCHED = { balance: 1_000, held: 0 };
-const LEFT = expect.stringContaining("(the caller left)");
+const DISCONNECTED = expect.stringContaining("(the caller disconnected)");
 
 /** Sets the behaviour of the upstream for the next call, and waits until it has produced this many parts. */
 async function seen(behaviour: Behaviour, start: () => void, pieces = 0) {
@@ -58,7 +58,7 @@ describe.each(generators)("over $name", ({ open }) => {
           amount: 9,
           input: 9,
           output: 0,
-          reason: "Generation with fake: 9 tokens in, 0 tokens out (the caller left)",
+          reason: "Generation with fake: 9 tokens in, 0 tokens out (the caller disconnected)",
         },
       ]);
       expect(await metered.account(key)).toEqual({ balance: 991, held: 0 });
@@ -84,7 +84,7 @@ describe.each(generators)("over $name", ({ open }) => {
       await metered.upstream.until(() => call.ended === "left");
       await metered.settled();
       const [row, ...others] = await metered.rows(key);
-      expect(row).toMatchObject({ reason: LEFT, output: 3 });
+      expect(row).toMatchObject({ reason: DISCONNECTED, output: 3 });
       expect(others).toEqual([]);
     });
 
@@ -151,7 +151,7 @@ describe.each(generators)("over $name", ({ open }) => {
       if (text === "Hello, world.") break;
     }
     await metered.settled();
-    expect(await metered.rows(key)).toMatchObject([{ reason: LEFT, output: 4 }]);
+    expect(await metered.rows(key)).toMatchObject([{ reason: DISCONNECTED, output: 4 }]);
   });
 });
 

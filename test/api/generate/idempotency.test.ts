@@ -122,11 +122,11 @@ describe.each(generators)("over $name", ({ open }) => {
     expect(error).toMatchObject({
       reason: "generation_interrupted",
       code: "aborted",
-      message: expect.stringContaining("the upstream broke off"),
+      message: expect.stringContaining("the upstream failed"),
       metadata: { first_reason: "upstream_error" },
     });
     expect(await metered.rows(key)).toMatchObject([
-      { output: 3, reason: expect.stringContaining("broke off") },
+      { output: 3, reason: expect.stringContaining("the upstream failed") },
     ]);
   });
 

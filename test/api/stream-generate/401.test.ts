@@ -71,7 +71,7 @@ describe.each(generators)("over $name", ({ name, open }) => {
     const { error } = await ended;
     expect(error).toMatchObject({
       reason: "revoked_api_key",
-      message: "The API key was revoked during the call. What it used until then is charged.",
+      message: "The API key was revoked during the call. Usage until then is charged.",
     });
     if (name.startsWith("REST")) expect(error?.headers["www-authenticate"]).toBe("Bearer");
     await upstream.until(({ calls }) => calls[before]?.ended === "left");

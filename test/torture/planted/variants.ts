@@ -39,7 +39,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a window restarts when the clock is set back",
     under: "the database clock changes",
     sql: [
-      { function: "window_to_count_in", find: "GREATEST(p_stored, p_current)", put: "p_current" },
+      { function: "counting_window", find: "GREATEST(p_stored, p_current)", put: "p_current" },
       { function: "admit", find: "WHEN w.minute >= excluded.minute", put: "WHEN w.minute = excluded.minute" },
     ],
   },
@@ -86,8 +86,8 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: "? progress.isAsked :",
-      put: "? progress.isAsked && !spec.streamed :",
+      find: "? progress.wasSent :",
+      put: "? progress.wasSent && !spec.streamed :",
     },
   },
   {
@@ -95,8 +95,8 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: "? progress.isAsked :",
-      put: '? progress.isAsked && text !== "" :',
+      find: "? progress.wasSent :",
+      put: '? progress.wasSent && text !== "" :',
     },
   },
   {
@@ -104,8 +104,8 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: "? progress.isAsked :",
-      put: '? progress.isAsked && ending.why !== "deadline_exceeded" :',
+      find: "? progress.wasSent :",
+      put: '? progress.wasSent && ending.why !== "deadline_exceeded" :',
     },
   },
   {

@@ -36,7 +36,7 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
     idempotency_in_progress: { retryAfterSeconds: 1 },
     generation_interrupted: {
       message:
-        "The response of the first call with this idempotency key was cut: the server stopped. What it used was charged once. Send a new idempotency key to generate again.",
+        "The response of the first call with this idempotency key was interrupted: the server stopped. Its usage was charged once. Send a new idempotency key to generate again.",
       metadata: { first_reason: "unavailable" },
     },
     insufficient_scope: {

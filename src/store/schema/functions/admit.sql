@@ -32,7 +32,7 @@ BEGIN
     SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now
     FROM known WHERE known.state = 'active' ORDER BY known.lane, known.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
-      minute = window_to_count_in(w.minute, excluded.minute),
+      minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute
         THEN w.used + greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
       granted = CASE WHEN w.minute >= excluded.minute

@@ -32,7 +32,7 @@ BEGIN
     -- heartbeat for 20 s, so a registration that is nearly as old is renewed.
     v_recent := clock_timestamp() - interval '10 seconds';
     IF NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = p_server_id AND s.seen_at > v_recent) THEN
-      PERFORM beat(p_server_id);
+      PERFORM heartbeat(p_server_id);
     END IF;
     FOREACH v_result IN ARRAY place_holds(p_server_id, p_holds) LOOP
       RETURN NEXT v_result;

@@ -10,7 +10,7 @@ DECLARE
   v_hour integer;
   v_created integer;
 BEGIN
-  SELECT window_to_count_in(c.hour, v_now_hour), CASE WHEN c.hour >= v_now_hour THEN c.created ELSE 0 END
+  SELECT counting_window(c.hour, v_now_hour), CASE WHEN c.hour >= v_now_hour THEN c.created ELSE 0 END
     INTO v_hour, v_created FROM key_creations c WHERE c.lane = p_lane AND c.account_id = p_account_id;
   IF NOT FOUND THEN
     v_hour := v_now_hour;

@@ -2,7 +2,7 @@
 --
 -- An entry with a hold ends that hold: with an amount, it charges at most what is held; without one, it only releases the
 -- hold. An entry without a hold is a credit or an adjustment that the caller has checked.
--- Outcomes: "posted", or "gone" when the hold no longer exists, in which case nothing changes.
+-- Outcomes: "posted", or "missing" when the hold no longer exists, in which case nothing changes.
 CREATE OR REPLACE FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
@@ -41,7 +41,7 @@ BEGIN
   LOOP
     -- A batch may end the same hold twice: only the first one counts.
     IF r.hold_id IS NOT NULL AND (r.hold_place IS NULL OR r.hold_id = v_current_hold) THEN
-      v_results := array_append(v_results, ROW('end', r.n, 'gone', NULL, NULL, NULL, NULL, NULL)::item_result);
+      v_results := array_append(v_results, ROW('end', r.n, 'missing', NULL, NULL, NULL, NULL, NULL)::item_result);
       CONTINUE;
     END IF;
     IF r.account_id <> v_account_id THEN

@@ -18,7 +18,7 @@ import { reloadModels } from "./reload-models.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
 
-type PartsOptions = {
+type ComponentsOptions = {
   readonly config: Config;
   readonly log: Log;
   readonly catalog: Catalog;
@@ -28,7 +28,7 @@ type PartsOptions = {
 };
 
 /** The components that the listeners of a process share. */
-export function createParts({ config, log, catalog, login, maintenance }: PartsOptions) {
+export function createComponents({ config, log, catalog, login, maintenance }: ComponentsOptions) {
   const metrics = createMetrics();
   const databases = openDatabases(config, login);
   const { single: database } = databases;
@@ -72,7 +72,7 @@ export function createParts({ config, log, catalog, login, maintenance }: PartsO
     log,
     metrics,
   });
-  drain.endSignal.addEventListener("abort", () => metering.cut(), { once: true });
+  drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
   const deps: Deps = { database, catalog, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
 
   return {

@@ -1,5 +1,5 @@
 -- Removes a server that stops. Its remaining holds are then abandoned.
-CREATE OR REPLACE FUNCTION leave(p_server_id text) RETURNS void
+CREATE OR REPLACE FUNCTION remove_server(p_server_id text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN

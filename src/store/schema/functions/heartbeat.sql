@@ -1,6 +1,6 @@
 -- A heartbeat: registers the server and returns the database's clock. Removes servers without a heartbeat for 20 s,
--- unless this server, or the database, was itself away within that time: then it cannot judge others.
-CREATE OR REPLACE FUNCTION beat(p_server_id text) RETURNS TABLE (clock timestamptz)
+-- unless the heartbeats of this server had a gap within that time: the cause may have delayed those of the others too.
+CREATE OR REPLACE FUNCTION heartbeat(p_server_id text) RETURNS TABLE (clock timestamptz)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
