@@ -1,6 +1,6 @@
 import cluster from "node:cluster";
 
-// A worker is told over its channel what to do; everything else is a command.
+// A worker gets its messages over its channel; any other process runs a command.
 if (cluster.isWorker) {
   const { runWorker } = await import("./cli/worker.ts");
   await runWorker();

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript, so that any Node can say what is missing. A Node that cannot run TypeScript as it is hands over
-// to the one that npm installed beside the dependencies.
+// Plain JavaScript, so that any Node can print an error. A Node that cannot run TypeScript starts the Node that npm
+// installed beside the dependencies.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import * as nodeModule from "node:module";
@@ -22,7 +22,7 @@ if (major > 22 || (major === 22 && minor >= 18)) {
     process.exit(1);
   }
   const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
-  // Whoever started this process knows only its id, so its signals and its exit code are those of the child.
+  // Signals are sent to this process, so they are forwarded, and its exit code is that of the child.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 }

@@ -1,5 +1,5 @@
 // Makes a release: npm run release -- 0.2.0. Sets the version, dates the section of the changelog, commits
-// and tags. Pushes nothing; the last line prints what to push.
+// and tags. Does not push: the last line prints the command.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { compareReleases, RELEASE } from "../src/store/schema/release.ts";

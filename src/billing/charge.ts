@@ -14,7 +14,7 @@ import type { Tokens } from "./token-counts.ts";
 const COUNT_MS = 10_000;
 const BYTES_PER_TOKEN = 4;
 
-/** A generation that runs no more. */
+/** A generation that has stopped. */
 export type Ended = {
   readonly spec: GenerationSpec;
   readonly ending: Ending;

@@ -3,7 +3,7 @@ import type { Prompt } from "../domain/prompt.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Size } from "./generation-size.ts";
 
-/** What a generation with a placed hold is to do. */
+/** The parameters of a generation whose hold is placed. */
 export type GenerationSpec = {
   readonly id: string;
   readonly key: AdmittedKey;

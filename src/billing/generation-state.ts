@@ -2,16 +2,16 @@ import type { Charge } from "../store/bill-item.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
 import type { Stop } from "./stops.ts";
 
-/** Why a generation runs no more. */
+/** Why a generation stopped. */
 export type Ending =
   | { readonly kind: "completed"; readonly done: Extract<UpstreamEvent, { kind: "done" }> }
   | { readonly kind: "failed"; readonly error: unknown }
-  /** The error is the reader's. */
+  /** The error that the reader gets. */
   | { readonly kind: "stopped"; readonly why: Stop; readonly error: unknown };
 
 export type GenerationState =
   | { readonly kind: "running" }
-  /** The reader left; the generation continues, for a retry with the same idempotency key. */
+  /** The reader disconnected; the generation continues, for a retry with the same idempotency key. */
   | { readonly kind: "detached" }
   | { readonly kind: "settling" }
   /** The hold has ended. The charge is undefined if nothing was charged. */

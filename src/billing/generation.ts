@@ -48,7 +48,7 @@ export class Generation {
       progress: this.#progress,
     });
     this.#events = events[Symbol.asyncIterator]();
-    // A reader that has left does not take the reply; the settler has logged an error.
+    // Prevents an unhandled rejection if a detached reader never reads the reply; the settler logs errors.
     this.#reply.promise.catch(() => undefined);
   }
 
@@ -112,11 +112,15 @@ export class Generation {
   }
 
   #become(next: GenerationState): void {
-    assertInvariant(canBecome(this.#state.kind, next.kind), "a generation changes its state legally", {
-      generation: this.spec.id,
-      from: this.#state.kind,
-      to: next.kind,
-    });
+    assertInvariant(
+      canBecome(this.#state.kind, next.kind),
+      "a generation makes only allowed changes of state",
+      {
+        generation: this.spec.id,
+        from: this.#state.kind,
+        to: next.kind,
+      },
+    );
     this.#state = next;
   }
 
@@ -128,7 +132,10 @@ export class Generation {
     try {
       const { value, done } = await this.#events.next();
       if (!this.#isRunning()) return undefined;
-      if (done) throw new DomainError("upstream_error", { cause: new Error("the upstream sent no end") });
+      if (done)
+        throw new DomainError("upstream_error", {
+          cause: new Error("the events of the upstream have no end"),
+        });
       if (value.kind === "delta") {
         this.#text += value.content;
         return value.content;
@@ -169,7 +176,7 @@ export class Generation {
     if (ending.kind !== "completed") {
       this.#reply.reject(ending.error);
     } else if (!charge || ended.outcome !== "settled") {
-      const message = "The call took longer than its funds could be held. Nothing was charged.";
+      const message = "The hold of the call expired before the call ended. Nothing was charged.";
       this.#reply.reject(new DomainError("unavailable", { message }));
     } else {
       this.#reply.resolve({

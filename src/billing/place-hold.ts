@@ -66,7 +66,7 @@ async function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size)
   const { inputTokens, maxTokens, amountMicros } = size;
   assertInvariant(
     amountMicros === costOf(pending.model, { inputTokens, outputTokens: maxTokens }),
-    "a hold is the cost of its size",
+    "the amount of a hold is the cost of its size",
     { generation: pending.id, amountMicros, inputTokens, maxTokens },
   );
   const hold: HoldRequest = {

@@ -52,8 +52,8 @@ export class Passwords {
   }
 
   /**
-   * Stores the secret, readable only for this user. Of several concurrent starts, the first secret wins and
-   * all use it.
+   * Stores the secret, readable only for this user. Concurrent starts all use the secret that
+   * was stored first.
    */
   async store(dataDir: string): Promise<Passwords> {
     await this.#write(dataDir, (temporary, path) => unless(["EEXIST"], link(temporary, path)));

@@ -59,7 +59,7 @@ export async function bringUp(
 
 function tookTooLong({ clusterDir, logDir }: Placement): string {
   const seconds = startMs / 1000;
-  return `the database in ${clusterDir} was not ready after ${seconds} s; if it is recovering it goes on, so start again later (its log is in ${logDir})`;
+  return `the database in ${clusterDir} was not ready after ${seconds} s; if it is recovering, wait and start again (its log is in ${logDir})`;
 }
 
 /** "again": a concurrent start was first, or the shared memory of a killed postmaster is still in use. */

@@ -59,8 +59,8 @@ async function listWithPs(selection: readonly string[]): Promise<Process[]> {
 export async function isPostmasterOf(clusterDir: string, process: Process): Promise<boolean> {
   if (process.command.endsWith(`/postgres -D ${clusterDir}`)) return true;
   if (!hasProc || !process.command.includes("/postgres -D ")) return false;
-  // The folder may have been moved since. Without CAP_SYS_PTRACE root may not read the link; then the answer
-  // is no.
+  // The folder may have been moved since. Without CAP_SYS_PTRACE root may not read the link; then the result
+  // is false.
   const cwd = await unless([...NOT_FOUND, "EACCES", "EPERM"], readlink(`/proc/${process.pid}/cwd`));
   return cwd === clusterDir;
 }

@@ -29,7 +29,7 @@ export async function runProgram(
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   let output = "";
   try {
-    // The user may have no access to the current folder, and then the shell below initdb complains.
+    // The user may have no access to the current folder, and then the shell that initdb starts prints errors.
     const options = { cwd: "/", env: programEnvironment(), ...identity(user) };
     const child = spawn(file, args, { ...options, stdio: ["pipe", "pipe", "pipe"] });
     const collect = (chunk: Buffer) => {

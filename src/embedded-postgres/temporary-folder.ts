@@ -44,7 +44,7 @@ export async function dropTemporary(folder: string): Promise<void> {
 }
 
 /**
- * Removes folders that killed starts left behind. If a dying initdb still writes to one, a later start
+ * Removes the folders of killed starts. If an initdb that is ending still writes to one, a later start
  * removes it.
  */
 export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promise<void> {

@@ -19,7 +19,7 @@ export type CallTransport = {
   setHeader(name: string, value: string): void;
 };
 
-/** A call as its service sees it. */
+/** A call in the form that services get. */
 export class ServiceCall implements ApiCall {
   readonly #rpc: string;
   readonly #call: IncomingCall;

@@ -4,7 +4,7 @@ import type { Micros } from "../domain/money.ts";
 import { costOf } from "../domain/price.ts";
 import type { BillItem, BillRow, Charge, EndRequest, HoldRequest } from "./bill-item.ts";
 
-/** What is asserted about everything that goes into vx.bill and comes out of it. */
+/** Assertions on the input and the output of vx.bill. */
 
 /** A hold of this process that has not ended. */
 export type OpenHold = {
@@ -23,7 +23,7 @@ export function assertHold(hold: HoldRequest, open: OpenHold | undefined): void 
   assertInvariant(open === undefined, "a hold is placed once", facts);
 }
 
-/** A retry sends the same charge again. A hold that this process does not know can only be released. */
+/** A retry sends the same charge again. A hold that this process does not track can only be released. */
 export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
   const { holdId, accountId, charge } = end;
   assertInvariant(areInOneLane(accountId, holdId), "a hold is in the account's lane", {

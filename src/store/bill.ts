@@ -61,7 +61,7 @@ export async function bill(
   });
 }
 
-/** A violation of one item must not fail the others, which the database has executed too. */
+/** A violation of one item must not fail the others: the database has executed them too. */
 function resultOrViolation(read: () => BillResult): BillResult | InvariantViolation {
   try {
     return read();

@@ -12,8 +12,8 @@ const FLUSH_MS = 200;
 type Destination = DestinationStream & { flush?: (done: () => void) => void };
 
 /**
- * Writes JSON lines to stderr. Anything that looks like a key is removed from the finished line, whatever its
- * source.
+ * Writes JSON lines to stderr. Anything that looks like a key is removed from the finished line, regardless of
+ * its source.
  */
 export function createLog(level: LogLevel, output: Destination = new LogOutput(process.stderr)): Log {
   const redacting: Destination = {

@@ -6,7 +6,7 @@ import type { ReplyBuffer } from "./http/reply-buffer.ts";
 import { readObject } from "./http/upstream-error.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
-/** Hosts whose newer models refuse max_tokens; all other servers know that name. */
+/** Hosts whose newer models refuse max_tokens; all other servers accept it. */
 const WANTS_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
 
 /** Servers with an OpenAI-compatible API: vLLM, Ollama, llama.cpp and hosted ones. */

@@ -23,7 +23,7 @@ const MAX_LOG_LENGTH = 400;
 /** Thrown by an upstream that did not complete a reply. The message is for the log only. */
 export class UpstreamFailure extends Error {
   readonly kind: FailureKind;
-  /** The wait that the upstream asks for; undefined if it gives none. */
+  /** The wait that the upstream requests; undefined if it gives none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(kind: FailureKind, message: string, retryAfterMs?: number) {

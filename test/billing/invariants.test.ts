@@ -60,6 +60,6 @@ test("a hold for another amount than its size costs is not placed", async () => 
   } as unknown as PendingGeneration;
   await expect(placeHold({} as HoldParts, pending)).rejects.toMatchObject({
     reason: "internal",
-    invariant: "a hold is the cost of its size",
+    invariant: "the amount of a hold is the cost of its size",
   });
 });

@@ -86,7 +86,7 @@ describe("templates", () => {
 
   test("an error names the position in the template", () => {
     expect(() => parseTemplate("/v1/{a=**}/x")).toThrow(
-      'the template "/v1/{a=**}/x" has something after "**"',
+      'the template "/v1/{a=**}/x" has a segment after "**"',
     );
     expect(() => parseTemplate("/v1/{a}/{a}")).toThrow('names "a" twice');
   });

@@ -89,7 +89,7 @@ test("a connection that does not answer is dropped alone", async () => {
     });
     // The other connection is busy all the time.
     while (!isOver) expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
-    expect(await ended).toMatch(/^unavailable no answer from the database/);
+    expect(await ended).toMatch(/^unavailable no response from the database/);
     expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
   } finally {
     process.kill(pid, "SIGCONT");

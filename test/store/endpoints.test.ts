@@ -41,7 +41,7 @@ test("what the driver would send to the server as a setting is taken out, the re
 });
 
 test.each([
-  ["postgres://u:p#q@h/d", /^is no valid URL .*%23/],
+  ["postgres://u:p#q@h/d", /^is not a valid URL .*%23/],
   ["postgres://h:99999/d", /^has no valid port: 99999/],
   ["postgres://h:a/d", /^has a host and port that cannot be read: h:a/],
   ["postgres://a,b:0/d", /^has no valid port: 0/],

@@ -85,8 +85,8 @@ export class Arena {
   }
 
   /**
-   * Starts a server and reads its id in the database. Starts run one after the other, so that ids can be told
-   * apart.
+   * Starts a server and reads its id in the database. Starts run one after the other, so that each id
+   * belongs to one server.
    */
   async startServer(server: RunServer): Promise<void> {
     const started = this.#starting.then(async () => {

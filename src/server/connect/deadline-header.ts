@@ -1,4 +1,4 @@
-/** No call runs longer. Node's timers fire at once if they are set to more than 24.8 days. */
+/** Longer than any call. Node's timers fire at once if they are set to more than 24.8 days. */
 const MAX_DEADLINE_MS = 3_600_000;
 
 const MS_OF_UNIT: Record<string, number> = {
@@ -11,7 +11,7 @@ const MS_OF_UNIT: Record<string, number> = {
 };
 
 /**
- * Replaces a deadline by the time that is left of it, at most an hour: Connect starts counting when it gets
+ * Replaces a deadline by its remaining time, at most an hour: Connect starts counting when it gets
  * the call, which is after the request was read. An invalid deadline is unchanged, and Connect refuses it.
  */
 export function updateDeadline(headers: Headers, elapsedMs: number): void {

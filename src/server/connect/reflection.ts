@@ -62,7 +62,7 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
 function buildIndex(services: readonly DescService[]): ReflectionIndex {
   const files = new Map<string, DescFile>();
   for (const service of services) collect(service.file, files);
-  // No service refers to them, but every error carries some.
+  // Services do not refer to them, but every error contains some.
   collect(file_google_rpc_error_details, files);
   const bytes = new Map(
     [...files].map(([name, { proto }]) => [name, toBinary(FileDescriptorProtoSchema, proto)] as const),

@@ -26,12 +26,12 @@ export const rpcCallKey: ContextKey<RpcCall | ConnectError | undefined> = create
 /** The call of a service; throws the error that ends the call. */
 export function rpcCallOf(values: ContextValues): RpcCall {
   const call = values.get(rpcCallKey);
-  if (!call) throw new Error("the call did not come through the listener");
+  if (!call) throw new Error("the call was not created by rpcServer");
   if (call instanceof ConnectError) throw call;
   return call;
 }
 
-/** Records a failure and returns what the caller may know of it. */
+/** Records a failure and returns the error for the caller. */
 export function failRpc(error: unknown, response: HttpResponse, observation: Observation): ConnectError {
   observation.setFailure(error);
   if (error instanceof DomainError && !response.headersSent) setErrorHeaders(response, error);

@@ -25,7 +25,7 @@ export function bindService(
   router.service(service, bound as ServiceImpl<typeof service>);
 }
 
-/** Runs a method: its request is validated, and its errors become what the caller may know of them. */
+/** Runs a method: its request is validated, and its errors are converted to errors for the caller. */
 export function bindMethod(
   method: DescMethod,
   invoke: (message: Message, context: HandlerContext, rpc: RpcCall) => unknown,

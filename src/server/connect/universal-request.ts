@@ -47,7 +47,7 @@ export function webHeaders(request: HttpRequest, elapsedMs: number): Headers {
 export function abortOnClose(response: HttpResponse): AbortController {
   const aborted = new AbortController();
   response.once("close", () => {
-    // Over HTTP/2 "writableFinished" is also true for a response that was cut off.
+    // Over HTTP/2 "writableFinished" is also true for an incomplete response.
     if (!response.writableEnded) aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
   });
   return aborted;

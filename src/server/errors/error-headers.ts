@@ -2,7 +2,7 @@ import { type DomainError, ERRORS } from "../../domain/errors.ts";
 import { RateLimitError, setRateHeaders } from "../gate/rate-window.ts";
 import type { HeaderSink } from "../http.ts";
 
-/** The headers of an error: how to authenticate, when to retry, and whether to. */
+/** The headers of an error: how to authenticate, whether to retry, and when. */
 export function setErrorHeaders(response: HeaderSink, error: DomainError): void {
   const { status, shouldRetry } = ERRORS[error.reason];
   if (error instanceof RateLimitError) setRateHeaders(response, error.window);

@@ -79,7 +79,7 @@ function sendConnectRefusal(response: HttpResponse, type: string, error: DomainE
 }
 
 /**
- * An unknown content type may come from a gRPC client, which reads no JSON. The conformance suite requires
+ * An unknown content type may come from a gRPC client, which cannot read JSON. The conformance suite requires
  * clients to read a body of exactly "application/json".
  */
 function jsonTypeOf({ reason }: DomainError): string {

@@ -6,14 +6,14 @@ export type SessionLimits = {
   readonly http2StreamIdleMs: number;
 };
 
-/** The bytes of a stream that its caller has not read yet, and since when the number is the same. */
+/** The bytes of a stream that its caller has not read yet, and the time when this number last changed. */
 type Progress = { unreadBytes: number; sinceMs: number };
 
 const CHECKS_PER_LIMIT = 4;
 
 /**
  * Closes a session without a call, and cancels streams that wait for their caller. Node's own timeouts of
- * sessions and streams do not fit: a ping restarts the first, and the second keep the streams of a closed
+ * sessions and streams cannot be used: a ping restarts the first, and the second keep the streams of a closed
  * session in memory until they fire.
  */
 export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits): void {

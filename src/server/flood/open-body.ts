@@ -5,7 +5,7 @@ import type { HttpRequest } from "../http.ts";
 
 /** More than any reflection client sends on one stream. */
 export const MAX_OPEN_STREAM_BYTES = 65_536;
-/** More than the name of any service takes. */
+/** More than the name of any service needs. */
 export const MAX_OPEN_UNARY_BYTES = 4_096;
 
 /**
@@ -20,7 +20,7 @@ export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGe
   const take = (chunk: Buffer) => {
     bytes += chunk.length;
     isTooMuch = bytes > maxBytes;
-    if (isTooMuch) cut(request);
+    if (isTooMuch) closeStream(request);
     else taken.write(chunk);
   };
   request.on("data", take);
@@ -29,14 +29,14 @@ export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGe
   try {
     yield* taken as AsyncIterable<Uint8Array>;
   } catch (error) {
-    throw new ConnectError("the caller went away", Code.Canceled, undefined, undefined, error);
+    throw new ConnectError("the caller disconnected", Code.Canceled, undefined, undefined, error);
   } finally {
     request.off("data", take);
   }
 }
 
 /** With an error code: without one, the stream stays open until its responses are read. */
-function cut(request: HttpRequest): void {
+function closeStream(request: HttpRequest): void {
   if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   else request.destroy();
 }

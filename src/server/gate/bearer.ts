@@ -7,7 +7,7 @@ export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">)
   if (call.target.includes(KEY_PREFIX)) {
     throw new DomainError("invalid_api_key", {
       message:
-        "An API key in the address ends up in logs and histories: revoke it, and send its successor in the header 'Authorization: Bearer <API_KEY>'.",
+        "An API key in the address is stored in logs and histories: revoke it, and send a new key in the header 'Authorization: Bearer <API_KEY>'.",
     });
   }
   const [header, ...others] = call.headers("authorization");

@@ -16,7 +16,7 @@ export async function homePage(models: readonly Model[]): Promise<Render> {
 function fill(html: string, values: Readonly<Record<string, string>>): string {
   return html.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`the page names {{${name}}}, which has no value`);
+    if (value === undefined) throw new Error(`the placeholder {{${name}}} of the page has no value`);
     return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
   });
 }

@@ -32,7 +32,7 @@ export class RestResponse implements CallTransport {
       this.#aborted = aborted;
       if (this.#abortReason !== undefined) aborted.abort(this.#abortReason);
       const onClose = () => {
-        // Over HTTP/2 "writableFinished" is also true for a response that was cut off.
+        // Over HTTP/2 "writableFinished" is also true for an incomplete response.
         if (!this.#response.writableEnded)
           aborted.abort(new ConnectError("the caller disconnected", Code.Canceled));
       };

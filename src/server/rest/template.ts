@@ -54,7 +54,7 @@ export function parseTemplate(text: string): Template {
   };
   const parseSegments = (inVariable: boolean) => {
     do {
-      if (segments.at(-1)?.kind === "**") throw fail('has something after "**"');
+      if (segments.at(-1)?.kind === "**") throw fail('has a segment after "**"');
       if (accept("**")) segments.push({ kind: "**" });
       else if (accept("*")) segments.push({ kind: "*" });
       else if (!inVariable && accept("{")) parseVariable();
@@ -62,7 +62,7 @@ export function parseTemplate(text: string): Template {
         const literal = readUntil(/[/:{}*=]/);
         if (!LITERAL.test(literal)) throw fail("has no segment");
         const text = decoded(literal);
-        if (text === undefined) throw fail("has no UTF-8");
+        if (text === undefined) throw fail("has a literal that is not valid UTF-8");
         segments.push({ kind: "literal", text });
       }
     } while (accept("/"));
@@ -87,7 +87,7 @@ export function parseTemplate(text: string): Template {
     verb = readUntil(/[/:{}*=]/);
     if (!LITERAL.test(verb)) throw fail('has no verb after ":"');
   }
-  if (parser.rest !== "") throw fail("has something left over");
+  if (parser.rest !== "") throw fail("has text after its end");
   return { segments, variables, verb };
 }
 

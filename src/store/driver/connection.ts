@@ -64,12 +64,12 @@ export class Connection {
       timer = setTimeout(() => {
         isLate = true;
         if (used) this.#discard(used);
-        const cause = new Error(`no answer from the database in ${this.#limitMs} ms`);
+        const cause = new Error(`no response from the database within ${this.#limitMs} ms`);
         reject(new DomainError("unavailable", { cause }));
       }, this.#limitMs);
     });
     const done = this.#getSession().then((session) => {
-      // The timeout told the caller that nothing was executed, so the statement must not be sent.
+      // The caller already got an error that says nothing was executed, so the statement must not be sent.
       if (isLate) throw new DomainError("unavailable");
       used = session;
       return work(session);

@@ -51,7 +51,7 @@ function parseUrl(url: string): Endpoint[] {
   const [whole, userInfo = "", authority = "", path = "", query = ""] = URL_FORM.exec(url) ?? [];
   if (whole === undefined) {
     throw new Error(
-      "is no valid URL of the form postgres://user:password@host:port/database; characters such as / ? # in a password are written %2F %3F %23",
+      "is not a valid URL of the form postgres://user:password@host:port/database; characters such as / ? # in a password are written %2F %3F %23",
     );
   }
   const parameters = new URLSearchParams(query);

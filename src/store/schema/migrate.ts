@@ -36,7 +36,7 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
     if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
     if (state && state.version > tables.length) {
       throw new MigrationError(
-        `the database is newer than this code: its schema has version ${state.version}, this code knows ${tables.length}`,
+        `the database is newer than this code: its schema has version ${state.version}, this release supports ${tables.length}`,
       );
     }
     if (state?.version === tables.length && !(await mayReadMigrations(sql))) return;
@@ -154,7 +154,7 @@ async function prepare(sql: Sql): Promise<void> {
 function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[]): void {
   [...applied].forEach(([name, checksum], i) => {
     if (checksum !== files[i]?.checksum) {
-      throw new MigrationError(`the database was made with another text of the migration ${name}`);
+      throw new MigrationError(`the database was migrated with another text of the migration ${name}`);
     }
   });
 }

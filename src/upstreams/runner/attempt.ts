@@ -26,7 +26,7 @@ type AttemptOptions = {
   readonly onEnd: (outcome: Outcome, failure?: UpstreamFailure) => void;
 };
 
-/** One request of one call to one upstream. The breaker learns each change of its state. */
+/** One request of one call to one upstream. The breaker is notified of each change of its state. */
 export class Attempt {
   readonly #options: AttemptOptions;
   #state: "requested" | "replying" | "ended" = "requested";

@@ -27,7 +27,7 @@ export type Pass = {
   probe: "none" | "own" | "shared";
   /** A retry within the same call: another failure is not counted again. */
   readonly isRetry: boolean;
-  /** The failures that the first piece of the reply cleared; they are restored if the reply breaks off. */
+  /** The failures that the first piece of the reply cleared; they are restored if the reply fails. */
   cleared:
     | { readonly run: Run; readonly account: FailingAccount | undefined; readonly atMs: number }
     | undefined;
@@ -141,7 +141,7 @@ export class Breaker {
   }
 
   /**
-   * Restores the failures that the first piece of a broken reply cleared. The shared counts are restored only
+   * Restores the failures that the first piece of a failed reply cleared. The shared counts are restored only
    * if no other call had a reply since.
    */
   #restore({ accountId, cleared }: Pass): void {

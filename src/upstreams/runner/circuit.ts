@@ -62,7 +62,7 @@ export class Circuit {
   }
 
   /**
-   * Closes the circuit when the reply to a probe begins. If that reply breaks off, the next open period is
+   * Closes the circuit when the reply to a probe begins. If that reply fails, the next open period is
    * longer.
    */
   close(): void {

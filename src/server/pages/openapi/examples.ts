@@ -79,7 +79,7 @@ export function operationExamples(model: Model): Readonly<Record<string, Operati
   return { ...accountExamples(model), ...generationExamples(model), ...KEY_EXAMPLES };
 }
 
-/** The charge of one generation, and the balance that is left of the first credit. */
+/** The charge of one generation, and the remaining balance of the first credit. */
 function chargeOf(model: Model) {
   const costMicros = costOf(model, TOKENS);
   const balanceMicros = CREDIT_MICROS - costMicros;

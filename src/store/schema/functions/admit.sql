@@ -1,5 +1,5 @@
--- Decides a batch of calls, one row per key: how many of them still fit the key's window, and what the calls need to
--- know of the key. generate, read and keys of an item count the calls that need each scope and take a slot; a call
+-- Decides a batch of calls, one row per key: how many of them still fit the key's window, and the data of the key that
+-- the calls need. generate, read and keys of an item count the calls that need each scope and take a slot; a call
 -- without its scope takes none. Unknown keys are not returned.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
@@ -44,7 +44,7 @@ BEGIN
     RETURNING w.lane, w.fingerprint, w.minute, w.granted, w.used
   )
   SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0), coalesce(counted.used, 0), known.rpm,
-         -- A window that lies ahead ends in more than 60 s, the longest wait that a response names.
+         -- A window in the future ends in more than 60 s, the longest wait in a response.
          CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
          known.visible_end, known.balance_micros
   FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.fingerprint = known.fingerprint;

@@ -1,6 +1,6 @@
--- The keys that the items name, and what admission must know of each. Unknown keys are left out.
+-- The keys of the items, with the data that admission needs. Unknown keys are omitted.
 -- A function of its own, because the two halves of admission need different plans: this one needs one index look-up per
--- key, whatever the tables held when the plan was made; the other one needs a hash join.
+-- key, regardless of the table sizes when the plan was made; the other one needs a hash join.
 CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[])
   RETURNS TABLE (
     n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text,

@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION audit(
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
-  -- Read along the primary keys, whatever the statistics say.
+  -- Forces reads in the order of the primary keys, regardless of the statistics.
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -89,7 +89,7 @@ BEGIN
     FROM rows r WHERE r.seq <> r.expected_seq
     UNION ALL
     SELECT r.account_id, 'balance_after_correct',
-           format('row %s says %s, rows up to it add up to %s', r.seq, r.balance_after_micros, r.expected_balance)
+           format('row %s has the balance %s, rows up to it add up to %s', r.seq, r.balance_after_micros, r.expected_balance)
     FROM rows r WHERE r.balance_after_micros <> r.expected_balance
     UNION ALL
     SELECT r.account_id, 'ledger_unchanged',

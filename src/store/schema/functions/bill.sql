@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION bill(
 ) RETURNS SETOF item_result
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
-  -- The plans are made once, perhaps while the tables are empty: only index look-ups suit every size.
+  -- Plans are made once, possibly while the tables are empty; only index look-ups are fast at every size.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE

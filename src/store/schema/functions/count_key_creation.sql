@@ -1,6 +1,6 @@
 -- Counts a key that an account creates with one of its own keys, in the hour by the database's clock. Returns 0, or the
 -- seconds to wait when p_max keys were created already. The caller holds the lane.
--- The wait is a result and no error: an error would also undo that counting restarts after the clock was set back.
+-- The wait is a result, not an error: an error would also roll back a restart of the count after the clock was set back.
 CREATE OR REPLACE FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
   LANGUAGE plpgsql
 AS $$
@@ -20,7 +20,7 @@ BEGIN
     VALUES (p_lane, p_account_id, v_hour, v_created + (v_created < p_max)::integer)
     ON CONFLICT ON CONSTRAINT key_creations_pkey DO UPDATE SET hour = excluded.hour, created = excluded.created;
   RETURN CASE WHEN v_created < p_max THEN 0
-    -- An hour that lies ahead ends in more than 3,600 s, the longest wait that a response names.
+    -- An hour in the future ends in more than 3,600 s, the longest wait in a response.
     WHEN v_hour > v_now_hour THEN 3600
     ELSE ceil(3600 - mod(v_epoch, 3600)) END;
 END

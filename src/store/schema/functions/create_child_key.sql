@@ -1,6 +1,7 @@
--- Creates a key for the holder of another key of the account, its parent. The new key has the parent's plan and nothing
--- above the parent's scopes, limit and expiry. What the call leaves out (no scopes, NULL) is the parent's; of scopes,
--- those among p_default_scopes. Returns the key, or how many seconds the account must wait before it creates another.
+-- Creates a key for the holder of another key of the account, its parent. The new key has the parent's plan and at
+-- most its scopes, limit and expiry. An omitted limit or expiry (NULL) is the parent's; omitted scopes are those of
+-- p_default_scopes that the parent has. Returns the key, or how many seconds the account must wait before it creates
+-- another.
 CREATE OR REPLACE FUNCTION create_child_key(
   p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text,
   p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz,
@@ -17,7 +18,7 @@ DECLARE
   v_parent constant keys := lock_parent_key(p_lane, v_account.id, p_parent_id);
   v_plan constant plans := require_plan(v_parent.plan);
   v_scopes constant smallint := scopes_of_child(v_parent.scopes, p_scopes, p_default_scopes);
-  -- A limit that an operator gave to the parent may exceed the plan; what the parent passes on may not.
+  -- A limit that an operator gave to the parent may exceed the plan; the limit of the new key may not.
   v_max_rpm constant integer := effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm);
 BEGIN
   IF p_rate_limit_rpm > v_max_rpm THEN
@@ -38,7 +39,7 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  -- The limit is stored also where the plan's is lower: the new key stays below its parent when the plan is raised.
+  -- The limit is stored even if the plan's is lower, so that the new key stays below its parent when the plan is raised.
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM insert_key(
     p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
     coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), false, coalesce(p_expires_at, v_parent.expires_at),

@@ -1,4 +1,4 @@
--- Creates a key for an operator: on any plan (the account's where none is named), and with a limit that may exceed it.
+-- Creates a key for an operator: on any plan (by default the account's), with a limit that may exceed the plan's.
 CREATE OR REPLACE FUNCTION create_key(
   p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint,
   p_rate_limit_rpm integer, p_expires_at timestamptz, p_visible_start text, p_visible_end text

@@ -1,4 +1,4 @@
--- The sum of the open holds of each of these accounts. Accounts without holds are left out.
+-- The sum of the open holds of each of these accounts. Accounts without holds are omitted.
 CREATE OR REPLACE FUNCTION held_by_accounts(p_lane smallint, p_account_id text[])
   RETURNS TABLE (account_id text, held_micros numeric)
   LANGUAGE plpgsql STABLE

@@ -1,5 +1,5 @@
 -- A page of accounts, newest first. An empty p_before means the first page.
--- The settings keep deep pages on index scans whatever plan PostgreSQL caches.
+-- The settings keep deep pages on index scans regardless of the plan that PostgreSQL caches.
 CREATE OR REPLACE FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF accounts
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT

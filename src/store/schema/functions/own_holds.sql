@@ -1,4 +1,4 @@
--- The holds of a server in a range of lanes. The server releases those that it does not know: they were placed by
+-- The holds of a server in a range of lanes. The server releases those that it does not track: they were placed by
 -- statements whose result it no longer waited for.
 CREATE OR REPLACE FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint)
   RETURNS TABLE (id text, account_id text)

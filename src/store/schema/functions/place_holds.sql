@@ -10,11 +10,11 @@ DECLARE
   v_results item_result[] := '{}';
   v_placed holds[] := '{}';
   v_changes held_change[] := '{}';
-  -- The account whose holds the loop has reached.
+  -- The account of the current hold.
   v_account_id text := '';
   v_account_place tid;
   v_held bigint;
-  -- The idempotency keys that earlier holds of this account took, and their payloads.
+  -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
   v_claimed text[];
   v_digests text[];
   -- The stored response for the call's idempotency key, and whether its first call still runs.
@@ -48,7 +48,7 @@ BEGIN
       v_claimed := '{}';
       v_digests := '{}';
     END IF;
-    -- Only calls with an idempotency key pay for this look-up.
+    -- Only calls with an idempotency key need this look-up.
     v_answer := NULL;
     v_running := false;
     IF r.idempotency_key IS NOT NULL THEN

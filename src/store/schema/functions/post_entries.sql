@@ -15,7 +15,7 @@ DECLARE
   v_ended tid[] := '{}';
   v_rows ledger[] := '{}';
   v_changes account_change[] := '{}';
-  -- The account whose entries the loop has reached.
+  -- The account of the current entry.
   v_account_id text := '';
   v_account_place tid;
   v_held bigint;

@@ -1,5 +1,5 @@
--- Raises a refusal for the caller. The reason is one of the server's error table, which also has the text where none is
--- given. PostgreSQL logs the texts, so they contain only names of fields, numbers and stored values, never a value that came with the call.
+-- Raises a refusal for the caller. The reason is in the server's error table, which has the default text.
+-- PostgreSQL logs the texts, so they contain only names of fields, numbers and stored values, never a value of the call.
 CREATE OR REPLACE FUNCTION refuse(p_reason text, p_message text DEFAULT '', p_metadata jsonb DEFAULT '{}') RETURNS void
   LANGUAGE plpgsql
 AS $$

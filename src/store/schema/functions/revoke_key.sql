@@ -1,4 +1,4 @@
--- Revokes a key for ever. Repeating it keeps the time of the first revocation. An empty account matches every account.
+-- Revokes a key permanently. A repetition keeps the time of the first revocation. An empty account matches every account.
 CREATE OR REPLACE FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

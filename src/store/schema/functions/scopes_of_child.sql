@@ -1,5 +1,5 @@
--- The scopes of a key that another key creates: those the call names, or else the defaults as far as the parent has
--- them. Refuses a scope that the parent lacks.
+-- The scopes of a key that another key creates: those of the call, by default those of p_default that the parent
+-- has. Refuses a scope that the parent lacks.
 CREATE OR REPLACE FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
   LANGUAGE plpgsql IMMUTABLE
 AS $$

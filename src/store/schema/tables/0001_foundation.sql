@@ -1,7 +1,7 @@
 -- Accounts, plans, keys, rate windows, holds and the ledger.
 --
 -- Every account belongs to a lane. The lane is the first column of every primary key: it is the unit of locking and of
--- distribution. The ids and keys of an account contain its lane, so each of them alone tells where its rows are.
+-- distribution. The ids and keys of an account contain its lane, so each of them determines where its rows are.
 --
 -- The server runs as vx_app, which may execute the functions in schema/functions and nothing else. No role that it can
 -- assume may update or delete a ledger row.
@@ -84,14 +84,14 @@ CREATE INDEX keys_not_revoked ON keys (lane, account_id, plan, coalesce(expires_
   WHERE revoked_at IS NULL;
 CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
 
--- What list and get return for a key.
+-- A key as list and get return it.
 CREATE TYPE key_view AS (
   id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text,
   visible_end text, created_at timestamptz, revoked_at timestamptz, expires_at timestamptz,
   last_used_at timestamptz
 );
 
--- How many keys an account created with its own keys, in the hour in which it last did.
+-- The number of keys that an account created with its own keys, in the last hour in which it created any.
 CREATE TABLE key_creations (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -161,7 +161,7 @@ CREATE TABLE movement_keys (
 -- The running servers, by the database's clock.
 CREATE TABLE servers (
   id text PRIMARY KEY,
-  -- Start of the current series of heartbeats without a gap. A server with a recent gap cannot judge other servers.
+  -- Start of the current series of heartbeats without a gap. A server with a recent gap does not remove others.
   present_since timestamptz NOT NULL,
   seen_at timestamptz NOT NULL
 );
@@ -190,7 +190,7 @@ CREATE TYPE entry_item AS (
   request_id text, key_id text, model text, input_tokens bigint, output_tokens bigint, input_price bigint,
   output_price bigint, answer text
 );
--- The result of one item. n is its place among the items of its kind.
+-- The result of one item. n is its position among the items of its kind.
 CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, answer text,
   clock timestamptz
