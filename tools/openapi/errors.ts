@@ -44,10 +44,16 @@ const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
 
 const REASONS = Object.keys(ERRORS) as Reason[];
 
+/** `npm run generate` runs without the compiler, so a forgotten reason is reported here. */
+function occursIn(operation: Operation, reason: Reason): boolean {
+  if (!Object.hasOwn(OCCURS, reason)) throw new Error(`add "${reason}" to OCCURS in tools/openapi/errors.ts`);
+  return OCCURS[reason](operation);
+}
+
 /** The responses of an operation for each error status. */
 export function errorResponses(operation: Operation): Schema {
   const byStatus = Map.groupBy(
-    REASONS.filter((reason) => OCCURS[reason](operation)),
+    REASONS.filter((reason) => occursIn(operation, reason)),
     (reason) => ERRORS[reason].status,
   );
   const sorted = [...byStatus].sort(([one], [other]) => one - other);

@@ -24,7 +24,7 @@ export function insertExamples(document: Schema, model: Model): Schema {
   const examples = operationExamples(model);
   const withExample = (operation: Operation) => {
     const example = examples[operation.operationId];
-    if (!example) throw new Error(`${operation.operationId} has no example`);
+    if (!example) throw new Error(`${operation.operationId} has no example: add one to examples.ts`);
     return insertExample(operation, example);
   };
   return {
