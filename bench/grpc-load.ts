@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, connect, constants } from "node:http2";
-import { hammer, type Load } from "./load.ts";
+import { type Load, runCallers } from "./load.ts";
 
 type GrpcTarget = {
   readonly url: string;
@@ -27,7 +27,7 @@ export function grpcArm({
   return async () => {
     const sessions = Array.from({ length: connections }, () => connect(url));
     try {
-      return await hammer(callers, seconds, (caller) =>
+      return await runCallers(callers, seconds, (caller) =>
         callGetMe(sessions[caller % connections] as ClientHttp2Session, headers),
       );
     } finally {

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { hammer, type Load } from "./load.ts";
+import { type Load, runCallers } from "./load.ts";
 
 type HttpTarget = {
   readonly url: string;
@@ -27,7 +27,7 @@ export function httpArm({ url, requests, connections, seconds }: HttpTarget): ()
       }),
     );
     try {
-      return await hammer(connections, seconds, (caller) => (callers[caller] as Caller).call());
+      return await runCallers(connections, seconds, (caller) => (callers[caller] as Caller).call());
     } finally {
       for (const { socket } of callers) socket.destroy();
     }

@@ -2,7 +2,7 @@
 export type Load = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number };
 
 /** Runs concurrent callers for the given time. Each sends its next call as soon as the last one has ended. */
-export async function hammer(
+export async function runCallers(
   callers: number,
   seconds: number,
   call: (caller: number) => Promise<unknown>,

@@ -41,7 +41,7 @@ export async function measure(part: AnyPart): Promise<boolean> {
   };
   const rounds: Rounds[] = [];
   for (let number = -part.warmUpRounds; number < part.rounds; number++) {
-    const round = await takeRound(arms);
+    const round = await measureRound(arms);
     if (number >= 0) rounds.push(round);
   }
   return part.figures.map((figure) => print(figure, median(rounds.map(figure.value)))).every(Boolean);
@@ -52,12 +52,13 @@ export async function compare(part: AnyPart, other: Checkout, rounds: number): P
   await using cleanup = new AsyncDisposableStack();
   const [ours, theirs] = [await part.open(OWN_CHECKOUT, cleanup), await part.open(other, cleanup)];
   for (let round = 0; round < part.warmUpRounds; round++) {
-    await takeRound(ours);
-    await takeRound(theirs);
+    await measureRound(ours);
+    await measureRound(theirs);
   }
   const pairs: { ours: Sample; theirs: Sample; arm: string }[] = [];
   for (let round = 0; round < rounds; round++) {
-    for (const arm of Object.keys(ours)) pairs.push({ arm, ...(await takePair(ours, theirs, arm, round)) });
+    for (const arm of Object.keys(ours))
+      pairs.push({ arm, ...(await measurePair(ours, theirs, arm, round)) });
   }
   for (const arm of Object.keys(ours)) {
     const samples = pairs.filter((pair) => pair.arm === arm);
@@ -69,18 +70,18 @@ export async function compare(part: AnyPart, other: Checkout, rounds: number): P
   }
 }
 
-async function takeRound(arms: Arms<Rounds>): Promise<Rounds> {
+async function measureRound(arms: Arms<Rounds>): Promise<Rounds> {
   const round: Rounds = {};
-  for (const [name, take] of Object.entries(arms)) round[name] = await take();
+  for (const [name, measureArm] of Object.entries(arms)) round[name] = await measureArm();
   return round;
 }
 
 /** The order alternates, so that neither side is always measured after the other. */
-async function takePair(ours: Arms<Rounds>, theirs: Arms<Rounds>, arm: string, round: number) {
-  const take = (arms: Arms<Rounds>) => arms[arm]?.() ?? Promise.reject(new Error(`no arm ${arm}`));
-  if (round % 2 === 0) return { ours: await take(ours), theirs: await take(theirs) };
-  const first = await take(theirs);
-  return { ours: await take(ours), theirs: first };
+async function measurePair(ours: Arms<Rounds>, theirs: Arms<Rounds>, arm: string, round: number) {
+  const measureArm = (arms: Arms<Rounds>) => arms[arm]?.() ?? Promise.reject(new Error(`no arm ${arm}`));
+  if (round % 2 === 0) return { ours: await measureArm(ours), theirs: await measureArm(theirs) };
+  const first = await measureArm(theirs);
+  return { ours: await measureArm(ours), theirs: first };
 }
 
 function print<Round>({ name, unit, min, max }: Figure<Round>, value: number): boolean {
@@ -92,14 +93,14 @@ function print<Round>({ name, unit, min, max }: Figure<Round>, value: number): b
   return isKept;
 }
 
-const NOTICEABLE = 1.05;
+const WORSE_RATIO = 1.05;
 
 function printRatio(name: string, ours: readonly number[], theirs: readonly number[]): void {
   const ratio = median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
   const loss = name.endsWith("perSecond") ? 1 / ratio : ratio;
   console.log(
     `  ${name.padEnd(44)} ${format(median(ours)).padStart(10)} ${format(median(theirs)).padStart(10)} ` +
-      `${ratio.toFixed(2).padStart(6)} ×${loss > NOTICEABLE ? "  worse" : ""}`,
+      `${ratio.toFixed(2).padStart(6)} ×${loss > WORSE_RATIO ? "  worse" : ""}`,
   );
 }
 

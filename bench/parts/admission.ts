@@ -1,6 +1,6 @@
 // Batched admission directly against the store, compared with one statement per call to the same function.
 import { openAdmission } from "../admission-load.ts";
-import { hammer, type Load } from "../load.ts";
+import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
 import { openStore } from "../store.ts";
 
@@ -26,9 +26,9 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
       admitters[caller]?.admit({ ...(keys[at] as (typeof keys)[number]), scope: "read", limited: true });
     const anyKey = () => Math.floor(Math.random() * KEYS);
     return {
-      batched: () => hammer(CALLERS, SECONDS, () => admit(anyKey())),
-      hot: () => hammer(CALLERS, SECONDS, () => admit(0)),
-      single: () => hammer(CALLERS, SECONDS, (caller) => Promise.resolve(single(caller, anyKey()))),
+      batched: () => runCallers(CALLERS, SECONDS, () => admit(anyKey())),
+      hot: () => runCallers(CALLERS, SECONDS, () => admit(0)),
+      single: () => runCallers(CALLERS, SECONDS, (caller) => Promise.resolve(single(caller, anyKey()))),
     };
   },
   figures: [

@@ -1,7 +1,7 @@
 // Durable holds and settlements directly against the store, batched, over many accounts and over one.
 import type { HoldOutcome } from "../../src/store/bill-item.ts";
 import type { Checkout } from "../checkout.ts";
-import { hammer, type Load } from "../load.ts";
+import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
 import { createPayers, type Payer } from "../payers.ts";
 import { startServer } from "../server.ts";
@@ -18,9 +18,9 @@ export const billing: Part<{ many: Load; hot: Load; alone: Load }> = {
     const generate = await openBilling(checkout, cleanup);
     const anyAccount = () => generate(Math.floor(Math.random() * ACCOUNTS));
     return {
-      many: () => hammer(CALLERS, SECONDS, anyAccount),
-      hot: () => hammer(CALLERS, SECONDS, () => generate(0)),
-      alone: () => hammer(1, SECONDS, anyAccount),
+      many: () => runCallers(CALLERS, SECONDS, anyAccount),
+      hot: () => runCallers(CALLERS, SECONDS, () => generate(0)),
+      alone: () => runCallers(1, SECONDS, anyAccount),
     };
   },
   figures: [

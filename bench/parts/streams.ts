@@ -64,7 +64,7 @@ async function runStreams(checkout: Checkout, dataDir: string): Promise<Streams>
   const results = await Promise.all(requests(DELAY_MS).map((request) => readStream(server.url, request)));
   const seconds = (performance.now() - startedAt) / 1000;
   const maxMib = memory.stop();
-  const lost = results.filter(({ pieces, isWhole }) => !isWhole || pieces !== PIECES).length;
+  const lost = results.filter(({ pieces, isComplete }) => !isComplete || pieces !== PIECES).length;
   if (lost > 0) throw new Error(`${lost} of ${STREAMS} streams were lost`);
   return { perSecond: (STREAMS * PIECES) / seconds, beforeMib, maxMib };
 }
@@ -74,7 +74,7 @@ function body(delayMs: number): string {
   return JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content }], stream: true });
 }
 
-type StreamResult = { readonly pieces: number; readonly isWhole: boolean };
+type StreamResult = { readonly pieces: number; readonly isComplete: boolean };
 
 /** Reads a stream to its end. Returns the number of pieces and whether it ended with its charge. */
 function readStream(url: string, request: string): Promise<StreamResult> {
@@ -84,9 +84,9 @@ function readStream(url: string, request: string): Promise<StreamResult> {
     let rest = "";
     let pieces = 0;
     let isCharged = false;
-    const finish = (isWhole: boolean) => {
+    const finish = (isComplete: boolean) => {
       socket.destroy();
-      resolve({ pieces, isWhole: isWhole && isCharged });
+      resolve({ pieces, isComplete: isComplete && isCharged });
     };
     socket.setEncoding("latin1").on("data", (chunk: string) => {
       const lines = (rest + chunk).split("\n");

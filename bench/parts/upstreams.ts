@@ -1,7 +1,7 @@
 // Replies of a model server through the runner, compared with the same requests over bare undici.
 import { Pool } from "undici";
 import type { Checkout } from "../checkout.ts";
-import { hammer, type Load } from "../load.ts";
+import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
 import { startBaseline } from "../program.ts";
 
@@ -13,12 +13,12 @@ export const upstreams: Part<{ runner: Load }, { bare: Load }> = {
   warmUpRounds: 1,
   open: async (checkout, cleanup) => {
     const call = await openRunner(checkout, cleanup);
-    return { runner: () => hammer(CALLERS, SECONDS, call) };
+    return { runner: () => runCallers(CALLERS, SECONDS, call) };
   },
   openBaselines: async (cleanup) => {
     const pool = new Pool(await startBaseline(cleanup, "upstream-server"));
     cleanup.defer(() => pool.close());
-    return { bare: () => hammer(CALLERS, SECONDS, () => callBare(pool)) };
+    return { bare: () => runCallers(CALLERS, SECONDS, () => callBare(pool)) };
   },
   figures: [
     { name: `bare undici, ${CALLERS} callers`, unit: "/s", value: (r) => r.bare.perSecond },

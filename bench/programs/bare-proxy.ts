@@ -3,12 +3,12 @@
 import { Pool } from "undici";
 import { onBody, serveHttp } from "./serve.ts";
 
-type Ask = { readonly messages: readonly unknown[]; readonly max_tokens: number };
+type ChatRequest = { readonly messages: readonly unknown[]; readonly max_tokens: number };
 type Chunk = { readonly choices: readonly { readonly delta?: { readonly content?: string } }[] };
 
 const pool = new Pool(process.env.UPSTREAM ?? "", { connections: 64, pipelining: 1 });
 serveHttp((request, response) => {
-  onBody(request, (asked) => {
+  onBody(request, (body) => {
     const send = (body: string) => {
       response.writeHead(200, {
         "content-type": "application/json",
@@ -17,12 +17,12 @@ serveHttp((request, response) => {
       response.end(body);
     };
     // The request fails, and the bench with it.
-    pass(asked).then(send, () => response.destroy());
+    pass(body).then(send, () => response.destroy());
   });
 });
 
-async function pass(asked: Buffer): Promise<string> {
-  const { messages, max_tokens } = JSON.parse(asked.toString()) as Ask;
+async function pass(body: Buffer): Promise<string> {
+  const { messages, max_tokens } = JSON.parse(body.toString()) as ChatRequest;
   const answer = await pool.request({
     path: "/v1/chat/completions",
     method: "POST",

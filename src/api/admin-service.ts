@@ -94,8 +94,8 @@ export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest)
 export async function createKey(deps: Deps, request: CreateKeyRequest) {
   const { accountId, plan } = request;
   const scopes = scopesOf(request) ?? toScopeBits(DEFAULT_SCOPES);
-  return await newKey(deps, accountId, request, (key, drawn) =>
-    createKeyRow(deps.database, { ...key, plan, scopes }, drawn),
+  return await newKey(deps, accountId, request, (key, generated) =>
+    createKeyRow(deps.database, { ...key, plan, scopes }, generated),
   );
 }
 

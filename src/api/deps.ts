@@ -9,5 +9,5 @@ export type Deps = {
   readonly database: Database;
   readonly catalog: Catalog;
   readonly ids: Ids;
-  readonly drawKey: (lane: Lane) => NewKey;
+  readonly generateKey: (lane: Lane) => NewKey;
 };

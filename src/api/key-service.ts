@@ -23,8 +23,8 @@ import { viewKey } from "./views.ts";
  */
 export async function createKey(deps: Deps, request: CreateKeyRequest, call: ApiCall) {
   const { keyId: parentId, accountId } = call.key;
-  return await newKey(deps, accountId, request, (key, drawn) =>
-    createChildKey(deps.database, { ...key, parentId, scopes: scopesOf(request) }, drawn),
+  return await newKey(deps, accountId, request, (key, generated) =>
+    createChildKey(deps.database, { ...key, parentId, scopes: scopesOf(request) }, generated),
   );
 }
 

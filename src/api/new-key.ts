@@ -13,12 +13,12 @@ type NewKeyRequest = {
   readonly expiresAt?: Timestamp | undefined;
 };
 
-type Store = (key: KeyToCreate, drawn: NewKey) => Promise<KeyRow>;
+type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;
 
 /** Creates a random key, stores its fingerprint, and returns its secret, which cannot be read again later. */
 export async function newKey(deps: Deps, accountId: string, request: NewKeyRequest, store: Store) {
   const lane = laneOfId(accountId);
-  const drawn = deps.drawKey(lane);
+  const generated = deps.generateKey(lane);
   const { name, rateLimitRpm, expiresAt } = request;
   const key = {
     id: deps.ids.key(lane),
@@ -27,7 +27,7 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
     rateLimitRpm,
     expiresAt: expiresAt && dateOf(expiresAt),
   };
-  return { apiKey: viewKey(await store(key, drawn)), secret: drawn.secret };
+  return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
 }
 
 /** Undefined if the request has no scopes. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Deps } from "../api/deps.ts";
-import { drawKey } from "../domain/api-key.ts";
+import { generateKey } from "../domain/api-key.ts";
 import { typeIds } from "../domain/ids.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
@@ -73,7 +73,12 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     metrics,
   });
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
-  const deps: Deps = { database, catalog, ids: typeIds, drawKey: (lane) => drawKey(lane, randomBytes) };
+  const deps: Deps = {
+    database,
+    catalog,
+    ids: typeIds,
+    generateKey: (lane) => generateKey(lane, randomBytes),
+  };
 
   return {
     deps,

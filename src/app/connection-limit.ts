@@ -21,7 +21,7 @@ export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
  * Reserved for the guard of the data folder, migrations, psql, the three connections that PostgreSQL keeps
  * for superusers, and abandoned connections whose backend still runs while they are replaced.
  */
-const RESERVE = 30;
+const RESERVED_CONNECTIONS = 30;
 /** Covers the usual settings, so that a small change of one needs no restart of the database. */
 const MIN_EMBEDDED_CONNECTIONS = 100;
 /** Each connection is a PostgreSQL process. */
@@ -32,5 +32,5 @@ export function embeddedConnections(settings: ConnectionSettings): number {
   const perProcess = Object.values(poolSizes(settings)).reduce((sum, size) => sum + size, 0);
   // With several workers, the process that starts them serves the operator API with pools of the same size.
   const processes = settings.workers === 1 ? 1 : settings.workers + 1;
-  return Math.max(MIN_EMBEDDED_CONNECTIONS, processes * perProcess + RESERVE);
+  return Math.max(MIN_EMBEDDED_CONNECTIONS, processes * perProcess + RESERVED_CONNECTIONS);
 }

@@ -11,9 +11,9 @@ const DRAIN_MS = 30_000;
  * Time for the last statements, the last heartbeat and closing connections when the database does not
  * respond.
  */
-const UNANSWERED_MS = 30_000;
+const CLOSE_MS = 30_000;
 /** The longest stop, without its delay. A process killed earlier cannot log the charges it did not settle. */
-export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + UNANSWERED_MS;
+export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + CLOSE_MS;
 
 /**
  * Controls whether calls are accepted. A drain refuses new calls, waits for running ones and stops those that
@@ -22,7 +22,7 @@ export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + UNANSWERED_MS;
 export class Drain {
   readonly #monitor: DatabaseMonitor;
   readonly #started = new AbortController();
-  readonly #over = new AbortController();
+  readonly #ended = new AbortController();
   #isStopping = false;
 
   constructor(monitor: DatabaseMonitor) {
@@ -44,7 +44,7 @@ export class Drain {
 
   /** Aborted when the time for the drain is over. */
   get endSignal(): AbortSignal {
-    return this.#over.signal;
+    return this.#ended.signal;
   }
 
   async run(listeners: readonly Listener[], settle: () => Promise<void>, delayMs: number): Promise<void> {
@@ -52,10 +52,10 @@ export class Drain {
     this.#monitor.announce();
     if (delayMs > 0) await wait(delayMs);
     this.#started.abort(shutdownReason());
-    const cut = () => this.#over.abort(shutdownReason());
+    const abortCalls = () => this.#ended.abort(shutdownReason());
     // A generation that continues without its caller is not counted as a running call by a listener.
-    const timer = setTimeout(cut, DRAIN_MS);
-    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, cut)));
+    const timer = setTimeout(abortCalls, DRAIN_MS);
+    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, abortCalls)));
     await settle();
     clearTimeout(timer);
   }

@@ -76,7 +76,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     handler: createHandler({
       rpcs,
       pages,
-      drawRequestId: deps.ids.request,
+      newRequestId: deps.ids.request,
       log,
     }),
     refusals: badRequestResponses(deps.ids.request),

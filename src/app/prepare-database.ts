@@ -45,10 +45,10 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say, meanwhile });
   const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
   try {
-    await takeGuard(guard, config.dataDir);
+    await acquireGuard(guard, config.dataDir);
     if (embedded.adopted && (await guard.maxConnections()) < maxConnections) {
       await embedded.restart();
-      await takeGuard(guard, config.dataDir);
+      await acquireGuard(guard, config.dataDir);
     }
     await migrate(socketOf(embedded, "postgres"));
     await guard.logTersely(APP_ROLE);
@@ -99,7 +99,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
 
 class DataDirInUse extends StartError {}
 
-async function takeGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
+async function acquireGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
   const holder = await guard.acquire();
   if (holder !== undefined) {
     throw new DataDirInUse(

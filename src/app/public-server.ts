@@ -89,7 +89,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     rest: restServer({ ...shared, services }),
     rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
-    drawRequestId: deps.ids.request,
+    newRequestId: deps.ids.request,
     log,
   });
   const listener = new Listener({

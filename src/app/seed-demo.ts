@@ -13,12 +13,12 @@ const PLAN = "pro";
 export async function seedDemo(deps: Deps): Promise<string | undefined> {
   const id = deps.ids.account();
   const lane = laneOfId(id);
-  const { secret, ...drawn } = deps.drawKey(lane);
+  const { secret, ...generated } = deps.generateKey(lane);
   const created = await createFirstAccount(
     deps.database,
     { id, name: "demo", plan: PLAN },
     { entryId: deps.ids.entry(lane), amountMicros: BALANCE_MICROS, reason: "demo credit" },
-    { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), drawn },
+    { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), generated },
   );
   return created ? secret : undefined;
 }

@@ -3,7 +3,7 @@ import type { Log } from "../telemetry/log.ts";
 import { SETTINGS } from "./config.ts";
 
 /** Variables of the commands and of the documented clients. The server does not read them. */
-const OF_CLIENTS = ["VX_ADMIN_URL", "VX_URL", "VX_KEY"];
+const CLIENT_VARIABLES = ["VX_ADMIN_URL", "VX_URL", "VX_KEY"];
 
 /**
  * Warns instead of failing, because Kubernetes sets such variables for a Service called vx. Values are never
@@ -13,7 +13,7 @@ export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly M
   const ofUpstreams = models.flatMap(({ upstreams }) =>
     upstreams.map((upstream) => ("apiKeyEnv" in upstream ? upstream.apiKeyEnv : undefined)),
   );
-  const known = new Set<string | undefined>([...SETTINGS, ...OF_CLIENTS, ...ofUpstreams]);
+  const known = new Set<string | undefined>([...SETTINGS, ...CLIENT_VARIABLES, ...ofUpstreams]);
   for (const name of Object.keys(env)) {
     if (!name.startsWith("VX_") || known.has(name)) continue;
     const nearest = nearestSetting(name);

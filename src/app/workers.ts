@@ -85,7 +85,7 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
   try {
     const [address] = await Promise.all(Array.from({ length: count }, fork));
     const readMetrics = async (own: Registry) => {
-      await askForMetrics();
+      await requestMetrics();
       return await metrics.read(await own.getMetricsAsJSON());
     };
     return { address: address as AddressInfo, readMetrics, reload, stop };
@@ -111,13 +111,13 @@ function reload(): void {
 
 let metricsRequests = 0;
 
-async function askForMetrics(): Promise<void> {
+async function requestMetrics(): Promise<void> {
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-  await Promise.all(workers.map((worker) => askWorker(worker, metricsRequests++)));
+  await Promise.all(workers.map((worker) => requestMetricsOf(worker, metricsRequests++)));
 }
 
 /** Resolves after a timeout if the worker is busy or exiting. */
-function askWorker(worker: Worker, id: number): Promise<void> {
+function requestMetricsOf(worker: Worker, id: number): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);

@@ -8,7 +8,7 @@ import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
 /** Minimum output limit of a call without max_tokens whose balance does not cover the model's default. */
-const LEAST_OUTPUT_TOKENS = 64;
+const MIN_OUTPUT_TOKENS = 64;
 
 /** The maximum usage of a generation, and its cost. */
 export type Size = {
@@ -20,7 +20,7 @@ export type Size = {
   readonly inputTokens: number;
   readonly maxTokens: number;
   /** The lowest value that maxTokens may be reduced to, to fit the balance. */
-  readonly leastTokens: number;
+  readonly minTokens: number;
   readonly amountMicros: Micros;
 };
 
@@ -58,35 +58,35 @@ export async function countedSize(
   });
   const room = model.contextWindow - promptTokens;
   if (room <= 0) throw tooLong(model, promptTokens);
-  const { maxTokens, leastTokens } = outputRange(model, request);
+  const { maxTokens, minTokens } = outputRange(model, request);
   return sized(model, request, {
     promptTokens,
     counted: true,
     maxTokens: Math.min(maxTokens, room),
-    leastTokens: Math.min(leastTokens, room),
+    minTokens: Math.min(minTokens, room),
   });
 }
 
-/** Lowers the output limit to what the funds cover, but not below leastTokens. Never raises it. */
+/** Lowers the output limit to what the funds cover, but not below minTokens. Never raises it. */
 export function sizeWithin(model: Model, size: Size, availableMicros: Micros): Size {
-  const { inputTokens, maxTokens: outputTokens, leastTokens } = size;
+  const { inputTokens, maxTokens: outputTokens, minTokens } = size;
   const affordable = affordableOutput(model, { inputTokens, outputTokens }, availableMicros);
-  return withMaxTokens(model, size, Math.max(leastTokens, affordable));
+  return withMaxTokens(model, size, Math.max(minTokens, affordable));
 }
 
-export function leastSize(model: Model, size: Size): Size {
-  return withMaxTokens(model, size, size.leastTokens);
+export function minSize(model: Model, size: Size): Size {
+  return withMaxTokens(model, size, size.minTokens);
 }
 
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
 function outputRange(
   model: Model,
   { maxTokens: requested }: GenerationRequest,
-): Pick<Size, "maxTokens" | "leastTokens"> {
+): Pick<Size, "maxTokens" | "minTokens"> {
   const maxTokens = Math.min(requested ?? model.defaultOutputTokens, model.maxOutputTokens);
   return {
     maxTokens,
-    leastTokens: requested === undefined ? Math.min(LEAST_OUTPUT_TOKENS, maxTokens) : maxTokens,
+    minTokens: requested === undefined ? Math.min(MIN_OUTPUT_TOKENS, maxTokens) : maxTokens,
   };
 }
 

@@ -6,7 +6,7 @@ import type { HoldOutcome, HoldRequest } from "../store/bill-item.ts";
 import type { Billing } from "../store/billing.ts";
 import type { Caller } from "./caller.ts";
 import type { GenerationRequest } from "./generation-request.ts";
-import { countedSize, leastSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
+import { countedSize, minSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
 import { insufficientBalance } from "./refusals.ts";
 import type { RunningGenerations } from "./running-generations.ts";
 import type { Settler } from "./settler.ts";
@@ -52,8 +52,8 @@ export async function placeHold(parts: HoldParts, pending: PendingGeneration): P
     held = await tryHold(parts, pending, size);
   }
   // Another call may take the funds in between, so the last attempt uses the lowest limit.
-  for (const lower of [sizeWithin, leastSize]) {
-    if (held.outcome !== "insufficient" || size.maxTokens === size.leastTokens) break;
+  for (const lower of [sizeWithin, minSize]) {
+    if (held.outcome !== "insufficient" || size.maxTokens === size.minTokens) break;
     const availableMicros = held.balanceMicros - held.heldMicros;
     size = lower(model, size, availableMicros);
     if (size.amountMicros <= availableMicros) held = await tryHold(parts, pending, size);

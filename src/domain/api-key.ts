@@ -22,7 +22,7 @@ export type NewKey = {
 };
 
 /** Generates a key for the lane: 30 random characters, about 178 bits. */
-export function drawKey(lane: Lane, randomBytes: (size: number) => Uint8Array): NewKey {
+export function generateKey(lane: Lane, randomBytes: (size: number) => Uint8Array): NewKey {
   const random = drawBase62(RANDOM_LENGTH - 2, randomBytes);
   const laneCharacters = ALPHABET.charAt(Math.floor(lane / 62)) + ALPHABET.charAt(lane % 62);
   const body = random.slice(0, LANE_AT) + laneCharacters + random.slice(LANE_AT);

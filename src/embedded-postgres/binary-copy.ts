@@ -19,7 +19,7 @@ export async function copyBinaries(
   const root = join(folder, `binaries-${from.version}`);
   await removeAbandonedSiblings(root);
   const files = await listFiles(from.root);
-  if (await isWhole(from.root, root, files)) {
+  if (await isComplete(from.root, root, files)) {
     await makeLibraryLinks(root);
     return root;
   }
@@ -28,7 +28,7 @@ export async function copyBinaries(
   try {
     for (const file of files) await copyReadable(join(from.root, file), join(temporary, file));
     await makeLibraryLinks(temporary);
-    if (await putInPlace(temporary, root, (place) => isWhole(from.root, place, files))) onCopied(root);
+    if (await putInPlace(temporary, root, (place) => isComplete(from.root, place, files))) onCopied(root);
   } catch (error) {
     await dropTemporary(temporary);
     throw error;
@@ -43,7 +43,7 @@ async function listFiles(root: string): Promise<string[]> {
   return files.map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
 }
 
-async function isWhole(from: string, to: string, files: readonly string[]): Promise<boolean> {
+async function isComplete(from: string, to: string, files: readonly string[]): Promise<boolean> {
   const same = await Promise.all(
     files.map(async (file) => {
       const copy = await unless(["ENOENT", "ENOTDIR"], lstat(join(to, file)));
@@ -74,22 +74,22 @@ async function isMissing(path: string): Promise<boolean> {
 type Check = (place: string) => Promise<boolean>;
 
 /** False if a concurrent start has put a complete copy there; then this one is removed. */
-async function putInPlace(temporary: string, root: string, isWholeIn: Check): Promise<boolean> {
+async function putInPlace(temporary: string, root: string, isCompleteIn: Check): Promise<boolean> {
   while (!(await moveUnlessTaken(temporary, root))) {
-    if (await isWholeIn(root)) {
+    if (await isCompleteIn(root)) {
       await dropTemporary(temporary);
       return false;
     }
-    await moveBrokenAside(root, isWholeIn);
+    await moveIncompleteAside(root, isCompleteIn);
   }
   return true;
 }
 
 /** Since the check, a concurrent start may have put a complete copy there; that one is moved back. */
-async function moveBrokenAside(root: string, isWholeIn: Check): Promise<void> {
+async function moveIncompleteAside(root: string, isCompleteIn: Check): Promise<void> {
   const aside = await makeTemporarySibling(root, 0o700);
-  const moved = join(aside, "broken");
+  const moved = join(aside, "incomplete");
   await unless(["ENOENT"], rename(root, moved));
-  if (await isWholeIn(moved)) await moveUnlessTaken(moved, root);
+  if (await isCompleteIn(moved)) await moveUnlessTaken(moved, root);
   await dropTemporary(aside);
 }

@@ -30,7 +30,7 @@ export async function ensureCluster(
     return stored ?? (await renewPassword(place, binaries, say));
   }
   say(`creating the database in ${place.clusterDir} (first start only) …`);
-  const passwords = stored ?? (await Passwords.draw().store(place.dataDir));
+  const passwords = stored ?? (await Passwords.generate().store(place.dataDir));
   await createCluster(place, binaries, passwords);
   await checkCluster(place, binaries);
   return passwords;
@@ -52,7 +52,7 @@ async function renewPassword(
   say(`setting a new password for the database, because ${passwordPath(place.dataDir)} is missing …`);
   await removeForeignLocks(place);
   await endOrphans(place);
-  const passwords = Passwords.draw();
+  const passwords = Passwords.generate();
   await setPassword(place, binaries, place.clusterDir, passwords);
   return await passwords.replace(place.dataDir);
 }

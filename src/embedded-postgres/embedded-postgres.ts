@@ -4,7 +4,7 @@ import { checkOwner, ensureCluster } from "./cluster.ts";
 import { EmbeddedPostgresError, errnoOf } from "./error.ts";
 import type { Passwords } from "./password.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
-import { bringUp } from "./postmaster.ts";
+import { startPostmaster } from "./postmaster.ts";
 import { stopPostmaster } from "./shutdown.ts";
 import { trimLogs } from "./start-log.ts";
 
@@ -53,7 +53,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     await checkOwner(place);
     const binaries = await prepareBinaries(place, say);
     const passwords = await ensureCluster(place, binaries, say);
-    const launch = () => bringUp(place, binaries, { maxConnections, say, meanwhile });
+    const launch = () => startPostmaster(place, binaries, { maxConnections, say, meanwhile });
     const { adopted } = await launch();
     return supervise(place, passwords, adopted, launch);
   });

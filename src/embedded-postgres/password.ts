@@ -21,7 +21,7 @@ export class Passwords {
     this.#secret = secret;
   }
 
-  static draw(): Passwords {
+  static generate(): Passwords {
     return new Passwords(randomBytes(32).toString("base64url"));
   }
 

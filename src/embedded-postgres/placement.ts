@@ -76,22 +76,22 @@ async function chooseHome(folder: string, systemHome: string, userFor: UserFor):
     // A file, or a folder owned by root, is reported later.
     if (!existing.isDirectory() || existing.uid === 0) return folder;
     // Never create a new cluster elsewhere: the balances are in this one.
-    if (await canEnter(cluster, userFor(existing))) return folder;
+    if (await canAccess(cluster, userFor(existing))) return folder;
     throw new EmbeddedPostgresError(
       `uid ${userFor(existing).uid} cannot reach the database in ${cluster}: let others pass through the folders above it (chmod o+x)`,
     );
   }
   if ((await unless(["ENOENT"], lstat(join(systemHome, "postgres")))) !== undefined) return systemHome;
-  if (await canHold(folder, userFor(undefined))) return folder;
+  if (await canCreateIn(folder, userFor(undefined))) return folder;
   return systemHome;
 }
 
-async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
+async function canAccess(folder: string, user: ServerUser): Promise<boolean> {
   return (await runProgram(user, "/bin/sh", ["-c", 'cd "$1" && test -w .', "sh", folder])).ok;
 }
 
 /** Tested by trying, because owners, modes, access lists and network file systems all affect it. */
-async function canHold(folder: string, user: ServerUser): Promise<boolean> {
+async function canCreateIn(folder: string, user: ServerUser): Promise<boolean> {
   const path = join(folder, "probe");
   // Keeps recent probes: a server in another container may be using one, and would then place its data
   // elsewhere.
@@ -102,7 +102,7 @@ async function canHold(folder: string, user: ServerUser): Promise<boolean> {
       ["EPERM", "EACCES", "EINVAL"],
       chown(probe, user.uid, user.gid).then(() => true),
     );
-    return owned === true && (await canEnter(probe, user));
+    return owned === true && (await canAccess(probe, user));
   } finally {
     await dropTemporary(probe);
   }

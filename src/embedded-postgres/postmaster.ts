@@ -9,12 +9,12 @@ import { makeServerFolder, replaceServerFile } from "./server-folder.ts";
 import { identity } from "./server-user.ts";
 import { hostBasedAuthentication, settingsText } from "./settings.ts";
 import { endOrphans, stopPostmaster } from "./shutdown.ts";
-import { askSocket } from "./socket.ts";
+import { probeSocket } from "./socket.ts";
 import { openStartLog, pruneLogs, reasonIn } from "./start-log.ts";
-import { type Patience, patience } from "./wait.ts";
+import { type BoundedWait, boundedWait } from "./wait.ts";
 
 const startMs = 60_000;
-const againMs = 50;
+const retryMs = 50;
 
 /**
  * For glibc: a backend keeps a few MiB of freed memory. Otherwise each statement returns its memory to the
@@ -31,24 +31,24 @@ type LaunchOptions = {
 };
 
 /** Resolves when a postmaster of this cluster accepts connections, either an existing or a new one. */
-export async function bringUp(
+export async function startPostmaster(
   place: Placement,
   binaries: Binaries,
   options: LaunchOptions,
 ): Promise<{ adopted: boolean }> {
   const { say } = options;
-  const wait = patience(
+  const wait = boundedWait(
     startMs,
     () => say("waiting for the database, which is recovering from a crash or being stopped …"),
-    () => new EmbeddedPostgresError(tookTooLong(place)),
+    () => new EmbeddedPostgresError(timeoutMessage(place)),
   );
   for (;;) {
     const running = await findPostmaster(place);
     if (running === undefined) {
       if ((await launchPostmaster(place, binaries, options, wait)) === "ready") return { adopted: false };
-      await wait.pause(againMs);
+      await wait.pause(retryMs);
     } else if (running.status === "ready") {
-      const answer = running.socketDir === place.socketDir ? await askSocket(place.socketDir) : "refuses";
+      const answer = running.socketDir === place.socketDir ? await probeSocket(place.socketDir) : "refuses";
       if (answer === "answers") return { adopted: true };
       // It is shutting down, its socket was deleted, or its socket is in the former place of the data folder.
       if (answer === "refuses") await stopPostmaster(place);
@@ -57,7 +57,7 @@ export async function bringUp(
   }
 }
 
-function tookTooLong({ clusterDir, logDir }: Placement): string {
+function timeoutMessage({ clusterDir, logDir }: Placement): string {
   const seconds = startMs / 1000;
   return `the database in ${clusterDir} was not ready after ${seconds} s; if it is recovering, wait and start again (its log is in ${logDir})`;
 }
@@ -67,7 +67,7 @@ async function launchPostmaster(
   place: Placement,
   binaries: Binaries,
   { maxConnections, meanwhile }: LaunchOptions,
-  wait: Patience,
+  wait: BoundedWait,
 ): Promise<"ready" | "again"> {
   await makeServerFolder(place.logDir, place.user);
   await makeServerFolder(place.socketDir, place.user, place.hasTemporarySocketDir);

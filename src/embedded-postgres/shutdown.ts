@@ -4,19 +4,19 @@ import type { Placement } from "./placement.ts";
 import { isPostmasterOf, listProcesses, type Process, readProcess } from "./processes.ts";
 import { until } from "./wait.ts";
 
-const fastMs = 10_000;
-const immediateMs = 5_000;
-const ownAccordMs = 1_000;
+const fastShutdownMs = 10_000;
+const immediateShutdownMs = 5_000;
+const orphanExitMs = 1_000;
 
 /** Fast shutdown of the cluster's postmaster, if any. Resolves when its child processes have ended too. */
 export async function stopPostmaster(place: Placement): Promise<void> {
   const running = await findPostmaster(place);
   if (running !== undefined) {
-    const isGone = async () => !(await isPostmaster(place, running.pid));
+    const hasExited = async () => !(await isPostmaster(place, running.pid));
     signal(running.pid, "SIGINT");
-    if (!(await until(isGone, fastMs))) {
+    if (!(await until(hasExited, fastShutdownMs))) {
       signal(running.pid, "SIGQUIT");
-      if (!(await until(isGone, immediateMs))) throw doesNotStop(`process ${running.pid}`);
+      if (!(await until(hasExited, immediateShutdownMs))) throw doesNotStop(`process ${running.pid}`);
     }
   }
   await endOrphans(place);
@@ -27,11 +27,11 @@ export async function stopPostmaster(place: Placement): Promise<void> {
  * shared memory, which blocks a new postmaster; they can no longer commit anything safely.
  */
 export async function endOrphans(place: Placement): Promise<void> {
-  const haveLeft = async () => (await orphans(place)).length === 0;
-  if (await until(haveLeft, ownAccordMs)) return;
+  const haveExited = async () => (await orphans(place)).length === 0;
+  if (await until(haveExited, orphanExitMs)) return;
   for (const name of ["SIGQUIT", "SIGKILL"] as const) {
     for (const orphan of await orphans(place)) signal(orphan.pid, name);
-    if (await until(haveLeft, immediateMs)) return;
+    if (await until(haveExited, immediateShutdownMs)) return;
   }
   throw doesNotStop((await orphans(place)).map(({ pid, command }) => `${pid} (${command})`).join(", "));
 }

@@ -65,8 +65,8 @@ async function isAbandoned(folder: string, maker: number, minAgeMs: number): Pro
   const ageMs = Date.now() - (entry?.ctimeMs ?? 0);
   // In a container every start may have the same pid, so a folder with this pid that is not in `ours` is an
   // old one.
-  const isMakerGone = maker === process.pid || !isPidTaken(maker);
-  return ageMs >= (isMakerGone ? minAgeMs : abandonedAfterMs);
+  const hasMakerExited = maker === process.pid || !isPidTaken(maker);
+  return ageMs >= (hasMakerExited ? minAgeMs : abandonedAfterMs);
 }
 
 async function syncFolder(path: string): Promise<void> {

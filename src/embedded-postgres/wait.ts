@@ -13,17 +13,17 @@ export async function until(condition: () => Promise<boolean>, boundMs: number):
 }
 
 /** A wait with a timeout that reports once when it takes long. */
-export type Patience = { pause(ms?: number): Promise<void> };
+export type BoundedWait = { pause(ms?: number): Promise<void> };
 
-export function patience(boundMs: number, onLong: () => void, onBound: () => Error): Patience {
+export function boundedWait(boundMs: number, onLong: () => void, onBound: () => Error): BoundedWait {
   const started = performance.now();
-  let said = false;
+  let isReported = false;
   return {
     async pause(ms = pollMs) {
       const waitedMs = performance.now() - started;
       if (waitedMs > boundMs) throw onBound();
-      if (waitedMs > 2_000 && !said) {
-        said = true;
+      if (waitedMs > 2_000 && !isReported) {
+        isReported = true;
         onLong();
       }
       await sleep(ms);

@@ -21,14 +21,14 @@ type HandlerOptions = {
   readonly rpcs: ReadonlyMap<string, ServePath>;
   /** Pages and probes outside the API, by path, for GET and HEAD. */
   readonly pages: ReadonlyMap<string, ServePath>;
-  readonly drawRequestId: () => string;
+  readonly newRequestId: () => string;
   readonly log: Log;
 };
 
 /** The entry point of every request of a listener. Every exception becomes an error response. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   return (request, response) => {
-    const requestId = requestIdFrom(request.headers["x-request-id"], options.drawRequestId);
+    const requestId = requestIdFrom(request.headers["x-request-id"], options.newRequestId);
     serve(options, request, response, requestId).catch((error: unknown) => {
       if (!response.destroyed) options.log.error({ err: error, request_id: requestId }, "request failed");
       sendRefusal(request, response, asDomainError(error), requestId);

@@ -59,7 +59,7 @@ export class Http1 {
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       const bytesWritten = this.#connections.get(socket)?.socket.raw.bytesWritten ?? 0;
       if (!socket.writable || bytesWritten > 0) socket.destroy();
-      else socket.end(options.refusals.rawAnswer(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
+      else socket.end(options.refusals.rawResponse(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
     });
     // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
     // sockets.

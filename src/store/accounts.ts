@@ -50,7 +50,7 @@ type FirstCredit = {
 type FirstKey = {
   readonly id: string;
   readonly scopes: ScopeBits;
-  readonly drawn: Omit<NewKey, "secret">;
+  readonly generated: Omit<NewKey, "secret">;
 };
 
 /** Creates an account with a credit and a key if the database has no account. Returns whether it did. */
@@ -71,10 +71,10 @@ export async function createFirstAccount(
     credit.amountMicros,
     credit.reason,
     key.id,
-    Buffer.from(key.drawn.fingerprint, "hex"),
+    Buffer.from(key.generated.fingerprint, "hex"),
     key.scopes,
-    key.drawn.visibleStart,
-    key.drawn.visibleEnd,
+    key.generated.visibleStart,
+    key.generated.visibleEnd,
   );
   return row?.created === true;
 }

@@ -42,44 +42,52 @@ type ChildKey = KeyToCreate & {
   readonly scopes: ScopeBits | undefined;
 };
 
-type Drawn = Omit<NewKey, "secret">;
+type GeneratedKey = Omit<NewKey, "secret">;
 
 /** Matches any account; used for operators. */
 export const ANY_ACCOUNT = "";
 
-export async function createKey(database: Database, key: OperatorKey, drawn: Drawn): Promise<KeyRow> {
+export async function createKey(
+  database: Database,
+  key: OperatorKey,
+  generated: GeneratedKey,
+): Promise<KeyRow> {
   const [row] = await database.call<KeyRow>(
     "create_key",
     laneOfId(key.accountId),
     key.accountId,
     key.id,
-    Buffer.from(drawn.fingerprint, "hex"),
+    Buffer.from(generated.fingerprint, "hex"),
     key.name,
     key.plan,
     key.scopes,
     key.rateLimitRpm ?? null,
     key.expiresAt ?? null,
-    drawn.visibleStart,
-    drawn.visibleEnd,
+    generated.visibleStart,
+    generated.visibleEnd,
   );
   return row as KeyRow;
 }
 
-export async function createChildKey(database: Database, key: ChildKey, drawn: Drawn): Promise<KeyRow> {
+export async function createChildKey(
+  database: Database,
+  key: ChildKey,
+  generated: GeneratedKey,
+): Promise<KeyRow> {
   const [row] = await database.call<KeyRow & { wait_seconds: number; max_keys_created_per_hour: number }>(
     "create_child_key",
     laneOfId(key.accountId),
     key.accountId,
     key.parentId,
     key.id,
-    Buffer.from(drawn.fingerprint, "hex"),
+    Buffer.from(generated.fingerprint, "hex"),
     key.name,
     key.scopes ?? 0,
     toScopeBits(DEFAULT_SCOPES),
     key.rateLimitRpm ?? null,
     key.expiresAt ?? null,
-    drawn.visibleStart,
-    drawn.visibleEnd,
+    generated.visibleStart,
+    generated.visibleEnd,
   );
   if (!row) throw new Error("create_child_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;

@@ -7,11 +7,11 @@ import { readObject } from "./http/upstream-error.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Hosts whose newer models refuse max_tokens; all other servers accept it. */
-const WANTS_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
+const HOSTS_WITH_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
 
 /** Servers with an OpenAI-compatible API: vLLM, Ollama, llama.cpp and hosted ones. */
 export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">): Dialect {
-  const maxTokensName = WANTS_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
+  const maxTokensName = HOSTS_WITH_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
     ? "max_completion_tokens"
     : "max_tokens";
   return {

@@ -1,22 +1,22 @@
 /** Kinds of failure: whether to retry at the same upstream, and whether the upstream counts as unhealthy. */
-const TREATMENTS = {
+const FAILURE_KINDS = {
   /** No connection could be made, so nothing was sent. */
-  unreachable: { retry: true, sick: true },
+  unreachable: { retry: true, unhealthy: true },
   /** No data within the timeout. A retry would make the caller wait that long again. */
-  timeout: { retry: false, sick: true },
+  timeout: { retry: false, unhealthy: true },
   /** 429: the upstream works but is at its limit. */
-  rate_limited: { retry: true, sick: false },
+  rate_limited: { retry: true, unhealthy: false },
   /** A permanent refusal of the request: any other 4xx, and redirects, which are not followed. */
-  rejected: { retry: false, sick: false },
+  rejected: { retry: false, unhealthy: false },
   /** 5xx and 408, and errors of that kind inside a 200. */
-  failed: { retry: true, sick: true },
+  failed: { retry: true, unhealthy: true },
   /** The connection ended before the response did. */
-  dropped: { retry: true, sick: true },
+  dropped: { retry: true, unhealthy: true },
   /** The response cannot be used: wrong format, unreadable, or too large. */
-  garbled: { retry: false, sick: true },
+  garbled: { retry: false, unhealthy: true },
 } as const;
 
-export type FailureKind = keyof typeof TREATMENTS;
+export type FailureKind = keyof typeof FAILURE_KINDS;
 
 const MAX_LOG_LENGTH = 400;
 
@@ -44,11 +44,11 @@ export class UpstreamFailure extends Error {
   }
 
   get mayRetry(): boolean {
-    return TREATMENTS[this.kind].retry;
+    return FAILURE_KINDS[this.kind].retry;
   }
 
-  get isSick(): boolean {
-    return TREATMENTS[this.kind].sick;
+  get isUnhealthy(): boolean {
+    return FAILURE_KINDS[this.kind].unhealthy;
   }
 
   /** The only failure that no prompt can cause: all others occur after the request was sent. */

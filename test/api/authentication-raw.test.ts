@@ -4,7 +4,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { developerMethods, pathOf } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
@@ -119,7 +119,7 @@ test("a key with a wrong checksum causes no database call", async () => {
       body: "{}",
     });
   const before = await admissionBatches();
-  const { secret } = drawKey(0, randomBytes);
+  const { secret } = generateKey(0, randomBytes);
   const others = [..."abcdefghij"].filter((character) => !secret.endsWith(character));
   for (const character of others) await call(secret.slice(0, -1) + character);
   expect(await admissionBatches()).toBe(before);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { developerMethods, openAny } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
@@ -83,7 +83,7 @@ describe.each(protocols)("$name", (protocol) => {
 });
 
 function unknownKey(): string {
-  return drawKey(7, randomBytes).secret;
+  return generateKey(7, randomBytes).secret;
 }
 
 /** The same key with its last character changed, as in a typing error. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
@@ -112,7 +112,7 @@ test("malformed and valid keys are not counted", async () => {
 });
 
 function unknown(): string {
-  return drawKey(3, randomBytes).secret;
+  return generateKey(3, randomBytes).secret;
 }
 
 /** Each test gets a separate server, because the counts of one would affect the next. */

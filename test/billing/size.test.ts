@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { GenerationRequest } from "../../src/billing/generation-request.ts";
-import { leastSize, type Size, sizeOf, sizeWithin } from "../../src/billing/generation-size.ts";
+import { minSize, type Size, sizeOf, sizeWithin } from "../../src/billing/generation-size.ts";
 import type { Tokens } from "../../src/billing/token-counts.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
@@ -96,7 +96,7 @@ test("a limit is lowered to exactly what the funds cover, never below 64, and on
       if (!found) return;
       const { size } = found;
       const lowered = sizeWithin(model, size, available);
-      const least = leastSize(model, size);
+      const least = minSize(model, size);
       expect(lowered.inputTokens).toBe(size.inputTokens);
       expect(lowered.maxTokens).toBeLessThanOrEqual(size.maxTokens);
       expect(least.maxTokens).toBe(

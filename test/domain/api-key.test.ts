@@ -1,19 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { drawKey, fingerprintOf, isWellFormedKey, laneOfKey, maskKey } from "../../src/domain/api-key.ts";
+import { fingerprintOf, generateKey, isWellFormedKey, laneOfKey, maskKey } from "../../src/domain/api-key.ts";
 import { LANE_COUNT } from "../../src/domain/lane.ts";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX = "vx_live_";
 const lanes = fc.integer({ min: 0, max: LANE_COUNT - 1 });
-const keys = lanes.map((lane) => drawKey(lane, randomBytes).secret);
+const keys = lanes.map((lane) => generateKey(lane, randomBytes).secret);
 
 describe("a new key", () => {
   test("has the prefix, 38 characters of base 62, and contains its lane", () => {
     fc.assert(
       fc.property(lanes, (lane) => {
-        const key = drawKey(lane, randomBytes);
+        const key = generateKey(lane, randomBytes);
         expect(key.secret).toMatch(/^vx_live_[0-9A-Za-z]{38}$/);
         expect(key.fingerprint).toBe(createHash("sha256").update(key.secret).digest("hex"));
         expect(fingerprintOf(key.secret)).toBe(key.fingerprint);
@@ -24,7 +24,7 @@ describe("a new key", () => {
   });
 
   test("shows only the first and the last four of its 38 characters", () => {
-    const { secret, visibleStart, visibleEnd } = drawKey(9, randomBytes);
+    const { secret, visibleStart, visibleEnd } = generateKey(9, randomBytes);
     expect(maskKey(visibleStart, visibleEnd)).toBe(`${secret.slice(0, 12)}…${secret.slice(-4)}`);
   });
 
@@ -33,20 +33,20 @@ describe("a new key", () => {
       let i = seed;
       return (size: number) => createHash("shake256", { outputLength: size }).update(String(i++)).digest();
     };
-    expect(drawKey(3, pseudo(0))).toEqual(drawKey(3, pseudo(0)));
-    expect(drawKey(3, pseudo(0)).secret).not.toBe(drawKey(3, pseudo(1_000_000)).secret);
+    expect(generateKey(3, pseudo(0))).toEqual(generateKey(3, pseudo(0)));
+    expect(generateKey(3, pseudo(0)).secret).not.toBe(generateKey(3, pseudo(1_000_000)).secret);
   });
 
   test("uses all characters of the alphabet with equal frequency", () => {
     const counts = new Map<string, number>();
-    const drawn = 1_500;
-    for (let i = 0; i < drawn; i++) {
-      const body = drawKey(i % LANE_COUNT, randomBytes).secret.slice(PREFIX.length, PREFIX.length + 32);
+    const keyCount = 1_500;
+    for (let i = 0; i < keyCount; i++) {
+      const body = generateKey(i % LANE_COUNT, randomBytes).secret.slice(PREFIX.length, PREFIX.length + 32);
       // The fifth and the sixth character are the lane.
       for (const character of body.slice(0, 4) + body.slice(6))
         counts.set(character, (counts.get(character) ?? 0) + 1);
     }
-    const expected = (drawn * 30) / ALPHABET.length;
+    const expected = (keyCount * 30) / ALPHABET.length;
     expect(counts.size).toBe(ALPHABET.length);
     // 8 standard deviations: uniform characters never exceed this, bytes modulo 62 always do.
     const bound = 8 * Math.sqrt(expected);
@@ -71,12 +71,12 @@ describe("a new key", () => {
       taken += size;
       return fair(size, taken - size);
     };
-    const expected = drawKey(0, source).secret;
+    const expected = generateKey(0, source).secret;
     // The same bytes, with one from 248 on after each: modulo 62 these would all be among the first 8 characters.
     taken = 0;
     const biased = (size: number) =>
       Buffer.from([...source(size / 2)].flatMap((byte, i) => [byte, 248 + (i % 8)]));
-    expect(drawKey(0, biased).secret).toBe(expected);
+    expect(generateKey(0, biased).secret).toBe(expected);
   });
 });
 
@@ -107,9 +107,9 @@ describe("the checksum", () => {
   });
 
   test("a key with a lane above the last one is not well-formed", () => {
-    const { secret } = drawKey(LANE_COUNT - 1, randomBytes);
+    const { secret } = generateKey(LANE_COUNT - 1, randomBytes);
     expect(isWellFormedKey(secret)).toBe(true);
-    expect(isWellFormedKey(drawKey(LANE_COUNT, randomBytes).secret)).toBe(false);
+    expect(isWellFormedKey(generateKey(LANE_COUNT, randomBytes).secret)).toBe(false);
   });
 
   test("never changes: issued keys stay well-formed", () => {
@@ -126,7 +126,7 @@ test("any other text is not well-formed", () => {
       expect(isWellFormedKey(`${PREFIX}${text}`)).toBe(false);
     }),
   );
-  const { secret } = drawKey(0, randomBytes);
+  const { secret } = generateKey(0, randomBytes);
   for (const text of [`${secret}\n`, ` ${secret}`, `${secret}0`, secret.slice(0, -1), secret.toUpperCase()]) {
     expect(isWellFormedKey(text)).toBe(false);
   }

@@ -35,7 +35,7 @@ async function tryToLogIn(server: Started, username: string, password: string): 
 const refused = "28P01";
 
 describe("the password of the embedded database", patient, () => {
-  test("is drawn at the first start, kept for later ones, and only its owner may read the file", async () => {
+  test("is generated at the first start, kept for later ones, and only its owner may read the file", async () => {
     const dataDir = await makeFolder();
     const first = await start(dataDir);
     const path = join(dataDir, "postgres-password");

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { seedDemo } from "../../src/app/seed-demo.ts";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { type Ids, typeIds } from "../../src/domain/ids.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
 import { Catalog } from "../../src/models/catalog.ts";
@@ -27,7 +27,12 @@ afterEach(async () => {
 });
 
 function seed(ids: Ids = typeIds): Promise<string | undefined> {
-  return seedDemo({ database, catalog: new Catalog([]), ids, drawKey: (lane) => drawKey(lane, randomBytes) });
+  return seedDemo({
+    database,
+    catalog: new Catalog([]),
+    ids,
+    generateKey: (lane) => generateKey(lane, randomBytes),
+  });
 }
 
 async function counts() {

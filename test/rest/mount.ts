@@ -73,7 +73,7 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     rest,
     rpcs,
     pages: new Map(),
-    drawRequestId: () => "req_test",
+    newRequestId: () => "req_test",
     log: { error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }) } as never,
   });
   const listener = new Listener({

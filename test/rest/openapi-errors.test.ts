@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { developerServices } from "../../src/api/services.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
@@ -107,7 +107,7 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
       });
       try {
         const unknown = () =>
-          send("GET", "/v1/me", undefined, drawKey(3, randomBytes).secret, {}, strict.url);
+          send("GET", "/v1/me", undefined, generateKey(3, randomBytes).secret, {}, strict.url);
         expect((await unknown()).status).toBe(401);
         return await unknown();
       } finally {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { drawKey, fingerprintOf, laneOfKey } from "../../src/domain/api-key.ts";
+import { fingerprintOf, generateKey, laneOfKey } from "../../src/domain/api-key.ts";
 import { type Admission, Admitter } from "../../src/store/admit.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -169,7 +169,7 @@ test("one batch decides calls of many keys, scopes and states, each in the order
       read(revoked.secret),
       admitter.admit({ ...identityOf(narrow.secret), scope: undefined, limited: false }),
       read(narrow.secret),
-      read(drawKey(1, randomBytes).secret),
+      read(generateKey(1, randomBytes).secret),
       read(narrow.secret),
       read(narrow.secret),
     ]);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { createAccount } from "../../src/store/accounts.ts";
@@ -26,7 +26,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
     mayExceedPlan: false,
     expiresAt: undefined,
   };
-  await createKey(database, key, drawKey(lane, randomBytes));
+  await createKey(database, key, generateKey(lane, randomBytes));
   if (balanceMicros > 0n) await credit(database, id, balanceMicros);
   return { accountId: id, keyId: key.id };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { drawKey } from "../../src/domain/api-key.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
 import { MODEL, maxInputTokens, OPERATOR_TOKEN } from "./settings.ts";
 
 export type Key = { readonly id: string; readonly secret: string; readonly accountId: string };
@@ -98,6 +98,6 @@ export async function createTenants(operator: Operator, fundedMicros: bigint): P
   for (let i = 0; i < VICTIMS; i++) await key(`victim${i}`, accountIds[i % RICH] ?? "");
   await key("poor", await account("torture", fundedMicros));
   await key("capped", await account("capped", 0n));
-  keys.set("wrong", { id: "", secret: drawKey(7, randomBytes).secret, accountId: "" });
+  keys.set("wrong", { id: "", secret: generateKey(7, randomBytes).secret, accountId: "" });
   return { keys, accountIds, fundedMicros };
 }

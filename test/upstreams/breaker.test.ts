@@ -15,10 +15,10 @@ import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts"
 import { callOf, NEVER, read } from "./support.ts";
 
 const OPEN_MS = 10_000;
-const PROOF_MS = 1_000;
+const HEALTHY_MS = 1_000;
 const FAILURES = 3;
 const LIMITS = {
-  breaker: { maxFailures: FAILURES, proofMs: PROOF_MS, openMs: OPEN_MS, maxOpenMs: 4 * OPEN_MS },
+  breaker: { maxFailures: FAILURES, healthyMs: HEALTHY_MS, openMs: OPEN_MS, maxOpenMs: 4 * OPEN_MS },
 };
 const ATTEMPTS = 3;
 
@@ -152,7 +152,7 @@ describe("failed calls of one account", () => {
   test("are kept for at most 4,096 accounts; the oldest is removed first", () => {
     const tools = { now: () => 0, random: () => 0.5 };
     const breaker = new Breaker(
-      { ...LIMITS.breaker, maxFailures: 1, proofMs: Number.POSITIVE_INFINITY },
+      { ...LIMITS.breaker, maxFailures: 1, healthyMs: Number.POSITIVE_INFINITY },
       tools,
     );
     const failFor = (accountId: string) => {
@@ -200,12 +200,12 @@ describe("failed calls of several accounts in a row", () => {
       expect(state()).toBe("open");
       runner.advance(2 * OPEN_MS);
       expect((await run("acct_honest")).text).toBe(TEXT);
-      runner.advance(PROOF_MS);
+      runner.advance(HEALTHY_MS);
     }
     for (let round = 0; round < FAILURES; round++) {
       await attack();
       expect((await run("acct_honest")).text).toBe(TEXT);
-      runner.advance(PROOF_MS);
+      runner.advance(HEALTHY_MS);
     }
     expect([state(), openAccounts()]).toEqual(["closed", FAILURES]);
   });
@@ -214,18 +214,18 @@ describe("failed calls of several accounts in a row", () => {
     for (let i = 0; i < 3 * FAILURES; i++) {
       await fail(`acct_${i}`);
       expect((await run("acct_honest")).text).toBe(TEXT);
-      runner.advance(PROOF_MS);
+      runner.advance(HEALTHY_MS);
     }
     expect(state()).toBe("closed");
   });
 
-  test("block no other account within proofMs of a complete reply", async () => {
+  test("block no other account within healthyMs of a complete reply", async () => {
     await run("acct_honest");
     for (let i = 0; i < 3 * FAILURES; i++) await fail(`acct_${i}`);
     expect((await run("acct_honest")).text).toBe(TEXT);
     for (let i = 0; i < 3 * FAILURES; i++) await fail(`acct_more_${i}`);
     expect(state()).toBe("closed");
-    runner.advance(PROOF_MS);
+    runner.advance(HEALTHY_MS);
     await fail("acct_last");
     expect(state()).toBe("open");
   });
@@ -333,7 +333,7 @@ describe("the probe", () => {
     expect(fake.calls.length).toBe(length + 1);
     runner.advance(LIMITS.breaker.maxOpenMs);
     expect((await run("acct_honest")).text).toBe(TEXT);
-    runner.advance(PROOF_MS);
+    runner.advance(HEALTHY_MS);
     gate.resolve();
     await slow;
     expect(state()).toBe("closed");

@@ -69,7 +69,7 @@ export function createTestRunner(limits: Partial<RunnerLimits> = {}): TestRunner
     },
   };
   return new TestRunner(
-    { breaker: { maxFailures: 1_000, proofMs: 0, openMs: 1, maxOpenMs: 1 }, ...limits },
+    { breaker: { maxFailures: 1_000, healthyMs: 0, openMs: 1, maxOpenMs: 1 }, ...limits },
     state,
   );
 }

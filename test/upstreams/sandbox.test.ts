@@ -125,7 +125,7 @@ describe("directives", () => {
         if (event.kind === "delta") texts.push(event.content);
     };
     await expect(failing()).rejects.toSatisfy(
-      (error) => error instanceof UpstreamFailure && !error.isSick && !error.mayRetry,
+      (error) => error instanceof UpstreamFailure && !error.isUnhealthy && !error.mayRetry,
     );
     expect(await counter.countText(texts.join(""))).toBe(6);
     await expect(reply(prompt("[[fail_after=0]]"))).rejects.toBeInstanceOf(UpstreamFailure);

@@ -9,7 +9,7 @@ const withBody = ({ bodyFields }: Operation) => bodyFields.length > 0;
 const metered = ({ policy }: Operation) => policy.metered;
 
 /** The operations that can return each reason. A new reason does not compile until it is added here. */
-const OCCURS: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
+const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   invalid_argument: always,
   context_length_exceeded: metered,
   missing_api_key: always,
@@ -46,8 +46,9 @@ const REASONS = Object.keys(ERRORS) as Reason[];
 
 /** `npm run generate` runs without the compiler, so a forgotten reason is reported here. */
 function occursIn(operation: Operation, reason: Reason): boolean {
-  if (!Object.hasOwn(OCCURS, reason)) throw new Error(`add "${reason}" to OCCURS in tools/openapi/errors.ts`);
-  return OCCURS[reason](operation);
+  if (!Object.hasOwn(IS_RETURNED_BY, reason))
+    throw new Error(`add "${reason}" to IS_RETURNED_BY in tools/openapi/errors.ts`);
+  return IS_RETURNED_BY[reason](operation);
 }
 
 /** The responses of an operation for each error status. */
@@ -79,7 +80,7 @@ function errorResponse(operation: Operation, status: number, reasons: readonly R
 
 /** Reasons that at least one operation can return. */
 export function documentedReasons(operations: readonly Operation[]): Reason[] {
-  return REASONS.filter((reason) => operations.some((operation) => OCCURS[reason](operation)));
+  return REASONS.filter((reason) => operations.some((operation) => IS_RETURNED_BY[reason](operation)));
 }
 
 /** The envelope of every error. Generated Python does not type-check when a schema has the name of its only field. */

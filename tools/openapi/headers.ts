@@ -47,7 +47,7 @@ const WINDOW: readonly HeaderName[] = [
 ];
 
 /** Statuses of calls refused before the rate limit was checked: they have no rate limit headers. */
-const BEFORE_THE_WINDOW = new Set([401, 403, 500, 503]);
+const STATUSES_WITHOUT_RATE_LIMIT = new Set([401, 403, 500, 503]);
 
 export function answerHeaders(
   { policy }: Operation,
@@ -58,7 +58,7 @@ export function answerHeaders(
   if (status === 401) names.push("WWW-Authenticate");
   if (status === 429) names.push("Retry-After");
   if (reasons.some((reason) => ERRORS[reason].shouldRetry !== undefined)) names.push("x-should-retry");
-  if (policy.rateLimited && !BEFORE_THE_WINDOW.has(status)) names.push(...WINDOW);
+  if (policy.rateLimited && !STATUSES_WITHOUT_RATE_LIMIT.has(status)) names.push(...WINDOW);
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

@@ -16,15 +16,15 @@ export type BadRequest = keyof typeof PROBLEMS;
 
 /** The response to such a request: as raw text for the socket, or on a response object. */
 export type BadRequestResponses = {
-  readonly rawAnswer: (problem: BadRequest) => string;
+  readonly rawResponse: (problem: BadRequest) => string;
   readonly answer: (problem: BadRequest, response: HttpResponse) => void;
 };
 
-export function badRequestResponses(drawRequestId: () => string): BadRequestResponses {
+export function badRequestResponses(newRequestId: () => string): BadRequestResponses {
   return {
-    rawAnswer: (problem) => rawAnswer(problem, drawRequestId()),
+    rawResponse: (problem) => rawResponse(problem, newRequestId()),
     answer: (problem, response) => {
-      const requestId = drawRequestId();
+      const requestId = newRequestId();
       response.setHeader("x-request-id", requestId);
       sendJson(response, PROBLEMS[problem][0], bodyOf(problem, requestId));
     },
@@ -35,7 +35,7 @@ function bodyOf(problem: BadRequest, requestId: string): string {
   return errorBody(new DomainError("invalid_argument", { message: PROBLEMS[problem][1] }), requestId);
 }
 
-function rawAnswer(problem: BadRequest, requestId: string): string {
+function rawResponse(problem: BadRequest, requestId: string): string {
   const [status] = PROBLEMS[problem];
   const body = bodyOf(problem, requestId);
   return [

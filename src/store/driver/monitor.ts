@@ -56,8 +56,8 @@ export class DatabaseMonitor {
 
   async #checkAndMaintain(): Promise<void> {
     const { revive, maintain, onFailure } = this.#options;
-    const isThere = await this.#check();
-    if (!this.#stopped) await (isThere ? maintain() : revive()).catch(onFailure);
+    const isReachable = await this.#check();
+    if (!this.#stopped) await (isReachable ? maintain() : revive()).catch(onFailure);
     if (!this.#stopped) this.start();
   }
 

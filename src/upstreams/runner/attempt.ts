@@ -71,7 +71,7 @@ export class Attempt {
   #fail(failure: UpstreamFailure): void {
     const { breaker, pass } = this.#options;
     if (!this.#end(failure.kind, failure)) return;
-    if (failure.isSick) breaker.fail(pass, failure);
+    if (failure.isUnhealthy) breaker.fail(pass, failure);
     else breaker.succeed(pass);
   }
 

@@ -8,7 +8,7 @@ export type BreakerOptions = CircuitOptions & {
    */
   readonly maxFailures: number;
   /** After a complete reply, failures of accounts do not open the shared circuit for this long. */
-  readonly proofMs: number;
+  readonly healthyMs: number;
 };
 
 /** Above this limit the oldest failing account is removed. */
@@ -127,7 +127,7 @@ export class Breaker {
   }
 
   #countAccount({ accountId, probe, isRetry }: Pass): void {
-    const { maxFailures, proofMs } = this.#options;
+    const { maxFailures, healthyMs } = this.#options;
     const account = this.#accountOf(accountId);
     if (probe !== "own" && !isRetry) account.failures++;
     const { circuit, failures } = account;
@@ -136,8 +136,8 @@ export class Breaker {
     // A failed probe of an account's own circuit gives no information about other accounts.
     if (probe !== "none" || isRetry || !this.#shared.isClosed) return;
     this.#run.accounts.add(accountId);
-    const isProved = this.#tools.now() - this.#lastReplyMs < proofMs;
-    if (this.#run.accounts.size >= maxFailures && !isProved) this.#openShared();
+    const isHealthy = this.#tools.now() - this.#lastReplyMs < healthyMs;
+    if (this.#run.accounts.size >= maxFailures && !isHealthy) this.#openShared();
   }
 
   /**
