@@ -8,7 +8,7 @@ import { Progress } from "../../src/upstreams/progress.ts";
 
 const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];
 
-test("a generation settles once, and leaves its reader only while it runs", () => {
+test("a generation settles once, and is detached only while it runs", () => {
   const legal = KINDS.flatMap((from) =>
     KINDS.filter((to) => canBecome(from, to)).map((to) => `${from} ${to}`),
   );

@@ -157,7 +157,7 @@ test("a generation whose money was still being held then is stopped as well", as
   expect(await rowsOf(payer)).toEqual([]);
 });
 
-test("a stream whose reader neither reads nor leaves is settled when its time is over", async () => {
+test("a stream whose reader neither reads nor disconnects is settled at the time limit", async () => {
   const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
   metering.stopGenerations();

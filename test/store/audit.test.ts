@@ -57,7 +57,7 @@ test("in pieces of any size the audit counts each row and each account once", as
   }
 });
 
-test("in pieces of any size the audit finds what it finds at once", async () => {
+test("in pieces of any size the audit finds the same differences", async () => {
   const [fifth, tenth] = [ACCOUNTS[5], ACCOUNTS[10]] as [string, string];
   for (const [id, seq] of [
     [fifth, 1],
@@ -96,22 +96,22 @@ async function setBalanceAfter(id: string, seq: number, micros: unknown): Promis
     UPDATE vx.ledger SET balance_after_micros = ${micros as number} WHERE account_id = ${id} AND seq = ${seq}`;
 }
 
-test("rows of an account that is gone are found", async () => {
+test("rows of a deleted account are found", async () => {
   const { owner } = database;
-  const gone = ACCOUNTS[10] as string;
+  const deleted = ACCOUNTS[10] as string;
   await owner.begin(async (transaction) => {
     await transaction`SET LOCAL session_replication_role = replica`;
-    await transaction`DELETE FROM vx.accounts WHERE id = ${gone}`;
+    await transaction`DELETE FROM vx.accounts WHERE id = ${deleted}`;
   });
   for (const piece of PIECES) {
     const { findings } = await auditIn(piece);
     expect(findings.map(({ account_id, rule }) => `${account_id} ${rule}`)).toContain(
-      `${gone} ledger_has_account`,
+      `${deleted} ledger_has_account`,
     );
   }
 });
 
-test("rows that are written while the audit runs are no finding", async () => {
+test("rows that are written during the audit are not reported", async () => {
   const busy = ACCOUNTS.slice(4, 8);
   let before = (await auditIn(1_000)).entries;
   let seenInPart = 0;
@@ -139,15 +139,15 @@ test("rows that are written while the audit runs are no finding", async () => {
   expect(seenInPart).toBeGreaterThan(0);
 });
 
-test("findings have a bound, whatever was done to the ledger", async () => {
+test("the number of findings is limited", async () => {
   const id = ACCOUNTS[11] as string;
   for (let row = 0; row < 600; row++) await move(id, 1, `${row}`);
   await database.owner`UPDATE vx.ledger SET amount_micros = amount_micros + 1, reason = 'x' WHERE account_id = ${id}`;
   for (const piece of [7, 10_000]) expect((await auditIn(piece)).findings).toHaveLength(1_000);
 });
 
-test("an audit ends with whoever asked for it", async () => {
-  const gone = new AbortController();
-  gone.abort(new Error("gone"));
-  await expect(audit(pool, gone.signal)).rejects.toThrow("gone");
+test("an audit ends when its signal aborts", async () => {
+  const controller = new AbortController();
+  controller.abort(new Error("aborted"));
+  await expect(audit(pool, controller.signal)).rejects.toThrow("aborted");
 });

@@ -46,7 +46,7 @@ async function balanceOf({ accountId }: Payer) {
   return { balance: Number(row?.balance_micros), held: Number(row?.held_micros) };
 }
 
-test("a hold reserves, its settlement charges what was used and appends one row of the hash chain", async () => {
+test("a hold reserves its amount; its settlement charges the usage and appends one row of the hash chain", async () => {
   const payer = await createPayer(database, 1_000n);
   const id = newGenerationId(payer);
   expect(await billings[0].hold(holdOf(payer, 600n, id))).toEqual({ outcome: "held" });
@@ -72,7 +72,7 @@ test("a hold reserves, its settlement charges what was used and appends one row 
   expect(await moneyProblems(testDatabase)).toEqual([]);
 });
 
-test("never more is charged than was held", async () => {
+test("a charge is at most the amount held", async () => {
   const payer = await createPayer(database, 1_000n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
@@ -82,7 +82,7 @@ test("never more is charged than was held", async () => {
   });
 });
 
-test("a hold that is ended without a charge moves nothing and writes no row", async () => {
+test("a hold that ends without a charge does not change the balance and writes no row", async () => {
   const payer = await createPayer(database, 1_000n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
@@ -103,7 +103,7 @@ test("a settlement that is sent again, in the same batch or later, charges once 
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
 });
 
-test.each(["alone", "in company"])(
+test.each(["alone", "with other items"])(
   "an ending %s under the name of another account ends nothing",
   async (how) => {
     const payer = await createPayer(database, 1_000n);
@@ -118,7 +118,7 @@ test.each(["alone", "in company"])(
   },
 );
 
-test("a settlement after the hold was given back charges nothing and says so", async () => {
+test("a settlement after the release of its hold charges nothing and reports that", async () => {
   const payer = await createPayer(database, 1_000n);
   expect(await unchecked.end(endOf(payer, newGenerationId(payer), 250n))).toEqual({ outcome: "missing" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
@@ -136,7 +136,7 @@ test("funds for 100 holds and 1,000 at once over two servers: exactly 100 are pl
   expect(await moneyProblems(testDatabase)).toEqual([]);
 });
 
-test("a hold too large for what is free does not stand in the way of a smaller one behind it", async () => {
+test("a hold that exceeds the free balance does not block a later, smaller hold", async () => {
   const payer = await createPayer(database, 100n);
   const outcomes = await Promise.all(
     [60n, 60n, 40n, 1n].map((amount) => billings[0].hold(holdOf(payer, amount, newGenerationId(payer)))),
@@ -144,7 +144,7 @@ test("a hold too large for what is free does not stand in the way of a smaller o
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(["held", "insufficient", "held", "insufficient"]);
 });
 
-test("what an ending frees can be held in the same batch", async () => {
+test("the amount that an ending releases can be held in the same batch", async () => {
   const payer = await createPayer(database, 100n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 100n, id));
@@ -155,7 +155,7 @@ test("what an ending frees can be held in the same batch", async () => {
   expect(held).toEqual({ outcome: "held" });
 });
 
-test("a key that was revoked since its call was let in holds nothing", async () => {
+test("a key that is revoked after admission gets no hold", async () => {
   const payer = await createPayer(database, 100n);
   await revokeKey(database, payer.accountId, payer.keyId);
   expect(await billings[0].hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "revoked" });
@@ -186,7 +186,7 @@ test("an idempotency key is held once, answered after that, and refused for anot
   });
 });
 
-test("an idempotency key whose call failed is free again; so is one that is 24 hours old", async () => {
+test("an idempotency key can be used again after its call failed and after 24 hours", async () => {
   const payer = await createPayer(database, 100n);
   const asked = { key: "k", digest: "payload" };
   const [first, second, third] = [
@@ -210,7 +210,7 @@ test("an idempotency key whose call failed is free again; so is one that is 24 h
   expect(await database.call("sweep", lane)).toHaveLength(1);
 });
 
-test("a statement that arrives after its time changes nothing, and says the database's time", async () => {
+test("a statement that arrives too late changes nothing and returns the time of the database", async () => {
   const payer = await createPayer(database, 100n);
   const { lane, ...hold } = {
     lane: laneOfId(payer.accountId),
@@ -237,7 +237,7 @@ test("a statement that arrives after its time changes nothing, and says the data
   await billings[0].end(endOf(payer, hold.holdId, undefined));
 });
 
-test("a batch goes through after the database's clock jumped ahead", async () => {
+test("a batch succeeds after the clock of the database is set forward", async () => {
   const behind = new DatabaseClock(() => performance.now());
   behind.set(new Date(Date.now() - 3_600_000));
   const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock: behind });
@@ -247,7 +247,7 @@ test("a batch goes through after the database's clock jumped ahead", async () =>
   expect(await billing.end(endOf(payer, id, 10n))).toMatchObject({ chargedMicros: 10n });
 });
 
-test("an item that breaks a rule of the database fails alone, not the batch it travels in", async () => {
+test("an item that violates a constraint fails alone, without the other items of its batch", async () => {
   const payers = await Promise.all([1, 2, 3, 4, 5].map(() => createPayer(database, 100n)));
   const ids = payers.map(newGenerationId);
   await Promise.all(payers.map((payer, i) => billings[0].hold(holdOf(payer, 60n, ids[i] as string))));

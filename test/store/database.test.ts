@@ -72,7 +72,7 @@ test("the time of a statement begins when PostgreSQL gets it: a long queue of sl
   expect(await quick).toBe("ok");
 });
 
-test("a connection that does not answer is dropped alone", async () => {
+test("only the connection that does not respond is closed", async () => {
   open();
   const dead = reasonOf(blocked());
   const pid = await vi.waitFor(async () => {
@@ -96,7 +96,7 @@ test("a connection that does not answer is dropped alone", async () => {
   }
 });
 
-test("one that waits too long for a connection is refused as overloaded", async () => {
+test("a statement that waits too long for a connection is refused as overloaded", async () => {
   open({ maxWaitMs: 100 });
   const slow = [reasonOf(blocked()), reasonOf(blocked())];
   expect(await reasonOf(pool.call("schema_version"))).toBe("overloaded");
@@ -104,7 +104,7 @@ test("one that waits too long for a connection is refused as overloaded", async 
   expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
 });
 
-test("more than may wait are refused at once", async () => {
+test("statements beyond the limit of waiting ones are refused at once", async () => {
   open({ maxStatements: 4 });
   const slow = Array.from({ length: 4 }, () => reasonOf(blocked()));
   expect(pool.running).toBe(4);
@@ -113,7 +113,7 @@ test("more than may wait are refused at once", async () => {
   expect(pool.running).toBe(0);
 });
 
-test("it never has more connections than it may, and opens none that it does not need", async () => {
+test("a pool opens at most its maximum of connections, and only those that it needs", async () => {
   open({ connections: 3 });
   for (let i = 0; i < 5; i++) await pool.call("schema_version");
   expect(await connectionCount()).toBe(1);
@@ -121,7 +121,7 @@ test("it never has more connections than it may, and opens none that it does not
   expect(await connectionCount()).toBe(3);
 });
 
-test("those that wait are refused when it closes", async () => {
+test("waiting statements are refused when the pool closes", async () => {
   open();
   const slow = [reasonOf(blocked()), reasonOf(blocked())];
   const waiting = reasonOf(pool.call("schema_version"));

@@ -33,7 +33,7 @@ test.each([
   expect(endpoints).toMatchObject(expected);
 });
 
-test("what the driver would send to the server as a setting is taken out, the rest stays", () => {
+test("parameters that the driver would send to the server are removed, others are kept", () => {
   const [endpoint] = read(
     "postgres://h/d?host=k&user=u&target_session_attrs=any&sslmode=require&search_path=x",
   );

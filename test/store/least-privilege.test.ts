@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const INSUFFICIENT_PRIVILEGE = "42501";
 
-/** All that the server's role may do. A new function is added here on purpose or not at all. */
+/** All functions that the server's role may execute. A new grant requires a change here. */
 const GRANTED = [
   "admit",
   "audit",
@@ -93,7 +93,7 @@ test("no table can be read or written: the ledger is append-only for the server 
   }
 });
 
-test("just the functions that are granted can be executed", async () => {
+test("only the granted functions can be executed", async () => {
   // A function that is strict is not even called for NULL, so texts are given.
   const functions = await database.owner<{ name: string; granted: boolean; call: string }[]>`
     SELECT proname AS name, has_function_privilege('vx_app', pg_proc.oid, 'EXECUTE') AS granted,
@@ -128,7 +128,7 @@ test.each([
   expect(await codeOf("SELECT * FROM vx.ledger")).toBe(INSUFFICIENT_PRIVILEGE);
 });
 
-test("the server's role is member of no other role and has no attribute of power", async () => {
+test("the server's role is a member of no other role and has no privileged attribute", async () => {
   const [role] = await database.owner`
     SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
            (SELECT count(*)::int FROM pg_auth_members WHERE member = pg_roles.oid) AS memberships
@@ -143,15 +143,15 @@ test("the server's role is member of no other role and has no attribute of power
   });
 });
 
-describe("functions that run with the owner's rights", () => {
-  test("look for nothing where the server's role could put something", async () => {
+describe("SECURITY DEFINER functions", () => {
+  test("have a search path without schemas in which the server's role can create objects", async () => {
     const loose = await database.owner`
       SELECT proname FROM pg_proc WHERE pronamespace = 'vx'::regnamespace AND prosecdef
         AND NOT coalesce('search_path=vx, pg_temp' = ANY (proconfig), false)`;
     expect(loose).toEqual([]);
   });
 
-  test("are not misled by tables of the session", async () => {
+  test("do not use temporary tables of the session", async () => {
     await app.unsafe("CREATE TEMP TABLE accounts AS SELECT 1 AS lane, 'acct_1' AS id, 9 AS balance_micros");
     await app.unsafe("CREATE TEMP TABLE plans AS SELECT 'free' AS name, 9 AS rpm, 9 AS max_active_keys");
     const lane = laneOfId("acct_1");

@@ -35,7 +35,7 @@ function serverOf(serverId: string): Billing {
   servers.set(serverId, server);
   return server;
 }
-const beat = (serverId: string) => database.call("heartbeat", serverId);
+const heartbeat = (serverId: string) => database.call("heartbeat", serverId);
 const heldOf = async ({ accountId }: Payer) => {
   const [row] = await testDatabase.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
   return row?.held_micros as number;
@@ -83,16 +83,16 @@ async function held(serverId: string, seconds = 600, key?: string) {
   return { payer, id };
 }
 
-test("what a server held that was not seen for 20 s is given back, its idempotency key too; others keep theirs", async () => {
-  await beat("alive");
-  await beat("dead");
+test("holds and idempotency keys of a server without a heartbeat for 20 s are released; other servers keep theirs", async () => {
+  await heartbeat("alive");
+  await heartbeat("dead");
   const lost = await held("dead", 600, "k");
   const kept = await held("alive");
   await pass(19, "alive");
-  await beat("alive");
+  await heartbeat("alive");
   expect(await sweep()).toBe(0);
   await pass(2, "alive");
-  await beat("alive");
+  await heartbeat("alive");
   expect(await sweep()).toBe(1);
   expect([await heldOf(lost.payer), await heldOf(kept.payer)]).toEqual([0, 60]);
   expect(await serverOf("dead").end(endOf(lost.payer, lost.id, 10n, "late"))).toEqual({ outcome: "missing" });
@@ -102,74 +102,74 @@ test("what a server held that was not seen for 20 s is given back, its idempoten
   await serverOf("alive").end(endOf(kept.payer, kept.id, undefined));
 });
 
-test("a server that was away itself judges nobody until it has been there for 20 s", async () => {
-  await beat("judge");
-  await beat("other");
+test("a server with a gap in its heartbeats removes no other server for 20 s", async () => {
+  await heartbeat("observer");
+  await heartbeat("other");
   const { payer, id } = await held("other");
-  // The database was away for both, or this machine slept.
+  // The database was unreachable for both, or this machine was suspended.
   await pass(60);
-  await beat("judge");
+  await heartbeat("observer");
   expect(await sweep()).toBe(0);
-  await pass(21, "judge", "other");
-  await beat("other");
-  await beat("judge");
+  await pass(21, "observer", "other");
+  await heartbeat("other");
+  await heartbeat("observer");
   expect(await sweep()).toBe(0);
   expect(await heldOf(payer)).toBe(60);
   await serverOf("other").end(endOf(payer, id, undefined));
 });
 
 test.each([undefined, "key"])(
-  "what a server holds that was forgotten and is there again stays (%s)",
+  "a hold of a server that was removed and registers again is kept (%s)",
   async (key) => {
-    await beat("sleeper");
-    await database.call("remove_server", "sleeper");
-    const { payer, id } = await held("sleeper", 600, key);
+    await heartbeat("paused");
+    await database.call("remove_server", "paused");
+    const { payer, id } = await held("paused", 600, key);
     expect(await sweep()).toBe(0);
-    expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+    expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
   },
 );
 
 test.each([undefined, "key"])(
-  "a key that is revoked while a forgotten server makes itself known holds nothing (%s)",
+  "a key that is revoked while a removed server registers again gets no hold (%s)",
   async (key) => {
     const payer = await createPayer(database, 100n);
     const asked = key === undefined ? undefined : { key, digest: "payload" };
-    const sleeper = `sleeper ${key}`;
-    const beating = await testDatabase.owner.reserve();
-    await beating`BEGIN`;
-    await beating`SELECT vx.heartbeat(${sleeper})`;
-    const hold = serverOf(sleeper).hold(holdOf(payer, 60n, newGenerationId(payer), asked));
+    const paused = `paused ${key}`;
+    const heartbeats = await testDatabase.owner.reserve();
+    await heartbeats`BEGIN`;
+    await heartbeats`SELECT vx.heartbeat(${paused})`;
+    const hold = serverOf(paused).hold(holdOf(payer, 60n, newGenerationId(payer), asked));
     await vi.waitFor(async () => {
       const waiting = await testDatabase.owner`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       expect(waiting).toHaveLength(1);
     });
     await revokeKey(database, payer.accountId, payer.keyId);
-    await beating`COMMIT`;
-    beating.release();
+    await heartbeats`COMMIT`;
+    heartbeats.release();
     expect(await hold).toEqual({ outcome: "revoked" });
   },
 );
 
-test("a server that was away for 20 s is not forgotten while it places a hold", async () => {
-  await beat("judge");
-  await beat("sleeper");
-  await pass(21, "judge");
-  const { payer, id } = await held("sleeper");
-  await beat("judge");
+test("a server without a heartbeat for 20 s is not removed while it places a hold", async () => {
+  await heartbeat("observer");
+  await heartbeat("paused");
+  await pass(21, "observer");
+  const { payer, id } = await held("paused");
+  await heartbeat("observer");
   expect(await sweep()).toBe(0);
-  expect(await serverOf("sleeper").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
+  expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
 });
 
-test("a hold that is older than any call is given back although its server is there", async () => {
-  await beat("alive");
+test("an expired hold is released although its server sends heartbeats", async () => {
+  await heartbeat("alive");
   const { payer, id } = await held("alive", 0);
   expect(await sweep()).toBe(1);
   expect(await heldOf(payer)).toBe(0);
   expect(await serverOf("alive").end(endOf(payer, id, 10n))).toEqual({ outcome: "missing" });
 });
 
-test("a server releases holds in its name that it does not know, in any lane, and keeps those it knows", async () => {
+test("a server releases its holds that it does not track, in any lane, and keeps those it tracks", async () => {
   const billing = startServer("owner");
   const released: number[] = [];
   const presence = presenceOf("owner", {
@@ -177,7 +177,7 @@ test("a server releases holds in its name that it does not know, in any lane, an
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => released.push(holds),
   });
-  await beat("owner");
+  await heartbeat("owner");
   const leftovers = [await held("owner", 600, "k"), await held("owner"), await held("owner")];
   const known = await createPayer(database, 100n);
   const id = newGenerationId(known);
@@ -196,7 +196,7 @@ test("a server releases holds in its name that it does not know, in any lane, an
   await presence.stop();
 });
 
-test("a hold that ended while a server looked for abandoned ones is not reported as released", async () => {
+test("a hold that ends during a search for abandoned holds is not reported as released", async () => {
   const billing = serverOf("looking");
   const released: number[] = [];
   const presence = presenceOf("looking", {
@@ -212,7 +212,7 @@ test("a hold that ended while a server looked for abandoned ones is not reported
   expect([await heldOf(payer), released]).toEqual([0, []]);
 });
 
-test("heartbeats go on while a release waits", async () => {
+test("heartbeats continue while a release waits", async () => {
   const billing = serverOf("waiting");
   const asked = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -239,7 +239,7 @@ test("heartbeats go on while a release waits", async () => {
   await presence.stop();
 });
 
-test("old answers of a busy lane are deleted as fast as they come", async () => {
+test("expired answers of a busy lane are deleted as fast as they arrive", async () => {
   const { accountId } = await createPayer(database, 0n);
   await testDatabase.owner`
     INSERT INTO vx.answers (lane, account_id, idempotency_key, digest, hold_id, answer, created_at)
