@@ -6,6 +6,7 @@ import { RunningGenerations } from "../billing/running-generations.ts";
 import { Settler } from "../billing/settler.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Model } from "../domain/model.ts";
+import { findAnswer } from "../store/answers.ts";
 import { Billing } from "../store/billing.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { Presence } from "../store/presence.ts";
@@ -93,6 +94,7 @@ export function createMetering(options: MeteringOptions): Metering {
       billing,
       settler,
       running,
+      findAnswer: (...of) => findAnswer(databases.single, ...of),
       findEntry: (...of) => findEntry(billing, ...of),
     }),
     start: async () => {

@@ -16,6 +16,7 @@ import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts
 type MeterParts = GenerationParts &
   HoldParts & {
     readonly models: { get(id: string): Model | undefined };
+    readonly findAnswer: (accountId: string, idempotencyKey: string) => Promise<string | undefined>;
     readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;
     readonly ids: Pick<Ids, "generation">;
   };
@@ -79,7 +80,7 @@ export class Meter {
       const id = ids.generation(laneOfId(accountId));
       const pending = { id, caller, request, model, idempotency: await idempotencyOf(caller, request) };
       const placed = await placeHold(this.#parts, pending);
-      if (placed.kind === "answered") return await this.#replay(caller, decodeAnswer(placed.answer));
+      if (placed.kind === "answered") return await this.#replay(caller);
       generation = this.#launch(specOf(pending, placed.size, streamed), caller);
       return generation;
     } finally {
@@ -101,8 +102,13 @@ export class Meter {
     return generation;
   }
 
-  async #replay(caller: Caller, { id, content, finishReason, failure }: StoredAnswer): Promise<Replay> {
-    const entry = await this.#parts.findEntry(caller.key.accountId, id);
+  async #replay(caller: Caller): Promise<Replay> {
+    const { key, idempotencyKey = "" } = caller;
+    const answer = await this.#parts.findAnswer(key.accountId, idempotencyKey);
+    // Its 24 hours ended meanwhile: a retry generates again.
+    if (answer === undefined) throw new DomainError("unavailable");
+    const { id, content, finishReason, failure } = decodeAnswer(answer);
+    const entry = await this.#parts.findEntry(key.accountId, id);
     if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${id}`) });
     caller.onReplay();
     return { reply: { id, content, finishReason, ...entry }, failure };

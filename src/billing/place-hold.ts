@@ -32,10 +32,8 @@ export type PendingGeneration = {
   readonly idempotency: HoldRequest["idempotency"];
 };
 
-/** The size that the hold covers, or the stored answer of an earlier call with the same idempotency key. */
-export type Placed =
-  | { readonly kind: "held"; readonly size: Size }
-  | { readonly kind: "answered"; readonly answer: string };
+/** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
+export type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
 
 /**
  * If the hold does not fit the balance, the input is counted, then a default output limit is lowered. Only
@@ -91,7 +89,7 @@ function placedOf(held: HoldOutcome, size: Size): Placed {
     case "held":
       return { kind: "held", size };
     case "answered":
-      return { kind: "answered", answer: held.answer };
+      return { kind: "answered" };
     case "insufficient":
       throw insufficientBalance(held.balanceMicros, held.heldMicros, size.amountMicros);
     case "revoked":

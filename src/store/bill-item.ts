@@ -13,9 +13,8 @@ export type HoldRequest = {
 };
 
 export type HoldOutcome =
-  | { readonly outcome: "held" | "revoked" | "running" | "reused" }
-  | { readonly outcome: "insufficient"; readonly balanceMicros: Micros; readonly heldMicros: Micros }
-  | { readonly outcome: "answered"; readonly answer: string };
+  | { readonly outcome: "held" | "revoked" | "running" | "reused" | "answered" }
+  | { readonly outcome: "insufficient"; readonly balanceMicros: Micros; readonly heldMicros: Micros };
 
 /** Ends a hold: with a charge, or without one. */
 export type EndRequest = {
@@ -57,6 +56,5 @@ export type BillRow = {
   readonly balance_micros: bigint;
   readonly held_micros: bigint;
   readonly amount_micros: bigint | null;
-  readonly answer: string;
   readonly clock: Date;
 };

@@ -128,9 +128,8 @@ function endOutcome({ end }: EndItem, row: BillRow): EndOutcome {
 
 function holdOutcome({ hold }: HoldItem, row: BillRow): HoldOutcome {
   assertHoldRow(hold, row);
-  if (row.outcome === "answered") return { outcome: "answered", answer: row.answer };
   if (row.outcome === "insufficient") {
     return { outcome: "insufficient", balanceMicros: row.balance_micros, heldMicros: row.held_micros };
   }
-  return { outcome: row.outcome as "held" | "revoked" | "running" | "reused" };
+  return { outcome: row.outcome as Exclude<HoldOutcome["outcome"], "insufficient"> };
 }

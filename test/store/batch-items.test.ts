@@ -43,6 +43,7 @@ test("every text arrives unchanged in an array of rows", async () => {
     "a\nb\tc",
     "é€😀",
     "'$1'",
+    '"\\,()\n'.repeat(80_000),
   ];
   const rows = texts.map((text, n) => ({ n, text }));
   const type = new CompositeType("pair", ["n", "text", "missing"]);

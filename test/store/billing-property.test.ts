@@ -98,7 +98,7 @@ class Reference {
   readonly revoked = Array<boolean>(PAYERS).fill(false);
   readonly rows = Array.from({ length: PAYERS }, () => [100n]);
   readonly holds: ReferenceHold[] = [];
-  readonly answers = new Map<string, { payload: number; hold: ReferenceHold; answer: string | undefined }>();
+  readonly answers = new Map<string, { payload: number; hold: ReferenceHold; isAnswered: boolean }>();
 
   held(payer: number): bigint {
     return this.holds.reduce(
@@ -120,12 +120,12 @@ class Reference {
     const key = `${payer}/${idempotency}`;
     const known = idempotency === undefined ? undefined : this.answers.get(key);
     if (known && known.payload !== payload) return { outcome: "reused" };
-    if (known?.answer !== undefined) return { outcome: "answered", answer: known.answer };
+    if (known?.isAnswered) return { outcome: "answered" };
     if (known) return { outcome: "running" };
     const [balanceMicros, heldMicros] = [this.balances[payer] as bigint, this.held(payer)];
     if (balanceMicros - heldMicros < amount) return { outcome: "insufficient", balanceMicros, heldMicros };
     entry.open = true;
-    if (idempotency !== undefined) this.answers.set(key, { payload, hold: entry, answer: undefined });
+    if (idempotency !== undefined) this.answers.set(key, { payload, hold: entry, isAnswered: false });
     return { outcome: "held" };
   }
 
@@ -142,7 +142,7 @@ class Reference {
       this.credit(hold.payer, -hold.charged);
       hold.after = this.balances[hold.payer] as bigint;
       const answer = this.answers.get(key);
-      if (answer?.hold === hold) answer.answer = `answer ${index}`;
+      if (answer?.hold === hold) answer.isAnswered = true;
     }
     if (hold.charged === undefined) return { outcome: "missing" };
     return { outcome: "settled", balanceMicros: hold.after, chargedMicros: hold.charged };

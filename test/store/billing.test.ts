@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { findAnswer } from "../../src/store/answers.ts";
 import { holdItem } from "../../src/store/batch-items.ts";
 import type { Charge } from "../../src/store/bill-item.ts";
 import { Billing } from "../../src/store/billing.ts";
@@ -176,7 +177,8 @@ test("an idempotency key is held once, answered after that, and refused for anot
   expect(await again()).toEqual({ outcome: "running" });
   expect(await other()).toEqual({ outcome: "reused" });
   await billings[0].end(endOf(payer, id, 10n, '{"text":"a \\"b\\" {c}, é"}'));
-  expect(await again()).toEqual({ outcome: "answered", answer: '{"text":"a \\"b\\" {c}, é"}' });
+  expect(await again()).toEqual({ outcome: "answered" });
+  expect(await findAnswer(database, payer.accountId, asked.key)).toBe('{"text":"a \\"b\\" {c}, é"}');
   expect(await other()).toEqual({ outcome: "reused" });
   expect(await balanceOf(payer)).toEqual({ balance: 90, held: 0 });
   // Another account may use the same key.
@@ -184,6 +186,20 @@ test("an idempotency key is held once, answered after that, and refused for anot
   expect(await billings[0].hold(holdOf(stranger, 10n, newGenerationId(stranger), asked))).toEqual({
     outcome: "held",
   });
+});
+
+test("retries of a call with a long answer do not fail the other holds of their batch", async () => {
+  const [payer, other] = [await createPayer(database, 1_000n), await createPayer(database, 1_000n)];
+  const idempotency = { key: "k", digest: "payload" };
+  const id = newGenerationId(payer);
+  const pipeline = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 1_000, clock });
+  await pipeline.hold(holdOf(payer, 10n, id, idempotency));
+  await pipeline.end(endOf(payer, id, 10n, "x".repeat(2_500_000)));
+  const retries = Array.from({ length: 511 }, () =>
+    pipeline.hold(holdOf(payer, 10n, newGenerationId(payer), idempotency)),
+  );
+  expect(await pipeline.hold(holdOf(other, 10n, newGenerationId(other)))).toEqual({ outcome: "held" });
+  expect(await Promise.all(retries)).toEqual(retries.map(() => ({ outcome: "answered" })));
 });
 
 test("an idempotency key can be used again after its call failed and after 24 hours", async () => {

@@ -15,6 +15,7 @@ const GRANTED = [
   "create_first_account",
   "create_key",
   "get_account",
+  "get_answer",
   "get_entry",
   "heartbeat",
   "lanes_in_use",

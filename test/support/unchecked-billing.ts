@@ -41,8 +41,7 @@ export class UncheckedBilling {
   async hold(hold: HoldRequest): Promise<object> {
     const lane = laneOfId(hold.accountId);
     const row = await this.#batcher.submit(lane, { kind: "hold", lane, hold });
-    const { outcome, answer, balance_micros: balanceMicros, held_micros: heldMicros } = row;
-    if (outcome === "answered") return { outcome, answer };
+    const { outcome, balance_micros: balanceMicros, held_micros: heldMicros } = row;
     return outcome === "insufficient" ? { outcome, balanceMicros, heldMicros } : { outcome };
   }
 

@@ -58,7 +58,6 @@ CREATE TYPE item_result AS (
   balance_micros bigint,
   held_micros bigint,
   amount_micros bigint,
-  answer text,
   clock timestamp with time zone
 );
 
@@ -262,6 +261,7 @@ CREATE TABLE windows (
 -- FUNCTION create_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF accounts; for the server
+-- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF ledger; for the server
 -- FUNCTION heartbeat(p_server_id text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)

@@ -68,7 +68,7 @@ export const VARIANTS: readonly Variant[] = [
       {
         function: "place_holds",
         find: "IF r.revoked THEN",
-        put: "r.idempotency_key := NULL; v_answer := NULL; v_running := false; IF r.revoked THEN",
+        put: "r.idempotency_key := NULL; v_answered := false; v_running := false; IF r.revoked THEN",
       },
     ],
   },

@@ -19,7 +19,7 @@ BEGIN
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) ORDER BY l.lane FOR UPDATE;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
-    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, NULL, clock_timestamp())::item_result;
+    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp())::item_result;
     RETURN;
   END IF;
   IF cardinality(p_ends) > 0 THEN

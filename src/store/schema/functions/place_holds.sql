@@ -2,6 +2,7 @@
 -- earlier one fitted. The caller holds the locks of the lanes.
 -- Outcomes: "held"; "insufficient"; "revoked" when the key was revoked after admission; with an idempotency key also
 -- "answered", "running" and "reused". Each result has the balance and the amount held before the hold.
+-- The stored response of "answered" is read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
@@ -17,8 +18,8 @@ DECLARE
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
   v_claimed text[];
   v_digests text[];
-  -- The stored response for the call's idempotency key, and whether its first call still runs.
-  v_answer text;
+  -- Whether the first call with the idempotency key has a stored response, or still runs.
+  v_answered boolean;
   v_known_digest text;
   v_running boolean;
   v_outcome text;
@@ -49,20 +50,20 @@ BEGIN
       v_digests := '{}';
     END IF;
     -- Only calls with an idempotency key need this look-up.
-    v_answer := NULL;
+    v_answered := false;
     v_running := false;
     IF r.idempotency_key IS NOT NULL THEN
-      SELECT x.answer, x.digest, x.answer IS NULL AND EXISTS (
+      SELECT x.answer IS NOT NULL, x.digest, x.answer IS NULL AND EXISTS (
           SELECT 1 FROM holds h WHERE h.lane = x.lane AND h.id = x.hold_id)
-        INTO v_answer, v_known_digest, v_running FROM answers x
+        INTO v_answered, v_known_digest, v_running FROM answers x
         WHERE x.lane = r.lane AND x.account_id = r.account_id AND x.idempotency_key = r.idempotency_key
           AND x.created_at > v_now - interval '24 hours';
     END IF;
     IF r.revoked THEN
       v_outcome := 'revoked';
-    ELSIF (v_running OR v_answer IS NOT NULL) AND v_known_digest <> r.digest THEN
+    ELSIF (v_running OR v_answered) AND v_known_digest <> r.digest THEN
       v_outcome := 'reused';
-    ELSIF v_answer IS NOT NULL THEN
+    ELSIF v_answered THEN
       v_outcome := 'answered';
     ELSIF v_running THEN
       v_outcome := 'running';
@@ -74,8 +75,8 @@ BEGIN
     ELSE
       v_outcome := 'held';
     END IF;
-    v_results := array_append(v_results, ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL,
-      CASE WHEN v_outcome = 'answered' THEN v_answer END, NULL)::item_result);
+    v_results := array_append(v_results,
+      ROW('hold', r.n, v_outcome, r.balance_micros, v_held, NULL, NULL)::item_result);
     IF v_outcome = 'held' THEN
       v_held := v_held + r.amount;
       v_placed := array_append(v_placed, ROW(r.lane, r.hold_id, r.account_id, p_server_id, r.amount,

@@ -41,7 +41,7 @@ BEGIN
   LOOP
     -- A batch may end the same hold twice: only the first one counts.
     IF r.hold_id IS NOT NULL AND (r.hold_place IS NULL OR r.hold_id = v_current_hold) THEN
-      v_results := array_append(v_results, ROW('end', r.n, 'missing', NULL, NULL, NULL, NULL, NULL)::item_result);
+      v_results := array_append(v_results, ROW('end', r.n, 'missing', NULL, NULL, NULL, NULL)::item_result);
       CONTINUE;
     END IF;
     IF r.account_id <> v_account_id THEN
@@ -64,7 +64,7 @@ BEGIN
       v_held := v_held - r.held;
     END IF;
     IF r.amount IS NULL THEN
-      v_results := array_append(v_results, ROW('end', r.n, 'posted', NULL, NULL, NULL, NULL, NULL)::item_result);
+      v_results := array_append(v_results, ROW('end', r.n, 'posted', NULL, NULL, NULL, NULL)::item_result);
     ELSE
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
@@ -75,7 +75,7 @@ BEGIN
         r.reason, r.request_id, r.key_id, r.model, r.input_tokens, r.output_tokens, r.input_price, r.output_price, v_now,
         c_version, v_hash)::ledger);
       v_results := array_append(v_results,
-        ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL, NULL)::item_result);
+        ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL)::item_result);
     END IF;
     IF r.idempotency_key IS NOT NULL THEN
       IF r.amount IS NULL THEN

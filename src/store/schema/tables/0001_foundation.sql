@@ -192,7 +192,7 @@ CREATE TYPE entry_item AS (
 );
 -- The result of one item. n is its position among the items of its kind.
 CREATE TYPE item_result AS (
-  kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint, answer text,
+  kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
   clock timestamptz
 );
 -- New values of an account whose row was read at this place under the lock of its lane.
