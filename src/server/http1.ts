@@ -23,6 +23,7 @@ type Connection = {
   readonly socket: PacedSocket;
   /** A request had a framing problem: the boundaries of further requests are unknown. */
   isRefused: boolean;
+  latest?: { readonly request: HttpRequest; readonly response: HttpResponse };
 };
 
 const PROBLEM_OF: Readonly<Record<string, BadRequest>> = {
@@ -57,8 +58,8 @@ export class Http1 {
     this.#server.on("checkExpectation", this.#receive);
     this.#server.maxHeadersCount = limits.headerCount;
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      const bytesWritten = this.#connections.get(socket)?.socket.raw.bytesWritten ?? 0;
-      if (!socket.writable || bytesWritten > 0) socket.destroy();
+      const connection = this.#connections.get(socket);
+      if (!socket.writable || !connection || !isNextResponse(connection)) socket.destroy();
       else socket.end(options.refusals.rawResponse(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
     });
     // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
@@ -99,6 +100,7 @@ export class Http1 {
       return;
     }
     this.#countCall(socket, response);
+    connection.latest = { request, response };
     toOriginForm(request);
     const problem = framingProblem(request as IncomingMessage);
     connection.isRefused = problem !== undefined;
@@ -113,4 +115,11 @@ export class Http1 {
       if (--socket.openCalls === 0) socket.raw.setTimeout(this.#limits.keepAliveMs);
     });
   }
+}
+
+/** Whether the caller takes the next response for the one to the request that could not be parsed. */
+function isNextResponse({ socket, latest }: Connection): boolean {
+  if (latest === undefined || latest.request.complete) return socket.openCalls === 0;
+  // The problem is in the body of the latest request.
+  return socket.openCalls === 1 && !latest.response.headersSent;
 }

@@ -1,0 +1,93 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
+import { type HttpResponse, send } from "../../src/server/http.ts";
+import { Listener } from "../../src/server/listener.ts";
+import { defaultLimits } from "../../src/server/listener-limits.ts";
+
+const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
+const POST = "POST / HTTP/1.1\r\nhost: vx\r\ntransfer-encoding: chunked\r\n\r\n";
+const GARBAGE = "garbage\r\n\r\n";
+const INVALID_CHUNK = "not a length\r\n";
+
+let listener: Listener;
+let port: number;
+/** Set by each test. */
+let handle: (response: HttpResponse) => void;
+
+const answer = (response: HttpResponse) => send(response, 200, "text/plain", "ok");
+
+beforeAll(async () => {
+  listener = new Listener({
+    host: "127.0.0.1",
+    port: 0,
+    limits: { ...defaultLimits, headersMs: 100, requestMs: 200, timeoutCheckMs: 20 },
+    handler: (_request, response) => handle(response),
+    refusals: badRequestResponses(() => "req_test"),
+  });
+  ({ port } = await listener.open());
+});
+beforeEach(() => {
+  handle = answer;
+});
+afterAll(() => listener.close(0));
+
+/** Sends the parts, each after the response to the one before, and returns the statuses of all responses. */
+async function statusesOf(...parts: string[]): Promise<string[]> {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  const closed = once(socket, "close");
+  let text = "";
+  socket.on("data", (bytes) => {
+    text += bytes.toString("latin1");
+  });
+  const [first, ...others] = parts;
+  socket.write(first as string);
+  for (const part of others) {
+    await once(socket, "data");
+    socket.write(part);
+  }
+  await closed;
+  return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status as string);
+}
+
+test.each([
+  ["a malformed request", GARBAGE, "400"],
+  ["headers over the limit", `GET / HTTP/1.1\r\nx-long: ${"a".repeat(20_000)}`, "431"],
+  ["incomplete headers", "GET / HTTP/1.1\r\nx-slow: ", "408"],
+])("%s after a response: the error is sent and the connection closes", async (_what, malformed, status) => {
+  expect(await statusesOf(GET, malformed)).toEqual(["200", status]);
+});
+
+test("an invalid chunk before the response: the error is sent and the connection closes", async () => {
+  handle = () => undefined;
+  expect(await statusesOf(POST + INVALID_CHUNK)).toEqual(["400"]);
+});
+
+test("an invalid chunk of the second request: the error is sent and the connection closes", async () => {
+  let calls = 0;
+  handle = (response) => (++calls === 1 ? answer(response) : undefined);
+  expect(await statusesOf(GET, POST + INVALID_CHUNK)).toEqual(["200", "400"]);
+});
+
+test("an invalid chunk after an early response: the connection closes without a second response", async () => {
+  expect(await statusesOf(POST, INVALID_CHUNK)).toEqual(["200"]);
+});
+
+test("an incomplete body after an early response: the connection closes without a second response", async () => {
+  expect(await statusesOf(POST)).toEqual(["200"]);
+});
+
+test("a malformed request during a call: the call gets no response that is not its own", async () => {
+  handle = () => undefined;
+  expect(await statusesOf(GET + GARBAGE)).toEqual([]);
+});
+
+test("a malformed request during a response: the connection closes without a second response", async () => {
+  handle = (response) => {
+    (response as ServerResponse).write("part");
+  };
+  expect(await statusesOf(GET, GARBAGE)).toEqual(["200"]);
+});
