@@ -70,6 +70,7 @@ export class Listener {
       const tls = {
         ...options.tls,
         ALPNProtocols: ["h2", "http/1.1"],
+        noDelay: true,
         handshakeTimeout: this.#limits.tlsHandshakeMs,
       };
       this.#tls = createTlsServer(tls, accept);
