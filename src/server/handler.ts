@@ -8,6 +8,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   hasValidHost,
+  isClosed,
   pathOf,
   type ServePath,
 } from "./http.ts";
@@ -30,7 +31,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   return (request, response) => {
     const requestId = requestIdFrom(request.headers["x-request-id"], options.newRequestId);
     serve(options, request, response, requestId).catch((error: unknown) => {
-      if (!response.destroyed) options.log.error({ err: error, request_id: requestId }, "request failed");
+      if (!isClosed(response)) options.log.error({ err: error, request_id: requestId }, "request failed");
       sendRefusal(request, response, asDomainError(error), requestId);
     });
   };

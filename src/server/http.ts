@@ -88,7 +88,7 @@ export function send(
   contentType: string,
   body: string | Buffer,
 ): void {
-  if (response.headersSent || response.destroyed) return;
+  if (response.headersSent || isClosed(response)) return;
   const headers = {
     "content-type": contentType,
     "content-length": Buffer.byteLength(body),

@@ -10,7 +10,7 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { DomainError, Reason } from "../../domain/errors.ts";
 import { envelope } from "../connect/envelope.ts";
 import { encodeGrpcMessage, toNodeHeaders } from "../connect/node-headers.ts";
-import { type HttpRequest, type HttpResponse, pathOf, send, sendJson } from "../http.ts";
+import { type HttpRequest, type HttpResponse, isClosed, pathOf, send, sendJson } from "../http.ts";
 import { toConnectError } from "./connect-error.ts";
 import { errorBody, errorStatus } from "./rest-error-body.ts";
 
@@ -39,7 +39,7 @@ export function sendRefusal(
 
 /** The same for a request to the path of an RPC. */
 export function sendRpcRefusal(request: HttpRequest, response: HttpResponse, error: DomainError): void {
-  if (response.headersSent || response.destroyed) return;
+  if (response.headersSent || isClosed(response)) return;
   const type = request.headers["content-type"] ?? "";
   if (isGrpc(request)) sendGrpcRefusal(response, type, withCodeOfStatus(error));
   else sendConnectRefusal(response, type, error);

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
-import type { HttpRequest, HttpResponse } from "../http.ts";
+import { type HttpRequest, type HttpResponse, isClosed } from "../http.ts";
 
 export type PageOptions = {
   readonly contentType: string;
@@ -69,7 +69,7 @@ async function unpack(gzipped: Buffer, response: ServerResponse): Promise<void> 
     await pipeline([gzipped], createGunzip(), response);
   } catch (error) {
     // A client that disconnects early is not a failure of the server.
-    if (!response.destroyed) throw error;
+    if (!isClosed(response)) throw error;
   }
 }
 

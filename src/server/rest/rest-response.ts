@@ -79,7 +79,7 @@ export class RestResponse implements CallTransport {
 
   /** Sends the whole response, unless one was already sent or the caller has disconnected. */
   sendJson(status: number, body: string | Buffer): void {
-    if (this.#response.headersSent || this.#response.destroyed) return;
+    if (this.#response.headersSent || isClosed(this.#response)) return;
     this.#headers.push(
       "content-type",
       "application/json",
@@ -98,7 +98,7 @@ export class RestResponse implements CallTransport {
 
   /** Sends a response without a body, which has no content-length either (RFC 9110). */
   sendEmpty(): void {
-    if (this.#response.headersSent || this.#response.destroyed) return;
+    if (this.#response.headersSent || isClosed(this.#response)) return;
     this.#headers.push("cache-control", "no-store");
     this.#writeHead(204).end();
   }
