@@ -58,7 +58,7 @@ async function run(config: Config, log: Log): Promise<number> {
     await app.stop(delayMs);
   } catch (error) {
     log.error({ err: error }, "stop failed");
-    return EXIT_FAILED;
+    return stop.exitCode || EXIT_FAILED;
   }
   log.info("stopped");
   return stop.exitCode;

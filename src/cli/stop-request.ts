@@ -42,7 +42,7 @@ export class StopRequest {
   #request(delayMs: number): void {
     if (this.#isRequested) return;
     this.#isRequested = true;
-    endAfter(delayMs + STOP_MS + DATABASE_STOP_MS, this.#log);
+    endAfter(delayMs + STOP_MS + DATABASE_STOP_MS, this.#log, () => this.#exitCode);
     this.#requested.resolve(delayMs);
   }
 }
@@ -61,12 +61,12 @@ export function onCrash(log: Log, stop: (exitCode: number) => void): void {
   });
 }
 
-/** Ends the process if the stop hangs. */
-export function endAfter(ms: number, log: Log): void {
+/** Ends the process if the stop hangs. The exit code is that of the crash which caused the stop, if any. */
+export function endAfter(ms: number, log: Log, exitCode: () => number): void {
   const end = async () => {
     log.fatal("stop timed out, exiting");
     await flushed(log);
-    process.exit(EXIT_FAILED);
+    process.exit(exitCode() || EXIT_FAILED);
   };
   setTimeout(() => void end(), ms).unref();
 }

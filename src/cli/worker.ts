@@ -20,7 +20,7 @@ export async function runWorker(): Promise<void> {
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
   let exitCode = 0;
   onCrash(log, (code) => {
-    if (exitCode === 0) endAfter(STOP_MS, log);
+    if (exitCode === 0) endAfter(STOP_MS, log, () => exitCode);
     if (code > exitCode) tell({ kind: code === EXIT_INVARIANT ? "violated" : "crashed" });
     exitCode = Math.max(exitCode, code);
     stop(0);
