@@ -58,8 +58,10 @@ export class Http1 {
     this.#server.on("checkExpectation", this.#receive);
     this.#server.maxHeadersCount = limits.headerCount;
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+      // Data after a request with "connection: close" is ignored: the response to that request may not be sent yet.
+      if (error.code === "HPE_CLOSED_CONNECTION") return;
       const connection = this.#connections.get(socket);
-      if (!socket.writable || !connection || !isNextResponse(connection)) socket.destroy();
+      if (!socket.writable || !connection || !canSendError(connection)) socket.destroy();
       else socket.end(options.refusals.rawResponse(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
     });
     // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
@@ -117,8 +119,8 @@ export class Http1 {
   }
 }
 
-/** Whether the caller takes the next response for the one to the request that could not be parsed. */
-function isNextResponse({ socket, latest }: Connection): boolean {
+/** Whether the next response that the caller expects is the one to the request that could not be parsed. */
+function canSendError({ socket, latest }: Connection): boolean {
   if (latest === undefined || latest.request.complete) return socket.openCalls === 0;
   // The problem is in the body of the latest request.
   return socket.openCalls === 1 && !latest.response.headersSent;

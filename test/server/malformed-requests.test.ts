@@ -8,6 +8,7 @@ import { Listener } from "../../src/server/listener.ts";
 import { defaultLimits } from "../../src/server/listener-limits.ts";
 
 const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
+const LAST_GET = "GET / HTTP/1.1\r\nhost: vx\r\nconnection: close\r\n\r\n";
 const POST = "POST / HTTP/1.1\r\nhost: vx\r\ntransfer-encoding: chunked\r\n\r\n";
 const GARBAGE = "garbage\r\n\r\n";
 const INVALID_CHUNK = "not a length\r\n";
@@ -83,6 +84,17 @@ test("an incomplete body after an early response: the connection closes without 
 test("a malformed request during a call: the call gets no response that is not its own", async () => {
   handle = () => undefined;
   expect(await statusesOf(GET + GARBAGE)).toEqual([]);
+});
+
+test.each([
+  ["in the same packet", [LAST_GET + GARBAGE]],
+  ["in a later packet", [LAST_GET, GARBAGE]],
+])("data after the last request of a connection is ignored: %s", async (_when, parts) => {
+  handle = (response) => {
+    (response as ServerResponse).writeProcessing();
+    setTimeout(() => answer(response), 50);
+  };
+  expect(await statusesOf(...parts)).toEqual(["102", "200"]);
 });
 
 test("a malformed request during a response: the connection closes without a second response", async () => {
