@@ -39,7 +39,7 @@ Environment variables of the commands that call a server:
   VX_ADMIN_TOKEN                the operator token (default: the file admin-token in VX_DATA_DIR)
   VX_DATA_DIR                   the data folder of the server (default: .vx)
 
-Exit codes: 0 success, 1 failure, 2 wrong usage.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 70 violated invariant (see docs/operations.md).
 `;
 
 /** Runs a command and sets the exit code, so that all output is written before the process exits. */
