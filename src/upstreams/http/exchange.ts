@@ -24,6 +24,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #state: ExchangeState = QUEUED;
   #controller: Dispatcher.DispatchController | undefined;
   #receivedBytes = 0;
+  #mayPause = false;
 
   constructor(dialect: Dialect, maxTokens: number, progress: Progress) {
     this.reply = new ReplyBuffer(maxTokens);
@@ -56,7 +57,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     } catch (error) {
       this.#fail(error);
     }
-    if (this.reply.unreadChars > RESPONSE_LIMITS.unreadChars) controller.pause();
+    if (this.#mayPause && this.reply.unreadChars > RESPONSE_LIMITS.unreadChars) controller.pause();
     this.reply.wakeReader();
   }
 
@@ -109,6 +110,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const encoding = headers["content-encoding"] ?? "identity";
     const type = headers["content-type"] ?? "";
     const maxBytes = maxStreamBytes(this.#maxTokens);
+    this.#mayPause = keepsConnection(headers);
     if (encoding !== "identity") {
       this.#fail(garbled("the response is compressed, although the request does not allow that"));
     } else if (/^text\/event-stream\b/i.test(type)) {
@@ -197,6 +199,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if ("timer" in state) clearTimeout(state.timer);
     this.#state = next;
   }
+}
+
+/**
+ * Undici throws an uncaught assertion if a paused connection ends that is not kept alive. Such a response is
+ * read without pauses, up to its size limit.
+ */
+function keepsConnection(headers: IncomingHttpHeaders): boolean {
+  return headers["transfer-encoding"] === "chunked" && !/close/i.test(headers.connection ?? "");
 }
 
 function refusalOf({ status, retryAfter, chunks }: Refused): UpstreamFailure {
