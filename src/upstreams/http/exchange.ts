@@ -14,7 +14,9 @@ const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 
 /**
  * One request and its response, from undici's callbacks directly into the reply buffer: see
- * docs/decisions/0011-upstream-streams.md.
+ * docs/decisions/0011-upstream-streams.md. A slow reader does not pause the response, because undici ends the
+ * process with an assertion if a paused connection ends that is not kept alive. The reply buffer limits the
+ * unread text.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly reply: ReplyBuffer;
@@ -24,7 +26,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #state: ExchangeState = QUEUED;
   #controller: Dispatcher.DispatchController | undefined;
   #receivedBytes = 0;
-  #mayPause = false;
 
   constructor(dialect: Dialect, maxTokens: number, progress: Progress) {
     this.reply = new ReplyBuffer(maxTokens);
@@ -50,14 +51,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#startRefusal(status, headers);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#receivedBytes += chunk.length;
     try {
       this.#readChunk(this.#state, chunk);
     } catch (error) {
       this.#fail(error);
     }
-    if (this.#mayPause && this.reply.unreadChars > RESPONSE_LIMITS.unreadChars) controller.pause();
     this.reply.wakeReader();
   }
 
@@ -84,11 +84,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.reply.wakeReader();
   }
 
-  /** Called when the reader has taken the unread text. */
-  resume(): void {
-    this.#controller?.resume();
-  }
-
   /**
    * Called when the reader stops. After a complete reply the end of the response is about to arrive, so the
    * connection is kept for the next call; otherwise the request is aborted.
@@ -103,14 +98,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const timer = setTimeout(() => this.#abort(), RESPONSE_LIMITS.drainMs);
     timer.unref();
     this.#change({ kind: "draining", timer });
-    this.resume();
   }
 
   #startReply(headers: IncomingHttpHeaders): void {
     const encoding = headers["content-encoding"] ?? "identity";
     const type = headers["content-type"] ?? "";
     const maxBytes = maxStreamBytes(this.#maxTokens);
-    this.#mayPause = keepsConnection(headers);
     if (encoding !== "identity") {
       this.#fail(garbled("the response is compressed, although the request does not allow that"));
     } else if (/^text\/event-stream\b/i.test(type)) {
@@ -199,14 +192,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if ("timer" in state) clearTimeout(state.timer);
     this.#state = next;
   }
-}
-
-/**
- * Undici throws an uncaught assertion if a paused connection ends that is not kept alive. Such a response is
- * read without pauses, up to its size limit.
- */
-function keepsConnection(headers: IncomingHttpHeaders): boolean {
-  return headers["transfer-encoding"] === "chunked" && !/close/i.test(headers.connection ?? "");
 }
 
 function refusalOf({ status, retryAfter, chunks }: Refused): UpstreamFailure {

@@ -67,7 +67,6 @@ export class HttpUpstream implements Upstream {
       for (;;) {
         const event = reply.nextEvent();
         if (event) {
-          exchange.resume();
           yield event;
           if (event.kind === "done") return;
         } else {

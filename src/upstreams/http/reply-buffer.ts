@@ -35,10 +35,6 @@ export class ReplyBuffer {
     return this.#state.kind;
   }
 
-  get unreadChars(): number {
-    return this.#unread.length;
-  }
-
   /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
   append(piece: string): void {
     if (piece === "" || this.#state !== OPEN) return;

@@ -9,8 +9,6 @@ export const RESPONSE_LIMITS = {
   /** A reply that is not streamed is buffered until it is parsed, so this also limits the parsing time. */
   jsonBytes: 2_097_152,
   eventChars: 1_048_576,
-  /** With more unread text than this, reading from the upstream pauses. */
-  unreadChars: 65_536,
 } as const;
 
 /** Total bytes of one streamed response: some servers wrap a token in almost a kilobyte. */
