@@ -1,37 +1,39 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { NEVER, openRemote, PROMPT } from "./support.ts";
 
-const TEXT = "x".repeat(200_000);
-const EVENT = `data: ${JSON.stringify({ choices: [{ delta: { content: TEXT } }] })}\n\n`;
 const TYPE = "Content-Type: text/event-stream\r\n\r\n";
+const UNREAD = "x".repeat(200_000);
+const event = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
 
 // If a response were paused, undici would end the process with an assertion when its connection ends.
 test.each([
-  ["without a length", `HTTP/1.1 200 OK\r\n${TYPE}${EVENT}`],
-  ["with a wrong length", `HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n${TYPE}${EVENT}`],
-  [
-    "in an incomplete chunk over HTTP/1.0",
-    `HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n${TYPE}ffffff\r\n${EVENT}`,
-  ],
-])("a connection that ends %s while text is unread fails only its call", async (_, response) => {
-  const server = createServer((socket) => socket.once("data", () => socket.end(response)));
-  server.listen(0, "127.0.0.1");
+  ["without a length", "HTTP/1.1 200 OK\r\n", ""],
+  ["with a wrong length", "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n", ""],
+  ["in an incomplete chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", "ffffff\r\n"],
+  ["in an incomplete chunk of HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n", "ffffff\r\n"],
+])("a connection that ends %s while text is unread fails only its call", async (_, head, chunk) => {
+  const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
   const upstream = openRemote({
     kind: "openai",
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    baseUrl,
     apiKeyEnv: undefined,
-    model: "fake",
+    model: "m",
     timeoutMs: 5_000,
   });
-  const connected = once(server, "connection");
   const events = upstream.generate({ ...PROMPT, maxTokens: 32_000 }, NEVER)[Symbol.asyncIterator]();
   const first = events.next();
-  const [socket] = await connected;
+  const [socket] = (await once(server, "connection")) as [Socket];
+  await once(socket, "data");
+  socket.write(`${head}${TYPE}${chunk}${event("first")}`);
+  expect((await first).value).toEqual({ kind: "delta", content: "first" });
+  socket.end(event(UNREAD));
   await once(socket, "close");
-  expect((await first).value).toEqual({ kind: "delta", content: TEXT });
+  expect((await events.next()).value).toEqual({ kind: "delta", content: UNREAD });
   await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
   await upstream.close();
   server.close();
