@@ -12,8 +12,8 @@ export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
     single: settings.databaseConnections,
     admission: settings.admissionPipelines,
     billing: settings.billingPipelines,
-    // The second connection sends the heartbeats of this server.
-    monitor: 2,
+    // One each for the monitor, the heartbeats and the revocation watch.
+    monitor: 3,
   };
 }
 

@@ -77,7 +77,7 @@ export function createMetering(options: MeteringOptions): Metering {
     onReleased: (holds) => log.warn({ holds }, "released abandoned holds"),
     onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
   });
-  const watch = new RevocationWatch(databases.single, {
+  const watch = new RevocationWatch(databases.monitor, {
     now: () => performance.now(),
     isNeeded: () => running.count > 0,
     onRevoked: (keyIds) => running.stopStreams(keyIds),

@@ -10,7 +10,10 @@ const MAX_WAIT_MS = 3_000;
 /** The address of the database, and the role to use there. */
 export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: string };
 
-/** One pool per purpose, so that slow statements delay neither admission, nor billing, nor the monitor. */
+/**
+ * One pool per purpose, so that slow statements delay neither admission, nor billing, nor the heartbeats, nor the
+ * end of streams of revoked keys.
+ */
 export type Databases = {
   readonly single: Database;
   readonly admission: Database;

@@ -44,6 +44,6 @@ test("the embedded database allows all connections that the settings permit", as
 test("settings that need more connections than the embedded database allows are rejected", () => {
   const env = { VX_WORKERS: "64", VX_BILLING_PIPELINES: "64", VX_ADMISSION_PIPELINES: "64" };
   expect(() => readConfig(env)).toThrow(ConfigError);
-  expect(() => readConfig(env)).toThrow(/VX_BILLING_PIPELINES: need 9000 connections/);
+  expect(() => readConfig(env)).toThrow(/VX_BILLING_PIPELINES: need 9065 connections/);
   expect(readConfig({ ...env, DATABASE_URL: "postgres://h/d" }).workers).toBe(64);
 });
