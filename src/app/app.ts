@@ -20,7 +20,7 @@ type AppOptions = {
   readonly config: Config;
   readonly log: Log;
   /** Prints one line on the terminal. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /** A process that can be stopped: the whole app, or one of its workers. */
@@ -34,15 +34,15 @@ export type Running = {
 };
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
-export async function startApp({ config, log, say }: AppOptions): Promise<Running> {
+export async function startApp({ config, log, print }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
   const models = await readModels(config.modelsFile, process.env);
   warnOfUnknownSettings(process.env, models, log);
   const catalog = new Catalog(models);
   const load = () => import("./servers.ts");
   // A failed import is reported where the module is used.
-  const meanwhile = () => void load().catch(() => undefined);
-  const prepared = await prepareDatabase({ config, log, say, meanwhile });
+  const onWait = () => void load().catch(() => undefined);
+  const prepared = await prepareDatabase({ config, log, print, onWait });
   const closers: ((delayMs: number) => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
@@ -80,7 +80,7 @@ export async function startApp({ config, log, say }: AppOptions): Promise<Runnin
     // The key is shown only once, so it is created after every step that can fail.
     const demoKey = config.seedDemo ? await seedDemo(components.deps) : undefined;
     const url = urlOf(config.tls ? "https" : "http", publicAddress);
-    if (demoKey !== undefined) say(demoText(demoKey, url, catalog.list()));
+    if (demoKey !== undefined) print(demoText(demoKey, url, catalog.list()));
     const reload = async () => {
       workers?.reload();
       if (publicServer) reloadTls(publicServer, config.tls, log);

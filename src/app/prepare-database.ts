@@ -27,22 +27,22 @@ type PrepareOptions = {
   readonly config: Config;
   readonly log: Log;
   /** Prints one line on the terminal. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   /** Called at least once while waiting for the database. */
-  readonly meanwhile: () => void;
+  readonly onWait: () => void;
 };
 
 export async function prepareDatabase(options: PrepareOptions): Promise<PreparedDatabase> {
-  const { config, log, say, meanwhile } = options;
+  const { config, log, print, onWait } = options;
   if (config.databaseUrl !== undefined) {
     const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
-    meanwhile();
+    onWait();
     await migrate(address);
     const nothing = async () => undefined;
     return { address, role: APP_ROLE, exclusive: false, revive: nothing, maintain: nothing, stop: nothing };
   }
   const maxConnections = embeddedConnections(config);
-  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, say, meanwhile });
+  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, print, onWait });
   const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
   try {
     await acquireGuard(guard, config.dataDir);

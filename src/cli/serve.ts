@@ -35,7 +35,7 @@ async function run(config: Config, log: Log): Promise<number> {
   if (config.modelsFile ?? config.tls ?? config.adminTls) process.on("SIGHUP", () => reloads.request());
   let app: Running;
   try {
-    app = await startApp({ config, log, say: (line) => process.stdout.write(`${line}\n`) });
+    app = await startApp({ config, log, print: (line) => process.stdout.write(`${line}\n`) });
   } catch (error) {
     if (error instanceof ConfigError) return endWithConfigError(error);
     if (error instanceof ModelsError) {

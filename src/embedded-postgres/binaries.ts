@@ -8,7 +8,7 @@ import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
 /** Binaries that the server user can run: those of the package if possible, otherwise a copy. */
-export async function prepareBinaries(place: Placement, say: (line: string) => void): Promise<Binaries> {
+export async function prepareBinaries(place: Placement, print: (line: string) => void): Promise<Binaries> {
   const found = await findBinaryPackage();
   const linked = await unless(
     ["EACCES", "EPERM", "EROFS"],
@@ -24,7 +24,7 @@ export async function prepareBinaries(place: Placement, say: (line: string) => v
   const folder = linked === true ? place.systemHome : place.home;
   const why = reason(linked === true, found.root, place);
   const root = await copyBinaries(found, folder, (copy) => {
-    say(`the PostgreSQL binaries were copied to ${copy}, because ${why}`);
+    print(`the PostgreSQL binaries were copied to ${copy}, because ${why}`);
   });
   const version = await tryVersion(root, place);
   if (!version.ok) throw doesNotRun(version);

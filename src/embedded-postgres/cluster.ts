@@ -7,7 +7,7 @@ import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, runProgram } from "./run-program.ts";
 import { ownUid } from "./server-user.ts";
-import { endOrphans } from "./shutdown.ts";
+import { endLeftoverProcesses } from "./shutdown.ts";
 import {
   dropTemporary,
   makeTemporarySibling,
@@ -19,7 +19,7 @@ import {
 export async function ensureCluster(
   place: Placement,
   binaries: Binaries,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Passwords> {
   await removeAbandonedSiblings(place.clusterDir);
   const exists = await clusterExists(place);
@@ -27,9 +27,9 @@ export async function ensureCluster(
   const stored = await Passwords.read(place.dataDir);
   if (exists) {
     await checkCluster(place, binaries);
-    return stored ?? (await renewPassword(place, binaries, say));
+    return stored ?? (await renewPassword(place, binaries, print));
   }
-  say(`creating the database in ${place.clusterDir} (first start only) …`);
+  print(`creating the database in ${place.clusterDir} (first start only) …`);
   const passwords = stored ?? (await Passwords.generate().store(place.dataDir));
   await createCluster(place, binaries, passwords);
   await checkCluster(place, binaries);
@@ -40,7 +40,7 @@ export async function ensureCluster(
 async function renewPassword(
   place: Placement,
   binaries: Binaries,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Passwords> {
   const running = await findPostmaster(place);
   if (running !== undefined) {
@@ -49,9 +49,9 @@ async function renewPassword(
         `stop it with "kill -INT ${running.pid}" and start again, which sets a new password`,
     );
   }
-  say(`setting a new password for the database, because ${passwordPath(place.dataDir)} is missing …`);
+  print(`setting a new password for the database, because ${passwordPath(place.dataDir)} is missing …`);
   await removeForeignLocks(place);
-  await endOrphans(place);
+  await endLeftoverProcesses(place);
   const passwords = Passwords.generate();
   await setPassword(place, binaries, place.clusterDir, passwords);
   return await passwords.replace(place.dataDir);

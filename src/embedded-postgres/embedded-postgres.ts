@@ -39,21 +39,21 @@ type EmbeddedOptions = {
   readonly dataDir: string;
   readonly maxConnections?: number;
   /** Prints one line for the operator. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   /** Called each time a postmaster was launched, before the wait for it. */
-  readonly meanwhile?: () => void;
+  readonly onWait?: () => void;
 };
 
 const USUAL_CONNECTIONS = 100;
 
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, maxConnections = USUAL_CONNECTIONS, say, meanwhile } = options;
+  const { dataDir, maxConnections = USUAL_CONNECTIONS, print, onWait } = options;
   return actionable(async () => {
-    const place = await choosePlacement(dataDir, say);
+    const place = await choosePlacement(dataDir, print);
     await checkOwner(place);
-    const binaries = await prepareBinaries(place, say);
-    const passwords = await ensureCluster(place, binaries, say);
-    const launch = () => startPostmaster(place, binaries, { maxConnections, say, meanwhile });
+    const binaries = await prepareBinaries(place, print);
+    const passwords = await ensureCluster(place, binaries, print);
+    const launch = () => startPostmaster(place, binaries, { maxConnections, print, onWait });
     const { adopted } = await launch();
     return supervise(place, passwords, adopted, launch);
   });

@@ -30,7 +30,7 @@ const SHARED_USER_WARNING =
   "warning: the database runs as uid 65534, and every program of that user can reach its files; " +
   "create a system user 'vx' before the first start, or do not start as root";
 
-export async function choosePlacement(dataDir: string, say: (line: string) => void): Promise<Placement> {
+export async function choosePlacement(dataDir: string, print: (line: string) => void): Promise<Placement> {
   const folder = await openDataFolder(dataDir);
   const systemHome = systemHomeOf(folder);
   const unprivileged = await unprivilegedUser();
@@ -38,12 +38,12 @@ export async function choosePlacement(dataDir: string, say: (line: string) => vo
   const home = await chooseHome(folder, systemHome, userFor);
   if (home !== folder) {
     await makeOpenFolder(systemHome);
-    say(`the database is in ${home}, because uid ${userFor(undefined).uid} cannot use ${folder}`);
+    print(`the database is in ${home}, because uid ${userFor(undefined).uid} cannot use ${folder}`);
   }
   const clusterDir = join(home, "postgres");
   const hash = shortHash(home);
   const user = userFor(await unless(["ENOENT"], lstat(clusterDir)));
-  if (isShared(user)) say(SHARED_USER_WARNING);
+  if (isShared(user)) print(SHARED_USER_WARNING);
   return {
     dataDir: folder,
     home,

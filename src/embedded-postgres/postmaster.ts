@@ -8,7 +8,7 @@ import { programEnvironment } from "./run-program.ts";
 import { makeServerFolder, replaceServerFile } from "./server-folder.ts";
 import { identity } from "./server-user.ts";
 import { hostBasedAuthentication, settingsText } from "./settings.ts";
-import { endOrphans, stopPostmaster } from "./shutdown.ts";
+import { endLeftoverProcesses, stopPostmaster } from "./shutdown.ts";
 import { probeSocket } from "./socket.ts";
 import { openStartLog, pruneLogs, reasonIn } from "./start-log.ts";
 import { type BoundedWait, boundedWait } from "./wait.ts";
@@ -25,9 +25,9 @@ const keepsMemory = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "10485
 type LaunchOptions = {
   readonly maxConnections: number;
   /** Prints one line for the operator. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   /** Called after a postmaster was launched, before the wait for it. */
-  readonly meanwhile: (() => void) | undefined;
+  readonly onWait: (() => void) | undefined;
 };
 
 /** Resolves when a postmaster of this cluster accepts connections, either an existing or a new one. */
@@ -36,10 +36,10 @@ export async function startPostmaster(
   binaries: Binaries,
   options: LaunchOptions,
 ): Promise<{ adopted: boolean }> {
-  const { say } = options;
+  const { print } = options;
   const wait = boundedWait(
     startMs,
-    () => say("waiting for the database, which is recovering from a crash or being stopped …"),
+    () => print("waiting for the database, which is recovering from a crash or being stopped …"),
     () => new EmbeddedPostgresError(timeoutMessage(place)),
   );
   for (;;) {
@@ -66,7 +66,7 @@ function timeoutMessage({ clusterDir, logDir }: Placement): string {
 async function launchPostmaster(
   place: Placement,
   binaries: Binaries,
-  { maxConnections, meanwhile }: LaunchOptions,
+  { maxConnections, onWait }: LaunchOptions,
   wait: BoundedWait,
 ): Promise<"ready" | "again"> {
   await makeServerFolder(place.logDir, place.user);
@@ -76,11 +76,11 @@ async function launchPostmaster(
   await replaceServerFile(join(place.clusterDir, "vx.conf"), settings, place.user);
   await replaceServerFile(join(place.clusterDir, "pg_hba.conf"), hostBasedAuthentication, place.user);
   await removeForeignLocks(place);
-  await endOrphans(place);
+  await endLeftoverProcesses(place);
   const log = await openStartLog(place.logDir, place.user);
   try {
     const child = spawnPostmaster(place, binaries, log.file.fd);
-    meanwhile?.();
+    onWait?.();
     for (;;) {
       if (child.ended !== undefined) break;
       const running = await findPostmaster(place);

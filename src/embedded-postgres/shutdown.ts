@@ -6,7 +6,7 @@ import { until } from "./wait.ts";
 
 const fastShutdownMs = 10_000;
 const immediateShutdownMs = 5_000;
-const orphanExitMs = 1_000;
+const leftoverExitMs = 1_000;
 
 /** Fast shutdown of the cluster's postmaster, if any. Resolves when its child processes have ended too. */
 export async function stopPostmaster(place: Placement): Promise<void> {
@@ -19,24 +19,25 @@ export async function stopPostmaster(place: Placement): Promise<void> {
       if (!(await until(hasExited, immediateShutdownMs))) throw doesNotStop(`process ${running.pid}`);
     }
   }
-  await endOrphans(place);
+  await endLeftoverProcesses(place);
 }
 
 /**
  * Child processes of a dead postmaster exit by themselves, except one in a long computation. They hold the
  * shared memory, which blocks a new postmaster; they can no longer commit anything safely.
  */
-export async function endOrphans(place: Placement): Promise<void> {
-  const haveExited = async () => (await orphans(place)).length === 0;
-  if (await until(haveExited, orphanExitMs)) return;
+export async function endLeftoverProcesses(place: Placement): Promise<void> {
+  const haveExited = async () => (await leftoverProcesses(place)).length === 0;
+  if (await until(haveExited, leftoverExitMs)) return;
   for (const name of ["SIGQUIT", "SIGKILL"] as const) {
-    for (const orphan of await orphans(place)) signal(orphan.pid, name);
+    for (const leftover of await leftoverProcesses(place)) signal(leftover.pid, name);
     if (await until(haveExited, immediateShutdownMs)) return;
   }
-  throw doesNotStop((await orphans(place)).map(({ pid, command }) => `${pid} (${command})`).join(", "));
+  const remaining = (await leftoverProcesses(place)).map(({ pid, command }) => `${pid} (${command})`);
+  throw doesNotStop(remaining.join(", "));
 }
 
-async function orphans(place: Placement): Promise<Process[]> {
+async function leftoverProcesses(place: Placement): Promise<Process[]> {
   const found: Process[] = [];
   for (const child of await listProcesses()) {
     // PostgreSQL puts `cluster_name` into the process title of each child.

@@ -5,12 +5,12 @@ import { unless } from "./error.ts";
 import { isPidTaken } from "./processes.ts";
 
 const abandonedAfterMs = 10 * 60_000;
-const ours = new Set<string>();
+const ownFolders = new Set<string>();
 
 /** A folder to build `path` in: a process killed midway leaves this folder, never an incomplete `path`. */
 export async function makeTemporarySibling(path: string, mode: number): Promise<string> {
   const folder = `${path}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
-  ours.add(folder);
+  ownFolders.add(folder);
   await mkdir(folder);
   await chmod(folder, mode);
   return folder;
@@ -33,14 +33,14 @@ export async function moveUnlessTaken(folder: string, path: string): Promise<boo
     rename(folder, path).then(() => true),
   );
   if (moved !== true) return false;
-  ours.delete(folder);
+  ownFolders.delete(folder);
   await syncFolder(dirname(path));
   return true;
 }
 
 export async function dropTemporary(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
-  ours.delete(folder);
+  ownFolders.delete(folder);
 }
 
 /**
@@ -59,14 +59,14 @@ export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promi
   }
 }
 
-async function isAbandoned(folder: string, maker: number, minAgeMs: number): Promise<boolean> {
-  if (ours.has(folder)) return false;
+async function isAbandoned(folder: string, creatorPid: number, minAgeMs: number): Promise<boolean> {
+  if (ownFolders.has(folder)) return false;
   const entry = await unless(["ENOENT"], lstat(folder));
   const ageMs = Date.now() - (entry?.ctimeMs ?? 0);
-  // In a container every start may have the same pid, so a folder with this pid that is not in `ours` is an
-  // old one.
-  const hasMakerExited = maker === process.pid || !isPidTaken(maker);
-  return ageMs >= (hasMakerExited ? minAgeMs : abandonedAfterMs);
+  // In a container every start may have the same pid, so a folder with this pid that is not in `ownFolders`
+  // is an old one.
+  const hasCreatorExited = creatorPid === process.pid || !isPidTaken(creatorPid);
+  return ageMs >= (hasCreatorExited ? minAgeMs : abandonedAfterMs);
 }
 
 async function syncFolder(path: string): Promise<void> {

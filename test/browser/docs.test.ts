@@ -11,7 +11,7 @@ if (!chromiumPath) {
   console.error("SKIPPED: the pages were tested in no browser. Install chromium, or name one in CHROMIUM.");
 }
 
-/** Of the background, from 0 for black to 1 for white. */
+/** The luminance of the background, from 0 for black to 1 for white. */
 const BRIGHTNESS = `
   const colors = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
   const shown = colors.find((color) => color !== "rgba(0, 0, 0, 0)") ?? "rgb(255, 255, 255)";
@@ -19,12 +19,12 @@ const BRIGHTNESS = `
   (red + green + blue) / 3 / 255;
 `;
 
-/** Texts that go on beyond their box. */
+/** Texts that overflow their box. */
 const CUT_OFF = `[...document.querySelectorAll("pre")]
   .filter((one) => one.scrollWidth > one.clientWidth)
   .map((one) => one.textContent)`;
 
-/** Frames around what has the focus although nobody can press or fill it. */
+/** Focus outlines around elements that are not interactive. */
 const OUTLINED = `[...document.querySelectorAll("section")]
   .filter((one) => getComputedStyle(one).outlineStyle !== "none")
   .map((one) => one.id)`;
@@ -57,7 +57,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     app = await startTestApp();
     key = await createTestKey(operatorOf(app));
     browser = await openBrowser(profile.path);
-    // A request to another host is noted and goes nowhere.
+    // Requests to other hosts are recorded and aborted.
     await browser.route("**", async (route) => {
       const { host, protocol } = new URL(route.request().url());
       if (host === new URL(app.url).host || protocol === "data:") return await route.continue();
@@ -97,7 +97,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     test.each([
       ["/", "First call"],
       ["/docs", "A paid, metered generation API"],
-    ])("%s fits, in the right colors", async (path, text) => {
+    ])("%s fits the window and has the right colors", async (path, text) => {
       await open(path, text);
       await expect
         .poll(() => page.evaluate<number>(BRIGHTNESS))
@@ -105,12 +105,12 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
     });
 
-    test("the first calls on / can be read without scrolling", async () => {
+    test("the first example calls on / are visible without scrolling", async () => {
       await open("/", "First call");
       expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
     });
 
-    test("/docs shows the methods, and what they take and answer", async () => {
+    test("/docs shows the methods with their requests and responses", async () => {
       await open("/docs#tag/generateservice/POST/v1/generate", "Generates one reply");
       await seen("max_tokens");
       await seen("What is a ledger?");
@@ -118,7 +118,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     });
   });
 
-  test("a key that is typed in makes calls, and is nowhere after a reload", async () => {
+  test("a key that is entered is used for calls, and is not stored across a reload", async () => {
     await page.setViewportSize({ width: 1280, height: 900 });
     await open("/docs#tag/meservice/GET/v1/me", "Returns the plan and limit of the calling key");
     const field = page.getByPlaceholder("Token").first();
@@ -134,18 +134,18 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     await page.reload();
     await page.getByPlaceholder("Token").first().waitFor();
     expect(await page.getByPlaceholder("Token").first().inputValue()).toBe("");
-    // The start page is of the same origin, and has no script that could stand before its storage.
+    // The start page has the same origin, and no script that could change its storage.
     await open("/", "First call");
     expect(await page.evaluate(STORED)).toEqual({ local: [], session: [], databases: [], caches: [] });
     expect(await browser.cookies()).toEqual([]);
   });
 
-  test("nothing was complained about, and no other host was asked", () => {
+  test("the pages cause no console errors and no requests to other hosts", () => {
     expect(complaints).toEqual([]);
     expect(foreign).toEqual([]);
   });
 
-  test("the key is in no file of the browser's profile", async () => {
+  test("no file of the browser's profile contains the key", async () => {
     await browser.close();
     const files = readdirSync(profile.path, { recursive: true, withFileTypes: true }).filter((one) =>
       one.isFile(),

@@ -72,7 +72,7 @@ describe("a new key", () => {
       return fair(size, taken - size);
     };
     const expected = generateKey(0, source).secret;
-    // The same bytes, with one from 248 on after each: modulo 62 these would all be among the first 8 characters.
+    // The same bytes, each followed by one from 248 on. Modulo 62 these would give the first 8 characters.
     taken = 0;
     const biased = (size: number) =>
       Buffer.from([...source(size / 2)].flatMap((byte, i) => [byte, 248 + (i % 8)]));
@@ -80,7 +80,7 @@ describe("a new key", () => {
   });
 });
 
-describe("the checksum", () => {
+describe("the checksum of a key", () => {
   test("detects each mistyped character", () => {
     const position = fc.integer({ min: 0, max: 37 });
     const character = fc.constantFrom(...ALPHABET);

@@ -9,7 +9,7 @@ function failuresAt(limit: number, start = 1_000 * MINUTE) {
   return { clock, failures: new FailedAuthentications(limit, () => clock.now) };
 }
 
-test("calls from an address are looked up until the allowed number of failures in the minute", () => {
+test("keys from an address are looked up until the allowed number of failures in a minute", () => {
   const { failures } = failuresAt(3);
   for (let i = 0; i < 3; i++) {
     expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
@@ -49,13 +49,13 @@ test("addresses are counted separately", () => {
   expect(failures.blockedSeconds("1.2.3.5", "any")).toBe(0);
 });
 
-test("a limit of 0 is no limit", () => {
+test("a limit of 0 means no limit", () => {
   const { failures } = failuresAt(0);
   for (let i = 0; i < 1_000; i++) failures.addFailure("1.2.3.4", "unknown");
   expect(failures.blockedSeconds("1.2.3.4", "any")).toBe(0);
 });
 
-test("many addresses take bounded memory, and blocked addresses stay blocked", () => {
+test("memory for addresses is bounded, and blocked addresses stay blocked", () => {
   const { failures } = failuresAt(1);
   failures.addFailure("first", "unknown");
   for (let i = 0; i < 100_000; i++) failures.addFailure(`address ${i}`, "unknown");
@@ -82,7 +82,7 @@ test("a known valid key that fails later is blocked like any other", () => {
   expect(failures.blockedSeconds("1.2.3.4", "revoked later")).toBeGreaterThan(0);
 });
 
-test("many valid keys take bounded memory, and keys in use are kept", () => {
+test("memory for valid keys is bounded, and keys in use are kept", () => {
   const { failures } = failuresAt(1);
   failures.addFailure("1.2.3.4", "unknown");
   failures.addValid("not used again");

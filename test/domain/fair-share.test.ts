@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FairShare } from "../../src/domain/fair-share.ts";
 
-test("a single user gets seven eighths, and the rest stays free for others", () => {
+test("a single user can take seven eighths; the rest is reserved for others", () => {
   const limit = new FairShare();
   let taken = 0;
   while (limit.acquire("a", 1, 80)) taken++;
@@ -28,7 +28,7 @@ test("without a user, only the total is limited", () => {
   expect(limit.acquire(undefined, 1, 80)).toBe(false);
 });
 
-test("the limit is never exceeded, and all that was released can be taken again", () => {
+test("the limit is never exceeded, and a released amount is available again", () => {
   const step = fc.record({ user: fc.constantFrom("a", "b", "c"), amount: fc.integer({ min: 1, max: 60 }) });
   fc.assert(
     fc.property(fc.array(step), (steps) => {

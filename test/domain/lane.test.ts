@@ -22,7 +22,7 @@ test("the server and the database agree on the lane of every id", async () => {
   expect(ids.slice(0, LANE_COUNT).map(laneOfId)).toEqual(lanes);
 });
 
-test("there are 1,024 lanes, and any text gives one of them", async () => {
+test("every text maps to one of 1,024 lanes", async () => {
   const [row] = await database.owner`SELECT array_agg(lane ORDER BY lane) AS lanes FROM vx.lanes`;
   expect(row?.lanes).toEqual(Array.from({ length: LANE_COUNT }, (_, lane) => lane));
   fc.assert(

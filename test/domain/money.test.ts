@@ -16,11 +16,11 @@ describe("formatMicros", () => {
     [1_230_000n, "$1.23"],
     [1_234_000n, "$1.234"],
     [9_000_000_000_000_000n, "$9000000000.00"],
-  ])("%s is %s", (micros, text) => {
+  ])("%s micros are formatted as %s", (micros, text) => {
     expect(formatMicros(micros)).toBe(text);
   });
 
-  test("is exact, with 2 to 6 decimals and no unnecessary ones", () => {
+  test("is exact, with 2 to 6 decimals and no unnecessary zeros", () => {
     fc.assert(
       fc.property(amounts, (micros) => {
         const text = formatMicros(micros);
@@ -75,7 +75,7 @@ describe("parseAmount", () => {
     "1\n",
     "NaN",
     "1".repeat(14),
-  ])("%j is no exact amount", (text) => {
+  ])("%j is rejected", (text) => {
     expect(parseAmount(text)).toBeUndefined();
   });
 });

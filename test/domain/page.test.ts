@@ -52,7 +52,7 @@ test.each([
   expect(readPage("keys", { pageSize, pageToken: "" })).toEqual({ list: "keys", size, after: "" });
 });
 
-describe("following the tokens", () => {
+describe("pagination with tokens", () => {
   test("returns every row once, in order, for any page size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 12 }), (count, pageSize) => {
@@ -75,6 +75,6 @@ describe("following the tokens", () => {
   });
 });
 
-test("a token of one list is invalid for another", () => {
+test("a token of one list is rejected by another", () => {
   expect(() => readPage("entries", { pageSize: 1, pageToken: tokenOf("5") })).toThrow("page_token");
 });

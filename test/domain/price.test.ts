@@ -6,7 +6,7 @@ const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
 const prices = fc.record({ inputMicrosPerMillionTokens: price, outputMicrosPerMillionTokens: price });
 const tokens = fc.nat(100_000_000);
 
-test("the covered output is exact: it fits, and one more token does not", () => {
+test("the balance covers exactly the computed output, and not one token more", () => {
   fc.assert(
     fc.property(
       prices,

@@ -20,6 +20,6 @@ test("the meaning of the stored bits does not change", () => {
   ]);
 });
 
-test.each(["", "READ", "admin", "toString", "__proto__", "constructor"])("%j is no scope", (name) => {
+test.each(["", "READ", "admin", "toString", "__proto__", "constructor"])("%j is not a scope", (name) => {
   expect(isScope(name)).toBe(false);
 });

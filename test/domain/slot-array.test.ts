@@ -10,7 +10,7 @@ const MAX_SIZE = 64;
 /** Insertions between two minor collections. */
 const INSERTIONS_PER_COLLECTION = 1_000;
 
-test("an item is listed until it is removed, and its slot is used again", () => {
+test("an item is listed until it is removed, and its slot is reused", () => {
   const slots = new SlotArray<string>();
   const [one, two] = [slots.insert("one"), slots.insert("two")];
   expect([...slots]).toEqual(["one", "two"]);

@@ -27,8 +27,8 @@ async function runs(root: string): Promise<boolean> {
   ).ok;
 }
 
-describe("the binaries", patient, () => {
-  test("links that npm has not made are made", async () => {
+describe("PostgreSQL binaries", patient, () => {
+  test("missing library links are created", async () => {
     const { root } = await copyInto(await makeFolder());
     const folder = join(root, "native", "lib");
     const links: string[] = [];
@@ -42,7 +42,7 @@ describe("the binaries", patient, () => {
     expect(await runs(root)).toBe(true);
   });
 
-  test("a copy is made once and runs", async () => {
+  test("a copy runs, and a second start reuses it", async () => {
     const folder = await makeFolder();
     const first = await copyInto(folder);
     expect(first.copied).toBe(true);
@@ -50,7 +50,7 @@ describe("the binaries", patient, () => {
     expect(await copyInto(folder)).toEqual({ root: first.root, copied: false });
   });
 
-  test("a broken copy is replaced by a whole one", async () => {
+  test("a damaged copy is replaced by a complete one", async () => {
     const folder = await makeFolder();
     const { root } = await copyInto(folder);
     await truncate(join(root, "native", "bin", "postgres"), 1_000);
@@ -60,7 +60,7 @@ describe("the binaries", patient, () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test("copies made at once end as one, and a killed one is cleared away", async () => {
+  test("concurrent starts make one copy and remove the incomplete copy of a killed start", async () => {
     const folder = await makeFolder();
     const { version } = await findBinaryPackage();
     await mkdir(join(folder, `binaries-${version}.new-${process.pid}-abcdef`, "native"), { recursive: true });
@@ -71,7 +71,7 @@ describe("the binaries", patient, () => {
     expect(await runs(copies[0].root)).toBe(true);
   });
 
-  test("a broken copy is replaced once, also by several starts at once", async () => {
+  test("concurrent starts replace a damaged copy once", async () => {
     const folder = await makeFolder();
     const { root } = await copyInto(folder);
     await truncate(join(root, "native", "bin", "postgres"), 1_000);
@@ -82,7 +82,7 @@ describe("the binaries", patient, () => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    "a package that is not writable gives EACCES (ordinary users)",
+    "creating links in a read-only package fails with EACCES (skipped for root)",
     async () => {
       const { root } = await copyInto(await makeFolder());
       const folder = join(root, "native", "lib");

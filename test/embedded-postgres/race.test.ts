@@ -20,8 +20,8 @@ async function unfinished(dataDir: string): Promise<string[]> {
   return (await readdir(dataDir)).filter((name) => name.includes(".new-"));
 }
 
-describe("several starts, and starts that are cut short", patient, () => {
-  test("servers that start at once on an empty folder share one database", async () => {
+describe("concurrent and interrupted starts", patient, () => {
+  test("concurrent servers on an empty folder share one database", async () => {
     const dataDir = await makeFolder();
     const owners = await Promise.all([1, 2, 3].map(() => launchOwner(dataDir).ready));
     expect(owners.map((owner) => owner.report.error)).toEqual([undefined, undefined, undefined]);
@@ -33,14 +33,14 @@ describe("several starts, and starts that are cut short", patient, () => {
     expect(await unfinished(dataDir)).toEqual([]);
   });
 
-  test("starts at once in one process do as well", async () => {
+  test("concurrent starts in one process share one database", async () => {
     const dataDir = await makeFolder();
     const [one, other] = await Promise.all([start(dataDir), start(dataDir)]);
     expect(await postmasterPid(one)).toBe(await postmasterPid(other));
     expect(await unfinished(dataDir)).toEqual([]);
   });
 
-  test("a first start killed while it creates the database leaves nothing half made", async () => {
+  test("a first start that is killed leaves no incomplete database", async () => {
     const dataDir = await makeFolder();
     const owner = launchOwner(dataDir);
     owner.ready.catch(() => undefined);
@@ -60,7 +60,7 @@ describe("several starts, and starts that are cut short", patient, () => {
     expect(await unfinished(dataDir)).toEqual([]);
   });
 
-  test("what a start of long ago has left is cleared, also when its pid is taken by us", async () => {
+  test("old leftover folders are removed, also if their pid is in use again", async () => {
     const dataDir = await makeFolder();
     const leftover = join(dataDir, `postgres.new-${process.pid}-abcdef`);
     await mkdir(leftover);

@@ -15,7 +15,7 @@ import {
   start,
 } from "./support.ts";
 
-/** The system user for the database, or nobody. */
+/** The uid of the database's system user, by default `nobody`. */
 const unprivilegedUid = await uidOf("vx", "postgres", "nobody");
 const repository = join(import.meta.dirname, "..", "..");
 
@@ -27,7 +27,7 @@ async function uidOf(...names: string[]): Promise<number> {
   return Number(found?.[2] ?? 65534);
 }
 
-/** A second clone, as far as the database needs one. */
+/** Copies the files of this repository that the embedded database needs. */
 async function cloneInto(folder: string): Promise<string> {
   const { root } = await findBinaryPackage();
   const parts = [
@@ -44,7 +44,7 @@ async function cloneInto(folder: string): Promise<string> {
 }
 
 describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient, () => {
-  test("PostgreSQL runs as an unprivileged user and the data folder stays root's", async () => {
+  test("PostgreSQL runs as an unprivileged user, and root keeps the data folder", async () => {
     const dataDir = await makeFolder();
     await writeFile(join(dataDir, "admin-token"), "secret", { mode: 0o600 });
     const server = await start(dataDir);
@@ -54,7 +54,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect(await stat(join(dataDir, "admin-token"))).toMatchObject({ uid: 0, mode: 0o100600 });
   });
 
-  test("without a system user for it the database runs as nobody, with a warning", async () => {
+  test("without a dedicated system user the database runs as `nobody`, with a warning", async () => {
     const path = await makeFolder();
     await writeFile(join(path, "id"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
     const dataDir = await makeFolder();
@@ -62,13 +62,13 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect((await stat(`/proc/${await postmasterPid(owner.report)}`)).uid).toBe(65534);
     expect(owner.report.said[0]).toMatch(/^warning: the database runs as uid 65534, .*system user 'vx'/);
     await owner.kill();
-    // The files belong to that user, so it stays.
+    // The files belong to `nobody`, so a later start runs as `nobody` too.
     const server = await start(dataDir);
     expect(server.adopted).toBe(true);
     expect(server.said[0]).toMatch(/^warning: the database runs as uid 65534/);
   });
 
-  test("a data folder below one that only root may enter: the database lies elsewhere, and is found again", async () => {
+  test("a database whose data folder only root can reach is stored elsewhere, and found again", async () => {
     const dataDir = join(await makeFolder(0o700), ".vx");
     const server = await start(dataDir);
     const home = dirname(server.clusterDir);
@@ -78,7 +78,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     await query(server, "create table kept as select 42 as answer");
     await server.stop();
 
-    // Also when the folder has been opened since.
+    // Also if the folder has become accessible since.
     await chmod(dirname(dataDir), 0o755);
     const again = await start(dataDir);
     expect(again.clusterDir).toBe(server.clusterDir);
@@ -87,7 +87,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect(await processesIn(home)).toEqual([]);
   });
 
-  test("a whole clone below such a folder: the binaries are copied, and a broken copy is made anew", async () => {
+  test("binaries that only root can reach are copied, and a damaged copy is replaced", async () => {
     const folder = await makeFolder(0o700);
     const script = await cloneInto(folder);
     const owner = await launchOwner(join(folder, ".vx"), { script }).ready;
@@ -108,14 +108,14 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect(await start(join(folder, ".vx"))).toMatchObject({ adopted: true });
   });
 
-  test("under umask 077 a data folder that root makes can still be passed through", async () => {
+  test("the database's user can pass through a data folder that root creates under umask 077", async () => {
     const dataDir = join(await makeFolder(), "a", "b");
     const { report } = await launchOwner(dataDir, { umask: "077" }).ready;
     expect(report).toMatchObject({ adopted: false, clusterDir: join(dataDir, "postgres") });
     expect(await start(dataDir)).toMatchObject({ adopted: true });
   });
 
-  test("a database that became unreachable is never replaced by an empty one", async () => {
+  test("a database that became inaccessible is not replaced by an empty one", async () => {
     const parent = await makeFolder();
     const dataDir = join(parent, "data");
     await (await start(dataDir)).stop();
@@ -123,7 +123,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     await expect(start(dataDir)).rejects.toThrow(/cannot reach the database in .*chmod o\+x/);
   });
 
-  test("an ordinary user is told whose database it is", async () => {
+  test("an ordinary user gets an error that names the owner of the database", async () => {
     const dataDir = await makeFolder();
     await (await start(dataDir)).stop();
     const { report } = await launchOwner(dataDir, { uid: 65533 }).ready;
@@ -132,7 +132,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect(report.error).toContain(`chown -R 65533:65533 ${dataDir}`);
   });
 
-  test("the database of an ordinary user is served as that user, and stays that user's", async () => {
+  test("root runs the database of an ordinary user as that user, and keeps its owner", async () => {
     const dataDir = await makeFolder();
     await (await start(dataDir)).stop();
     for (const name of ["", ...(await readdir(dataDir, { recursive: true }))]) {
@@ -153,7 +153,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect(await start(dataDir)).toMatchObject({ adopted: true });
   });
 
-  test("a socket folder in the temporary folder that somebody else made is refused", async () => {
+  test("a temporary socket folder of another user is refused", async () => {
     const dataDir = join(await makeFolder(), "d".repeat(120));
     const server = await start(dataDir);
     await server.stop();

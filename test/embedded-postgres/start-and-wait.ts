@@ -1,4 +1,4 @@
-// A server of its own for the tests: starts the database of a data folder, says so on stdout, and stays.
+// A separate process that starts the database of a data folder, prints the result as JSON and keeps running.
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 
 const said: string[] = [];
@@ -6,7 +6,7 @@ try {
   const dataDir = process.argv[2] ?? "";
   const { clusterDir, socketDir, adopted, passwordOf } = await startEmbeddedPostgres({
     dataDir,
-    say: (line) => said.push(line),
+    print: (line) => said.push(line),
   });
   console.log(JSON.stringify({ clusterDir, socketDir, adopted, said, password: passwordOf("postgres") }));
   setInterval(() => undefined, 60_000);

@@ -5,8 +5,8 @@ import { cleanUp, makeFolder, patient, query, start } from "./support.ts";
 
 afterEach(cleanUp);
 
-describe("starting the embedded database", patient, () => {
-  test("the first start creates it and says so; the second finds what was written", async () => {
+describe("start of the embedded database", patient, () => {
+  test("the first start creates the database with a message; the second finds its rows", async () => {
     const dataDir = join(await makeFolder(), "data");
     const cold = await start(dataDir);
     expect(cold).toMatchObject({
@@ -24,7 +24,7 @@ describe("starting the embedded database", patient, () => {
     expect(await readdir(dataDir)).toEqual(["log", "postgres", "postgres-password", "run"]);
   });
 
-  test("it is durable, in UTF-8, and there is no way in but the socket", async () => {
+  test("the database is durable, uses UTF-8 and listens only on the unix socket", async () => {
     const server = await start(await makeFolder());
     const settings = await query(server, "select name, setting from pg_settings");
     const setting = Object.fromEntries(settings.map((row) => [row.name, row.setting]));
@@ -53,7 +53,7 @@ describe("starting the embedded database", patient, () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "its backends keep the memory of the statement before",
+    "backends do not return the memory of each statement to the system",
     async () => {
       const server = await start(await makeFolder());
       const pid = (await readFile(join(server.clusterDir, "postmaster.pid"), "utf8")).split("\n")[0];
@@ -62,7 +62,7 @@ describe("starting the embedded database", patient, () => {
     },
   );
 
-  test("a path too long for a socket gets one in the temporary folder, which goes when it is stopped", async () => {
+  test("the socket of a long path is in the temporary folder, and removed by a stop", async () => {
     const dataDir = join(await makeFolder(), "d".repeat(120));
     const server = await start(dataDir);
     expect(server.socketDir.startsWith(dataDir)).toBe(false);
@@ -72,7 +72,7 @@ describe("starting the embedded database", patient, () => {
     await expect(stat(server.socketDir)).rejects.toThrow("ENOENT");
   });
 
-  test("a path may hold spaces, commas, quotes and letters of any script", async () => {
+  test("a path can contain spaces, commas, quotes and letters of any script", async () => {
     const dataDir = join(await makeFolder(), `it's a "folder", дом`);
     const server = await start(dataDir);
     expect(server.socketDir).toBe(join(dataDir, "run"));

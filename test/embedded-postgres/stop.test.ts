@@ -3,8 +3,8 @@ import { beginEndless, cleanUp, makeFolder, patient, processesIn, start } from "
 
 afterEach(cleanUp);
 
-describe("stopping the embedded database", patient, () => {
-  test("leaves no process, the log collector included", async () => {
+describe("stop of the embedded database", patient, () => {
+  test("ends all processes, including the log collector", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     expect((await processesIn(dataDir)).length).toBeGreaterThan(3);
@@ -12,7 +12,7 @@ describe("stopping the embedded database", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test("does not wait for callers that are in the middle of something", async () => {
+  test("cancels running statements instead of waiting for them", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     const sleeper = await beginEndless(server, "select pg_sleep(600)");
@@ -21,7 +21,7 @@ describe("stopping the embedded database", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test("may be called twice, and when the postmaster has gone already", async () => {
+  test("can be called twice, and after the postmaster has exited", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     for (const pid of await processesIn(dataDir)) process.kill(pid, "SIGKILL");
@@ -30,7 +30,7 @@ describe("stopping the embedded database", patient, () => {
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
-  test("is final: ensureRunning does not start it again", async () => {
+  test("is final: ensureRunning rejects afterwards", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     const restart = server.ensureRunning();

@@ -11,7 +11,7 @@ import {
 import { listProcesses } from "../../src/embedded-postgres/processes.ts";
 
 export const isRoot = process.getuid?.() === 0;
-/** For `describe`: these start real servers. */
+/** Options of `describe`: starting real servers takes long. */
 export const patient = { timeout: 90_000 };
 
 const folders: string[] = [];
@@ -33,7 +33,7 @@ export type Started = EmbeddedPostgres & { readonly said: readonly string[]; rea
 
 export async function start(dataDir: string): Promise<Started> {
   const said: string[] = [];
-  const server = await startEmbeddedPostgres({ dataDir, say: (line) => said.push(line) });
+  const server = await startEmbeddedPostgres({ dataDir, print: (line) => said.push(line) });
   servers.push(server);
   return Object.assign(server, { said, password: server.passwordOf("postgres") });
 }
@@ -49,7 +49,7 @@ type Report = {
 export type Owner = { readonly report: Report; kill(): Promise<void> };
 type OwnerOptions = { uid?: number; umask?: string; script?: string; path?: string };
 
-/** Another program that starts the database; `kill` is SIGKILL for it and its whole process group. */
+/** Another process that starts the database; `kill` sends SIGKILL to its whole process group. */
 export function launchOwner(
   dataDir: string,
   options: OwnerOptions = {},
@@ -85,7 +85,7 @@ export async function killOwner(child: ChildProcess): Promise<void> {
   await promise;
 }
 
-/** Stops everything that a test has started and removes its folders. */
+/** Stops all processes and servers of a test and removes its folders. */
 export async function cleanUp(): Promise<void> {
   for (const owner of owners.splice(0)) await killOwner(owner);
   for (const server of servers.splice(0)) await server.stop();
@@ -109,7 +109,7 @@ export async function query(server: Reachable, text: string): Promise<Record<str
   }
 }
 
-/** Begins a query that never ends by itself, and comes back when it is under way. */
+/** Starts a query that runs until it is cancelled. Resolves when PostgreSQL executes it. */
 export async function beginEndless(server: Reachable, text: string): Promise<{ outcome: Promise<string> }> {
   const sql = connect(server);
   const outcome = sql.unsafe(text).then(
@@ -125,11 +125,11 @@ export async function postmasterPid(server: { clusterDir: string }): Promise<num
   return Number.parseInt(await readFile(join(server.clusterDir, "postmaster.pid"), "utf8"), 10);
 }
 
-/** Every process that was told of this folder or works in it, and the children of these. */
+/** Processes with this folder in the command line or as working folder, and their children. */
 export async function processesIn(folder: string): Promise<number[]> {
   const found = new Set<number>();
   for (const { pid, parent, command } of (await listProcesses()).sort((a, b) => a.pid - b.pid)) {
-    // In a container root may not look at the folder of another user's process.
+    // In a container root may lack the permission to read the working folder of another user's process.
     const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => "");
     const isIn = command.includes(folder) || cwd.startsWith(folder) || found.has(parent);
     if (isIn && pid !== process.pid) found.add(pid);
@@ -140,7 +140,7 @@ export async function processesIn(folder: string): Promise<number[]> {
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error("it did not happen within 30 s");
+    if (performance.now() > deadline) throw new Error("the condition was not met within 30 s");
     await sleep(5);
   }
 }

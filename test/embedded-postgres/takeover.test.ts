@@ -29,8 +29,8 @@ async function spawnBystander(): Promise<number> {
   return child.pid ?? 0;
 }
 
-describe("what an earlier server has left", patient, () => {
-  test("a postmaster whose server was killed, with its whole process group, is taken over", async () => {
+describe("leftovers of an earlier server", patient, () => {
+  test("a postmaster is adopted after its server's process group was killed", async () => {
     const dataDir = await makeFolder();
     const owner = await launchOwner(dataDir).ready;
     expect(owner.report).toMatchObject({ adopted: false });
@@ -46,7 +46,7 @@ describe("what an earlier server has left", patient, () => {
   });
 
   test.each(["postmaster.pid", "socket lock", "both"])(
-    "a stale file whose pid now belongs to another program is cleared away (%s)",
+    "a stale file is removed although its pid belongs to another program now (%s)",
     async (which) => {
       const dataDir = await makeFolder();
       const server = await start(dataDir);
@@ -70,7 +70,7 @@ describe("what an earlier server has left", patient, () => {
     },
   );
 
-  test("a pid file that a power failure has emptied is cleared away", async () => {
+  test("an empty pid file, as after a power failure, is removed", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await server.stop();
@@ -78,7 +78,7 @@ describe("what an earlier server has left", patient, () => {
     expect(await start(dataDir)).toMatchObject({ adopted: false });
   });
 
-  test("a postmaster that is shutting down is waited for, then started anew", async () => {
+  test("a start waits for a postmaster that is shutting down, then launches a new one", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     const pid = await postmasterPid(server);
@@ -88,7 +88,7 @@ describe("what an earlier server has left", patient, () => {
     expect(await postmasterPid(again)).not.toBe(pid);
   });
 
-  test("a postmaster that has lost its socket is started anew", async () => {
+  test("a postmaster without its socket is restarted", async () => {
     const dataDir = await makeFolder();
     const server = await start(dataDir);
     await rm(server.socketDir, { recursive: true });
@@ -96,7 +96,7 @@ describe("what an earlier server has left", patient, () => {
     expect(await query(again, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  test("a database whose folder was deleted under it is replaced by a new one", async () => {
+  test("a new database replaces one whose folder was deleted while it ran", async () => {
     const dataDir = join(await makeFolder(), "data");
     const server = await start(dataDir);
     const pid = await postmasterPid(server);

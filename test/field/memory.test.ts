@@ -33,14 +33,14 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** The most memory that the server has had so far. */
+/** The peak resident memory of the server. */
 function peakMiB(): number {
   const status = readFileSync(`/proc/${server.child.pid}/status`, "utf8");
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
 }
 
 test.skipIf(process.platform !== "linux")(
-  `the server runs out of memory: ${CALLS} bodies of 31 MiB at once cost a fraction of what they weigh, and a small call gets through`,
+  `${CALLS} concurrent bodies of 31 MiB take at most half their size in memory, and a small call succeeds`,
   async () => {
     const rest = Promise.withResolvers<void>();
     const sent: Promise<void>[] = [];
@@ -59,7 +59,10 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-/** Calls back when all but the last byte is out or an answer is there, and sends that byte when it may; the status. */
+/**
+ * Sends all but the last byte, then the last one when `rest` resolves. Calls `onSent` when the others are
+ * sent or a response arrives. Resolves to the status.
+ */
 function sendAllButTheEnd(onSent: () => void, rest: Promise<void>): Promise<number> {
   return new Promise((resolve, reject) => {
     const call = httpRequest(`${url}/v1/generate`, {

@@ -16,8 +16,7 @@ import { CHEAP_MODEL, type Metered, MODEL, REQUEST, startMetered } from "../supp
 import { bearer, protocols } from "../support/protocols.ts";
 
 /**
- * What users of comparable products have suffered from, as far as it is money. Each test is named after what must not
- * happen.
+ * Billing defects known from comparable products. Each test states the behaviour that excludes one of them.
  */
 
 let metered: Metered;
@@ -32,7 +31,7 @@ afterAll(async () => {
   await metered.stop();
 });
 
-/** No text: what is counted is what is bounded, so each call holds exactly this. */
+/** Without text the counted input equals its upper bound, so each call holds exactly EMPTY_HELD. */
 const EMPTY = { model: MODEL, messages: [{ role: "user", content: "" }], maxTokens: 10 };
 const EMPTY_HELD = 24;
 const EMPTY_COST = 12;
@@ -46,7 +45,7 @@ const outcomeOf = (call: Promise<unknown>) =>
 const sseDelta = (text: string) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`;
 
-test("concurrent calls spend more than there is: with funds for 25 of 250 calls, exactly 25 run", async () => {
+test("with funds for 25 of 250 concurrent calls, exactly 25 run", async () => {
   const funded = 25;
   const key = await metered.payer(BigInt(funded * EMPTY_HELD + EMPTY_HELD - 1));
   const before = metered.upstream.executions.length;
@@ -62,7 +61,7 @@ test("concurrent calls spend more than there is: with funds for 25 of 250 calls,
           })()
         : client.generate(EMPTY, { secret: key.secret }),
     );
-    // Nothing that is held becomes free before all have been decided.
+    // No hold ends before every call is admitted or rejected.
     if (outcome === "insufficient_balance" && ++refused === 9 * funded) rest.resolve();
     return outcome;
   });
@@ -76,7 +75,7 @@ test("concurrent calls spend more than there is: with funds for 25 of 250 calls,
   expect(await metered.account(key)).toEqual({ balance: funded * EMPTY_COST + EMPTY_HELD - 1, held: 0 });
 });
 
-test("a long stream drives the balance below zero: an upstream without end is cut, and at most the hold is charged", async () => {
+test("a stream without end is cut, and its charge is at most the hold", async () => {
   const key = await metered.payer(BigInt(EMPTY_HELD));
   metered.upstream.next(flood(() => sseDelta("word ".repeat(100)), 50_000_000));
   const client = clients[0] as Generator;
@@ -88,12 +87,12 @@ test("a long stream drives the balance below zero: an upstream without end is cu
   expect(await metered.account(key)).toEqual({ balance: 0, held: 0 });
 });
 
-test("counters drift from the truth: after every kind of failure all of the balance can be spent again", async () => {
+test("after every kind of failure the whole balance can be spent", async () => {
   const key = await metered.payer(1_000n);
   const failures = [refuse(500), refuse(429), hangUpAfter(0), hangUpAfter(2), silentAfter(1), silentAfter(0)];
   for (const [i, behaviour] of failures.entries()) {
     const { upstream } = metered;
-    // An upstream that may be asked again fails again.
+    // A retried call to the upstream fails again.
     upstream.always(behaviour);
     const before = upstream.calls.length;
     const left = new AbortController();
@@ -113,7 +112,7 @@ test("counters drift from the truth: after every kind of failure all of the bala
   expect(await (clients[0] as Generator).generate(all, { secret: key.secret })).toBeDefined();
 });
 
-test("a route goes past the budget: each metered method is a 402 without funds, and the upstream is not asked", async () => {
+test("without funds each metered method returns 402 and sends nothing to the upstream", async () => {
   const key = await metered.payer(0n);
   const before = metered.upstream.calls.length;
   const policies = policiesOf(developerServices);
@@ -145,7 +144,7 @@ test("a route goes past the budget: each metered method is a 402 without funds, 
   expect(metered.upstream.calls).toHaveLength(before);
 });
 
-test("a balance that is only held is told to be topped up: the 402 says what is held, what is needed, and that it passes", async () => {
+test("if holds cause a 402, it contains the held and the required amount and can be retried", async () => {
   const key = await metered.payer(BigInt(EMPTY_HELD));
   const before = metered.upstream.calls.length;
   const rest = Promise.withResolvers<void>();
@@ -166,7 +165,7 @@ test("a balance that is only held is told to be topped up: the 402 says what is 
   expect(await running).toMatchObject({ balanceMicros: BigInt(EMPTY_HELD - EMPTY_COST) });
 });
 
-test("who goes away pays too much, or nothing: what was produced until then is charged, once", async () => {
+test("a call whose caller disconnects is charged once, for the output produced until then", async () => {
   for (const client of clients) {
     const key = await metered.payer(1_000n);
     const before = metered.upstream.calls.length;
@@ -182,12 +181,12 @@ test("who goes away pays too much, or nothing: what was produced until then is c
     await outcomeOf(stream.next());
     await metered.upstream.until(({ calls }) => calls[before]?.ended === "left");
     await metered.settled();
-    // The prompt, and the three tokens of "Hello, ".
+    // The prompt and the three tokens of "Hello, ".
     expect(await metered.rows(key)).toMatchObject([{ amount: 9 + 2 * 3, input: 9, output: 3 }]);
   }
 });
 
-test("an answer does not say what it cost and what is left: each does, as the last event of each stream", async () => {
+test("each response, and the last event of each stream, contains the charge and the remaining balance", async () => {
   for (const client of clients) {
     const key = await metered.payer(1_000n);
     const said = { usage: { costMicros: 19n, cost: "$0.000019" } };
@@ -202,11 +201,11 @@ test("an answer does not say what it cost and what is left: each does, as the la
   }
 });
 
-test("all wait for one hot row: calls of one account share their statements, the more the more there are", async () => {
+test("concurrent calls of one account share billing statements", async () => {
   const calls = 400;
   const key = await metered.payer(BigInt(calls * EMPTY_HELD));
   const statements = () => metered.metric('vx_batch_size_count\\{batcher="billing"\\}');
-  // A server that has billed nothing yet has no such figure.
+  // The metric does not exist before the first hold.
   const warm = await metered.payer(1_000n);
   for (const client of clients) await client.generate(EMPTY, { secret: warm.secret });
   const before = await statements();
@@ -216,13 +215,13 @@ test("all wait for one hot row: calls of one account share their statements, the
     ),
   );
   expect(new Set(outcomes)).toEqual(new Set(["ok"]));
-  // A hold and a settlement each, which one by one would be 800 statements that wait for one row. How many share one is
-  // a matter of how they arrive; here all run in one process with the servers, so they trickle.
+  // Without batches, the holds and settlements would be 800 statements that wait for one row. Batches are
+  // small here, because the callers share a process with the servers.
   expect((await statements()) - before).toBeLessThan(calls);
   expect(await metered.account(key)).toEqual({ balance: calls * (EMPTY_HELD - EMPTY_COST), held: 0 });
 });
 
-test("retries are billed: one idempotency key sent 100 times at once over two servers is one charge", async () => {
+test("one idempotency key sent 100 times at once over two servers is charged once", async () => {
   const key = await metered.payer(1_000n);
   const before = metered.upstream.calls.length;
   const options = { secret: key.secret, headers: { "idempotency-key": "one" } };
@@ -237,7 +236,7 @@ test("retries are billed: one idempotency key sent 100 times at once over two se
   expect(await metered.rows(key)).toHaveLength(1);
 });
 
-test("a charge cannot be mapped to a call: the row says request, key, model, tokens and what is left", async () => {
+test("the ledger row of a charge has the request, key, model, tokens and remaining balance", async () => {
   const key = await metered.payer(1_000n);
   const [client] = clients as [Generator];
   const headers = { "x-request-id": "ticket-4711" };
@@ -271,7 +270,7 @@ test("a charge cannot be mapped to a call: the row says request, key, model, tok
   });
 });
 
-test("updates of several rows end in a deadlock: 600 calls of 12 accounts over two servers, none", async () => {
+test("600 concurrent calls of 12 accounts over two servers cause no deadlock", async () => {
   const keys = await Promise.all(Array.from({ length: 12 }, () => metered.payer(100_000n)));
   const outcomes = await Promise.all(
     Array.from({ length: 600 }, (_, i) => {
@@ -289,7 +288,7 @@ test("updates of several rows end in a deadlock: 600 calls of 12 accounts over t
   expect(row?.deadlocks).toBe(0);
 });
 
-test("prices are floats: a hundred calls of 2.666664 micros each cost 300, to the micro", async () => {
+test("a hundred calls of 2.666664 micros each cost exactly 300 micros", async () => {
   const key = await metered.payer(5_000n);
   const [client] = clients as [Generator];
   const request = { ...EMPTY, model: CHEAP_MODEL };
@@ -297,7 +296,7 @@ test("prices are floats: a hundred calls of 2.666664 micros each cost 300, to th
   expect(await metered.account(key)).toEqual({ balance: 4_700, held: 0 });
 });
 
-test("the books of all that cannot be told from the truth: vx audit finds no difference", async () => {
+test("after all of these tests vx audit finds no difference", async () => {
   const audit = await metered.operator.audit({});
   expect(audit.findings).toEqual([]);
   expect(audit.entries).toBeGreaterThan(600n);

@@ -24,9 +24,9 @@ afterAll(async () => {
   folder.remove();
 });
 
-const startPostgres = () => startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+const startPostgres = () => startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
 
-test("spend is dropped: a settlement waits while the database is away, the drain waits for it, and it is charged once", async () => {
+test("a settlement waits while the database is down, the drain waits for it, and the call is charged once", async () => {
   const postgres = await startPostgres();
   const url = urlTo(postgres);
   const app = await startTestApp({ env: { DATABASE_URL: url, VX_MODELS: models.path } });
@@ -54,7 +54,7 @@ test("spend is dropped: a settlement waits while the database is away, the drain
   const account = await operatorOf(next).getAccount({ accountId });
   expect(account.account).toMatchObject({ balanceMicros: 981n, heldMicros: 0n });
   expect(await operatorOf(next).audit({})).toMatchObject({ consistent: true, entries: 2n });
-  // A server can be stopped while there is no database to take its leave from.
+  // A server can be stopped while the database is down.
   await again.stop();
   await next.stop();
 });

@@ -12,7 +12,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 test("while the database is down, calls and /readyz return 503; afterwards both recover", async () => {
   const folder = createTemporaryFolder("loss");
-  const postgres = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  const postgres = await startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
   const url = urlTo(postgres);
   const app = await startTestApp({ env: { DATABASE_URL: url } });
   const { secret } = await createTestKey(operatorOf(app));
@@ -31,7 +31,7 @@ test("while the database is down, calls and /readyz return 503; afterwards both 
   expect((await fetch(`${app.url}/livez`)).status).toBe(200);
   expect(await health.check({})).toMatchObject({ status: Status.NOT_SERVING });
 
-  const again = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  const again = await startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
   await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(200), {
     timeout: 5_000,
   });

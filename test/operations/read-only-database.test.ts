@@ -24,7 +24,7 @@ let key: TestKey;
 let charged = 0;
 
 beforeAll(async () => {
-  primary = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  primary = await startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
   owner = postgres({ ...loginTo(primary), max: 2 });
   await allowReplication(owner);
   await owner.end();

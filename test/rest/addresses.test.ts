@@ -24,7 +24,7 @@ describe.each(https)("over $name", ({ send }) => {
     send(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
 
   test.each(["/v1", "/v1/", "/v1/nothing", "/v1/me/", "/v1/keys/", "/v1//me", "/v1/me/more", "/v1/Me"])(
-    "there is nothing at %s",
+    "%s returns 404",
     async (path) => {
       expectError(await call("GET", path), "not_found");
     },
@@ -37,7 +37,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["HEAD", "/v1/generate", "POST, OPTIONS"],
     ["PATCH", "/v1/keys/key_x", "GET, DELETE, HEAD, OPTIONS"],
     ["GET", "/v1/keys/key_x:revoke", "POST, OPTIONS"],
-  ])("%s %s is not allowed, and the answer says what is", async (method, path, allowed) => {
+  ])("%s %s returns 405 and lists the allowed methods", async (method, path, allowed) => {
     const answer = await call(method, path);
     expect(answer.status).toBe(405);
     expect(answer.headers.allow?.split(", ").sort()).toEqual(allowed.split(", ").sort());
@@ -49,7 +49,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["/v1/keys", "GET, HEAD, OPTIONS, POST"],
     ["/v1/keys/key_x", "DELETE, GET, HEAD, OPTIONS"],
     ["/v1/chat/completions", "OPTIONS, POST"],
-  ])("OPTIONS %s says what it takes, and nothing of CORS", async (path, allowed) => {
+  ])("OPTIONS %s returns the allowed methods and no CORS headers", async (path, allowed) => {
     const preflight = { origin: "https://example.com", "access-control-request-method": "POST" };
     const answer = await call("OPTIONS", path, preflight);
     expect({ status: answer.status, bytes: answer.body.length }).toEqual({ status: 204, bytes: 0 });
@@ -79,7 +79,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["GET", "/v1/%ff"],
     ["OPTIONS", "/v1/me"],
     ["POST", "/v1/me"],
-  ])("%s %s without a key is a 401: who has none learns nothing", async (method, path) => {
+  ])("%s %s without a key returns 401, so that it does not reveal routes", async (method, path) => {
     expectError(await send(app.url, { method, path }), "missing_api_key");
   });
 
@@ -107,7 +107,7 @@ describe.each(https)("over $name", ({ send }) => {
   });
 
   test.each(["a%2Fb", "a%2fb", "%C3%A4", "a%25b", "..%2f..", "a+b"])(
-    "the id %s is one segment, and no key has it",
+    "the id %s is one segment and returns 404",
     async (id) => {
       expectError(await call("GET", `/v1/keys/${id}`), "not_found");
     },
@@ -124,7 +124,7 @@ describe.each(https)("over $name", ({ send }) => {
     "/v1/keys/%ed%a0%80",
     "/v1/%c0%ae",
     "/v1/keys/%E0%A4%A",
-  ])("%s names nothing", async (path) => {
+  ])("%s returns 404", async (path) => {
     expectError(await call("GET", path), "not_found");
   });
 

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
-/** Both forms of HTTP, for tests that must hold over each. */
+/** HTTP/1.1 and HTTP/2, for tests that apply to both. */
 export const https = [
   { name: "HTTP/1.1", send: sendHttp1 },
   { name: "HTTP/2", send: sendHttp2 },
@@ -26,21 +26,21 @@ export function jsonOf(answer: RawAnswer): Record<string, unknown> {
   return JSON.parse(answer.body.toString()) as Record<string, unknown>;
 }
 
-/** Checks that the answer is the error, whole and in every place where it is told, and returns it. */
+/** Checks the error in the status, headers and body of the response, and returns it. */
 export function expectError(answer: RawAnswer, reason: Reason, param: string | null = null): Envelope {
   const envelope = checkEnvelope(answer);
   expect({ code: envelope.code, param: envelope.param }, envelope.message).toEqual({ code: reason, param });
   return envelope;
 }
 
-/** The same for an invalid request, whichever field it names. */
+/** The same for an invalid request, with any field. */
 export function expectInvalid(answer: RawAnswer): Envelope {
   const envelope = checkEnvelope(answer);
   expect(envelope.code, envelope.message).toBe("invalid_argument");
   return envelope;
 }
 
-/** What holds for every error, whichever it is. */
+/** Checks the properties that every error has. */
 export function checkEnvelope(answer: RawAnswer): Envelope {
   expect(answer.headers["content-type"]).toBe("application/json");
   const { error: envelope, ...rest } = jsonOf(answer) as { error: Envelope };

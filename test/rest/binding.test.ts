@@ -261,7 +261,7 @@ describe("custom verbs", () => {
   });
 });
 
-describe("an invalid HTTP rule stops the start and names the method:", () => {
+describe("an invalid HTTP rule fails the startup with the name of the method:", () => {
   const bindings = (http: Rule) =>
     httpBindings(testFile(MESSAGES, { Do: { input: "Ask", output: "Ask", http } }).method("Do"));
 

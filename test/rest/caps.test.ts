@@ -20,7 +20,7 @@ const ASTRAL = "\u{1f600}";
 const said = (content: string) => ({ role: "user", content });
 const hello = said("hello");
 
-// Spec 4: each edge is accepted, one beyond is a 400 that names the field.
+// Each limit is accepted; a value beyond it is rejected with the name of the field.
 describe.each(https)("over $name", ({ send }) => {
   const generate = (fields: object, escaped = false) => {
     const text = JSON.stringify({ model: WIDE_MODEL, messages: [hello], ...fields });
@@ -72,7 +72,7 @@ describe.each(https)("over $name", ({ send }) => {
       ["a stop of 201 characters", { stop: [ASTRAL.repeat(201)] }, "stop[0]"],
       ["no model", { model: "" }, "model"],
       ["a model of 201 characters", { model: "m".repeat(201) }, "model"],
-    ])("%s is refused by name", async (_name, fields, field) => {
+    ])("%s is rejected with the name of the field", async (_name, fields, field) => {
       const { message } = expectError(await generate({ ...fields, ...kind }), "invalid_argument", field);
       expect(message).toContain(field);
     });

@@ -40,7 +40,7 @@ test.each([
   ["gzip;q=2", undefined],
   ["__proto__, constructor", undefined],
   [",,;;q=,", undefined],
-])("a caller who accepts %j gets %s", (accepted, encoding) => {
+])("Accept-Encoding %j selects %s", (accepted, encoding) => {
   expect(chooseEncoding(accepted, large)).toBe(encoding);
   expect(chooseEncoding(accepted, large.slice(1))).toBe(undefined);
 });

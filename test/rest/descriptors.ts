@@ -27,7 +27,7 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { selected_by } from "../../gen/vx/options/v1/options_pb.js";
 
-/** Fields as a .proto has them, without numbers: "optional int64 size", "map<string,Item> items", "choice: bool a". */
+/** Fields without numbers: "optional int64 size", "map<string,Item> items", "choice: bool a" (in a oneof). */
 export type MessageSpecs = Record<string, readonly string[]>;
 
 export type MethodSpec = {
@@ -54,7 +54,7 @@ const WELL_KNOWN: readonly DescFile[] = [
   file_google_protobuf_wrappers,
 ];
 
-/** A file of package test.v1 with the enum Color, the messages and, if there are methods, the service TestService. */
+/** A file of package test.v1 with the enum Color, the messages and, with methods, the service TestService. */
 export function testFile(messages: MessageSpecs, methods: Record<string, MethodSpec> = {}): TestFile {
   const names = new Set(Object.keys(messages));
   const file = create(FileDescriptorProtoSchema, {
@@ -118,7 +118,7 @@ function toMessage(name: string, specs: readonly string[], names: ReadonlySet<st
     const { oneof, label, key, value, type, field: fieldName } = words.groups;
     const field: Record<string, unknown> = {
       name: fieldName,
-      // protoc always says it.
+      // protoc always sets it.
       jsonName: pascal(`.${fieldName}`).slice(1),
       number: i + 1,
       label: OPTIONAL,

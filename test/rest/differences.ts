@@ -1,6 +1,6 @@
 import type { Detail } from "./answers.ts";
 
-/** Where names or types differ. A time that is set in one and null in the other is no difference. */
+/** The paths at which names or types differ. A timestamp and null are equal. */
 export function differences(example: unknown, actual: unknown, path = "$"): string[] {
   const [one, other] = [kindOf(example), kindOf(actual)];
   if (one !== other) {

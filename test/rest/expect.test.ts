@@ -51,10 +51,10 @@ describe("Expect: 100-continue over HTTP/1.1", () => {
 
   test.each([
     ["a body that is too large", "POST /v1/keys", ["content-length: 99999999"], 413],
-    ["an address that takes no body", "GET /v1/me", ["content-length: 2"], 400],
-    ["no address", "POST /v1/nothing", ["content-length: 2"], 404],
-    ["another method", "POST /v1/me", ["content-length: 2"], 405],
-  ])("%s is refused without being asked for", async (_name, line, headers, status) => {
+    ["a method without a body", "GET /v1/me", ["content-length: 2"], 400],
+    ["an unknown path", "POST /v1/nothing", ["content-length: 2"], 404],
+    ["a method without a route", "POST /v1/me", ["content-length: 2"], 405],
+  ])("%s is rejected without 100 Continue", async (_name, line, headers, status) => {
     const { text, closedByServer } = await talk(app.url, head(line, ["expect: 100-continue", ...headers]));
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(closedByServer).toBe(true);
@@ -95,7 +95,7 @@ describe("responses before the body is complete", () => {
     ["keep-alive", 401, () => `${key.secret}x`],
     ["close", 401, () => `${key.secret}x`],
     ["close", 413, () => key.secret],
-  ])("a caller with %s who goes on sending can read the %i", async (connection, status, secret) => {
+  ])("with Connection: %s a client that is sending can read the %i", async (connection, status, secret) => {
     const bytes = status === 413 ? 64 * 1024 * 1024 : 8 * 1024 * 1024;
     const headers = [`connection: ${connection}`, `content-length: ${bytes}`];
     const { text, error } = await sendSlowly(app.url, head("POST /v1/generate", headers, secret()), bytes);
@@ -115,7 +115,7 @@ describe("responses before the body is complete", () => {
   });
 });
 
-/** Sends the head, the body only when it is asked for, and returns all that came back. */
+/** Sends the head, and the body after 100 Continue. Returns all bytes of the response. */
 async function converse(url: string, request: string, body: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connectTcp(Number(port), hostname);
@@ -136,7 +136,7 @@ async function converse(url: string, request: string, body: string): Promise<str
   }
 }
 
-/** Reads while it sends, piece by piece, to the end of the announced body. */
+/** Reads the response while it sends the whole announced body in pieces. */
 function sendSlowly(url: string, request: string, bytes: number): Promise<{ text: string; error?: string }> {
   const { hostname, port } = new URL(url);
   const socket = connectTcp(Number(port), hostname);
@@ -165,7 +165,7 @@ function sendSlowly(url: string, request: string, bytes: number): Promise<{ text
   });
 }
 
-/** Sends piece by piece until the stream ends; what it read, and the code with which the stream was closed. */
+/** Sends pieces until the stream ends. Returns the response and the code of the closed stream. */
 async function sendSlowlyOverHttp2(secret: string, bytes: number) {
   const session = connect(app.url);
   const stream = session.request({ ":method": "POST", ":path": "/v1/generate", ...bearer(secret) });

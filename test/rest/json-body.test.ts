@@ -21,22 +21,22 @@ describe.each(https)("over $name", ({ send }) => {
     send(app.url, { path, headers: { ...JSON_BODY, ...bearer(key.secret) }, body });
   const generate = (body: string | Uint8Array) => post("/v1/generate", body);
 
-  /** What is understood is looked for among the models. */
+  /** A body that is parsed fails later, because the model does not exist. */
   const expectAccepted = async (body: string | Uint8Array) =>
     expectError(await generate(body), "model_not_found", "model");
 
   const valid = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 
   test.each([
-    ["as it is", valid],
+    ["without changes", valid],
     ["with space around everything", ` \t\r\n${valid.replaceAll(/([:,[\]{}])/g, " $1\n")} `],
     ["after a byte order mark", `\ufeff${valid}`],
     ["with escapes in names", valid.replace("model", "mod\\u0065l")],
-    ["with null for what is absent", valid.replace("{", '{"max_tokens":null,"stop":null,"stream":null,')],
+    ["with null for absent fields", valid.replace("{", '{"max_tokens":null,"stop":null,"stream":null,')],
     ["with JSON names", valid.replace("{", '{"maxTokens":5,')],
-    ["with a number as text", valid.replace("{", '{"max_tokens":"5","temperature":"0.5",')],
+    ["with a number as a string", valid.replace("{", '{"max_tokens":"5","temperature":"0.5",')],
     ["with whole numbers in other forms", valid.replace("{", '{"max_tokens":1.0e1,"temperature":2E0,')],
-  ])("a body %s is understood", async (_name, body) => {
+  ])("a body %s is accepted", async (_name, body) => {
     await expectAccepted(body);
   });
 
@@ -70,7 +70,7 @@ describe.each(https)("over $name", ({ send }) => {
     ['{"$typeName":"vx.v1.Message"}', "$typeName"],
     ['{"Model":"m"}', "Model"],
     ['{"":1}', ""],
-  ])("%s has an unknown field, and the answer names it", async (body, field) => {
+  ])("%s is rejected with the name of the unknown field", async (body, field) => {
     const { message } = expectError(await generate(body), "invalid_argument", field === "" ? null : field);
     expect(message).toContain("is not a field of this request");
   });
@@ -95,21 +95,21 @@ describe.each(https)("over $name", ({ send }) => {
     ['{"temperature":"Infinity"}', "temperature"],
     ['{"stream":"true"}', "stream"],
     ['{"stream":1}', "stream"],
-  ])("%s has the wrong type, and the answer names the field", async (body, field) => {
+  ])("%s is rejected with the name of the field of the wrong type", async (body, field) => {
     const rest = ['"model":"m"', '"messages":[{"role":"user","content":""}]'].filter(
       (one) => !body.startsWith(`{${one.slice(0, 8)}`),
     );
     expectError(await generate(body.replace("{", `{${rest.join(",")},`)), "invalid_argument", field);
   });
 
-  test("a field under both its names is rejected", async () => {
+  test("a field that is given under both of its names is rejected", async () => {
     expectError(await generate('{"max_tokens":1,"maxTokens":1}'), "invalid_argument", "maxTokens");
   });
 
   test.each([
     ["a name twice", '{"model":"a","model":"a"}', /"model".* twice/],
     ["a name twice, once escaped", '{"model":"a","mode\\u006c":"b"}', /"model".* twice/],
-    ["a name twice deep inside", '{"messages":[{"role":"user","role":"user"}]}', /"role".* twice/],
+    ["a nested name twice", '{"messages":[{"role":"user","role":"user"}]}', /"role".* twice/],
     ["stream twice", '{"stream":true,"stream":false}', /"stream".* twice/],
     ["NaN", '{"temperature":NaN}', /valid JSON/],
     ["Infinity", '{"temperature":-Infinity}', /valid JSON/],
@@ -118,7 +118,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["a hexadecimal number", '{"max_tokens":0x1}', /valid JSON/],
     ["a bare minus", '{"max_tokens":-}', /valid JSON/],
     ["half a surrogate pair", '{"model":"\\ud800"}', /surrogate/],
-    ["the other half", '{"model":"\\udc00x"}', /surrogate/],
+    ["the second half of a surrogate pair", '{"model":"\\udc00x"}', /surrogate/],
     ["half a surrogate pair as a name", '{"\\ud800":1}', /surrogate/],
     ["a control character", '{"model":"a\u0001"}', /valid JSON/],
     ["a line break in a string", '{"model":"a\nb"}', /valid JSON/],
@@ -129,15 +129,15 @@ describe.each(https)("over $name", ({ send }) => {
     ["a comma at the end", '{"model":"m",}', /valid JSON/],
     ["a comma at the end of a list", '{"messages":[{},]}', /must be an object/],
     ["a missing comma", '{"model":"m" "stop":[]}', /valid JSON/],
-    ["something after the end", '{"model":"m"}x', /after the end/],
+    ["text after the end", '{"model":"m"}x', /after the end/],
     ["two objects", "{}{}", /after the end/],
     ["a list", "[]", /must be an object/],
     ["a string", '"x"', /must be an object/],
     ["null", "null", /must be an object/],
-    ["nothing but space", " ", /must be an object/],
-    ["an end too early", '{"model":"m', /not terminated/],
-    ["an end after a backslash", '{"model":"m\\"', /not terminated/],
-    ["a word cut short", '{"stream":tru}', /valid JSON|true or false/],
+    ["only white space", " ", /must be an object/],
+    ["a truncated string", '{"model":"m', /not terminated/],
+    ["a string truncated after a backslash", '{"model":"m\\"', /not terminated/],
+    ["a truncated literal", '{"stream":tru}', /valid JSON|true or false/],
     ["a byte order mark alone", "\ufeff", /must be an object/],
     ["a second byte order mark", "\ufeff\ufeff{}", /must be an object/],
     ["a NUL", "\u0000", /must be an object/],
@@ -149,17 +149,17 @@ describe.each(https)("over $name", ({ send }) => {
       /levels of objects and lists/,
     ],
     ["deep messages", `{"messages":${"[".repeat(100_000)}`, /must be an object/],
-  ])("%s is refused", async (_name, body, message) => {
+  ])("%s is rejected", async (_name, body, message) => {
     expect(expectInvalid(await generate(body)).message).toMatch(message);
   });
 
   test.each([
-    ["a byte that begins nothing", [0xff]],
+    ["an invalid first byte", [0xff]],
     ["an overlong slash", [0xc0, 0xaf]],
     ["a surrogate as bytes", [0xed, 0xa0, 0x80]],
-    ["a character cut short", [0xe2, 0x82]],
-    ["a character beyond the last", [0xf4, 0x90, 0x80, 0x80]],
-  ])("%s is no UTF-8", async (_name, bytes) => {
+    ["a truncated character", [0xe2, 0x82]],
+    ["a character above U+10FFFF", [0xf4, 0x90, 0x80, 0x80]],
+  ])("%s is rejected as invalid UTF-8", async (_name, bytes) => {
     const body = Buffer.concat([Buffer.from('{"model":"'), Buffer.from(bytes), Buffer.from('"}')]);
     expect(expectError(await generate(body), "invalid_argument").message).toMatch(/UTF-8/);
   });

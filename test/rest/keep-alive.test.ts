@@ -52,7 +52,7 @@ test("a comment is sent after every 15 s without an event", async () => {
   expect(await read()).toBe(COMMENT);
   vi.advanceTimersByTime(14_999);
   tell();
-  // Nothing came before it.
+  // No comment was sent before.
   expect(await read()).toBe(NEWS);
   vi.advanceTimersByTime(14_999);
   tell();
@@ -61,7 +61,7 @@ test("a comment is sent after every 15 s without an event", async () => {
   expect(await read()).toBe(COMMENT);
 });
 
-/** Begins the stream; each call of the returned function waits for the next that is written. */
+/** Starts the stream; each call of the returned function waits for the next chunk. */
 async function watch(): Promise<() => Promise<string>> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const call = httpRequest(`${mounted.url}/v1/watch`, { method: "POST", headers: JSON_BODY, agent: false });

@@ -30,7 +30,7 @@ describe.each(https)("over $name", ({ send }) => {
     "application/json;charset=utf-8",
     'application/json; charset="UTF-8"',
     "application/json ; charset=utf8 ; x=y",
-  ])("%s is JSON", async (type) => {
+  ])("%s is accepted as JSON", async (type) => {
     expect(jsonOf(await post(BODY, { "content-type": type })).secret).toMatch(/^vx_live_/);
   });
 
@@ -46,7 +46,7 @@ describe.each(https)("over $name", ({ send }) => {
     "application/proto",
     "",
     ";",
-  ])("%j is refused", async (type) => {
+  ])("%j is rejected", async (type) => {
     expectError(await post(BODY, { "content-type": type }), "unsupported_media_type");
   });
 
@@ -60,7 +60,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["br", brotliCompressSync(BODY)],
     ["identity", Buffer.from(BODY)],
     ["gzip", Buffer.concat([gzipSync(BODY.slice(0, 4)), gzipSync(BODY.slice(4))])],
-  ])("a body compressed as %s is understood", async (encoding, body) => {
+  ])("a body compressed as %s is accepted", async (encoding, body) => {
     const answer = await post(body, { ...JSON_BODY, "content-encoding": encoding });
     expect(jsonOf(answer).secret).toMatch(/^vx_live_/);
   });
@@ -73,7 +73,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["constructor", Buffer.from(BODY)],
     ["__proto__", Buffer.from(BODY)],
     ["*", Buffer.from(BODY)],
-  ])("the compression %j is refused, and the answer says which are known", async (encoding, body) => {
+  ])("the compression %j is rejected with the list of supported ones", async (encoding, body) => {
     const answer = await post(body, { ...JSON_BODY, "content-encoding": encoding });
     expectError(answer, "unsupported_media_type");
     expect(answer.headers["accept-encoding"]).toBe("gzip, br");
@@ -86,7 +86,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["gzip", gzipSync(BODY).fill(0, 12, 14)],
     ["br", brotliCompressSync(BODY).subarray(0, -3)],
     ["gzip", Buffer.alloc(20)],
-  ])("a body that is no valid %s is a 400", async (encoding, body) => {
+  ])("a body that is not valid %s is rejected", async (encoding, body) => {
     const answer = await post(body, { ...JSON_BODY, "content-encoding": encoding });
     expect(expectError(answer, "invalid_argument").message).toContain(encoding);
   });

@@ -17,14 +17,14 @@ import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
   readonly url: string;
-  /** How each call ended, in turn. */
+  /** The outcome of each call, in order. */
   readonly ended: { readonly rpc: string; readonly code: number; readonly failure: unknown }[];
   stop(): Promise<void>;
 };
 
 export type MountOptions = {
   readonly methods?: Record<string, (request: never, call: ApiCall) => unknown>;
-  /** For methods that need Connect's context; instead of `methods`. */
+  /** Used instead of `methods` if methods need Connect's context. */
   readonly routes?: (router: ConnectRouter) => void;
   readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
@@ -38,7 +38,7 @@ export type MountOptions = {
 
 export const OPEN: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
 
-/** The service of a test, served as the product serves its own, on one port for both forms of HTTP. */
+/** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
   const ended: Mounted["ended"] = [];
   const report = ({ rpc, code, failure }: CallRecord) => ended.push({ rpc, code, failure });

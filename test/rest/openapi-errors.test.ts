@@ -24,7 +24,7 @@ let app: TestApp;
 let key: TestKey;
 
 beforeAll(async () => {
-  // One connection, so that one statement that waits makes the next one wait for it.
+  // With one connection, a statement that is blocked also blocks the next one.
   app = await startTestApp({ env: { VX_DATABASE_CONNECTIONS: "1" } });
   const operator = operatorOf(app);
   key = await createTestKey(operator);
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** A call that ends in the error, for each that the document shows. */
+/** A call that fails with the error, for each error of the document. */
 const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   invalid_argument: () => send("POST", "/v1/keys", { name: "" }),
   context_length_exceeded: () => generate(key, "word ".repeat(9_000)),
@@ -146,7 +146,7 @@ test("each documented error is produced by a case below", () => {
   expect(Object.keys(FAILING).sort()).toEqual(documentedReasons(operationsOf(developerServices)).sort());
 });
 
-test.each(Object.entries(FAILING))("%s has the shape of its example", async (reason, fail) => {
+test.each(Object.entries(FAILING))("%s has the shape of the example", async (reason, fail) => {
   const answer = await fail();
   expect(answer.body).toMatchObject({ error: { code: reason } });
   expect(answer.status).toBe(ERRORS[reason as Reason].status);
@@ -160,7 +160,7 @@ async function withLockedLedger(during: () => Promise<JsonAnswer>): Promise<Json
   })) as JsonAnswer;
 }
 
-/** The connection of the call that waits for the ledger, once there is one. */
+/** The backend of the call that waits for the ledger, when there is one. */
 function waitingCall(): Promise<number> {
   return vi.waitFor(async () => {
     const [waiting] = await app.database.owner<{ pid: number }[]>`
@@ -171,12 +171,12 @@ function waitingCall(): Promise<number> {
   });
 }
 
-/** Ends that connection, as an operator of the database may. */
+/** Terminates that backend, as a database administrator can. */
 async function endWaiting(): Promise<void> {
   await app.database.owner`SELECT pg_terminate_backend(${await waitingCall()})`;
 }
 
-/** A body that is announced and does not come, where none may take longer than a moment. */
+/** Announces a body and never sends it, to a server with a short body timeout. */
 async function slowBody(): Promise<JsonAnswer> {
   const file = testFile(
     { Text: ["string text"] },

@@ -17,7 +17,7 @@ import { type JsonAnswer, sendJson } from "./send-json.ts";
 
 let app: TestApp;
 let key: TestKey;
-/** Stands for the key that the examples name. */
+/** The id of the key in the examples. */
 let otherKeyId: string;
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ type OpenApi = {
 };
 const document = JSON.parse(readFileSync("gen/openapi.json", "utf8")) as OpenApi;
 
-test("every operation has an example, and every example an operation", () => {
+test("every operation has an example, and every example has an operation", () => {
   expect(Object.keys(EXAMPLES).sort()).toEqual(operations.map(({ id }) => id).sort());
 });
 
@@ -65,7 +65,7 @@ describe.each(operations)("$id", ({ id, binding }) => {
 const streamed = operations.filter(({ streamed }) => streamed);
 
 test.each(streamed)(
-  "$id: the example request, streamed, tells events like those of the example",
+  "$id: the streamed example request returns events like those of the example",
   async ({ id, binding, streamed }) => {
     const { body, events = [], ...example } = EXAMPLES[id] as OperationExample;
     const response = await fetch(new URL(addressOf(binding.path, example), app.url), {
@@ -100,7 +100,7 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
   });
 });
 
-describe("untyped fields: what the document allows is accepted, and nothing else", () => {
+describe("untyped fields accept exactly the values that the document allows:", () => {
   const untyped: DescField[] = [
     ...CreateChatCompletionRequestSchema.fields,
     ...ChatMessageSchema.fields,
@@ -125,7 +125,7 @@ describe("untyped fields: what the document allows is accepted, and nothing else
   });
 });
 
-/** Values of each kind that the schema has: the shortest texts, lists of one. */
+/** Minimal values of each type in the schema: the shortest strings, lists with one item. */
 function valuesOf({ enum: values, const: only, anyOf, type, ...rest }: Schema): unknown[] {
   if (Array.isArray(values)) return values as unknown[];
   if (only !== undefined) return [only];

@@ -9,7 +9,7 @@ import type { Steps } from "../../src/codec/steps.ts";
 
 const readers = new Readers("ignore");
 
-/** How often others could run until it was read or refused. A part is 131,072 units: a millisecond or two. */
+/** The number of pauses until the text is decoded or rejected. A step of 131,072 units takes 1 to 2 ms. */
 function rests(steps: Steps<Message>): number {
   for (let count = 0; ; count++) {
     try {
@@ -29,29 +29,29 @@ const generate = (content: string, count: number) =>
 
 describe("other calls run while 30 MB of JSON are decoded:", () => {
   test.each([
-    ["40 texts of quotes", generate('\\"'.repeat(400_000), 40)],
-    ["six texts of escaped pairs", generate("\\ud83d\\ude00".repeat(400_000), 6)],
-    ["a field nobody knows", `{"later":"${"x".repeat(30_000_000)}"}`],
-    ["a field nobody knows, of quotes", `{"later":"${'\\"'.repeat(15_000_000)}"}`],
+    ["40 strings of quotes", generate('\\"'.repeat(400_000), 40)],
+    ["six strings of escaped surrogate pairs", generate("\\ud83d\\ude00".repeat(400_000), 6)],
+    ["an unknown field", `{"later":"${"x".repeat(30_000_000)}"}`],
+    ["an unknown field of quotes", `{"later":"${'\\"'.repeat(15_000_000)}"}`],
     [
-      "fields nobody knows",
+      "an unknown list field",
       `{"later":[${Array(90_000)
         .fill(`"${"\\n".repeat(150)}"`)
         .join(",")}]}`,
     ],
     [
-      "names nobody knows",
+      "unknown names",
       `{${Array.from({ length: 90_000 }, (_, i) => `"${i}${"x".repeat(300)}":1`).join(",")}}`,
     ],
   ])("%s", (_name, text) => {
     expect(rests(readJson(GenerateRequestSchema, text))).toBeGreaterThan(150);
   });
 
-  test("80 texts of 400,000 characters", () => {
+  test("80 strings of 400,000 characters", () => {
     expect(rests(readJson(GenerateRequestSchema, generate("x".repeat(400_000), 80)))).toBeGreaterThan(79);
   });
 
-  test("a text of 30 MB in place of a timestamp", () => {
+  test("a string of 30 MB for a timestamp", () => {
     const text = `{"expires_at":"${"\\n".repeat(15_000_000)}"}`;
     expect(rests(readJson(CreateKeyRequestSchema, text))).toBeGreaterThan(150);
   });

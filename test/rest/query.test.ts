@@ -18,7 +18,7 @@ afterAll(() => app.stop());
 describe.each(https)("over $name", ({ send }) => {
   const get = (path: string) => send(app.url, { method: "GET", path, headers: bearer(key.secret) });
 
-  // Whole numbers in any form that JSON has: ProtoJSON takes 1e0 for an int32.
+  // ProtoJSON accepts integers in any JSON notation: 1e0 is an int32.
   test.each([
     "page_size=1",
     "pageSize=1",
@@ -28,7 +28,7 @@ describe.each(https)("over $name", ({ send }) => {
     "page_size=1e0",
     "page_size=10E-1",
     "page_size=1.0",
-  ])("?%s asks for one key", async (query) => {
+  ])("?%s requests one key", async (query) => {
     expect(jsonOf(await get(`/v1/keys?${query}`)).api_keys).toHaveLength(1);
   });
 
@@ -48,7 +48,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["/v1/keys?constructor=1", "constructor"],
     ["/v1/keys?toString", "toString"],
     ["/v1/keys?%C3%A4=1", "ä"],
-  ])("%s has an unknown parameter, and the answer names it", async (path, name) => {
+  ])("%s is rejected with the name of the unknown parameter", async (path, name) => {
     const { message } = expectError(await get(path), "invalid_argument", name === "" ? null : name);
     if (name !== "") expect(message).toContain(name);
   });

@@ -4,12 +4,12 @@ export type JsonRequest = {
   readonly verb: string;
   readonly path: string;
   readonly body?: unknown;
-  /** None where it is empty. */
+  /** If it is empty, no key is sent. */
   readonly secret: string;
   readonly headers?: Record<string, string>;
 };
 
-/** Asks as a program does, and reads the answer as JSON. */
+/** Sends a JSON request and reads the response as JSON. */
 export async function sendJson(url: string, request: JsonRequest): Promise<JsonAnswer> {
   const { verb, path, body, secret, headers } = request;
   const response = await fetch(new URL(path, url), {

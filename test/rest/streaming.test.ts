@@ -36,7 +36,7 @@ const file = testFile(
 
 const PIECE = "x".repeat(100_000);
 let mounted: Mounted;
-/** What became of the generator of the last call. */
+/** The state of the generator of the last call. */
 let produced = 0;
 let finished: "no" | "ended" | "aborted" = "no";
 let release: () => void = () => undefined;
@@ -92,7 +92,7 @@ describe.each(https)("over $name", ({ name, send }) => {
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
 
-  test("messages come as server-sent events, then [DONE]", async () => {
+  test("messages are sent as server-sent events, followed by [DONE]", async () => {
     const answer = await say({ stream: true });
     expect(answer.status).toBe(200);
     expect(answer.headers).toMatchObject({
@@ -104,7 +104,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(finished).toBe("ended");
   });
 
-  test("a stream without messages is [DONE] alone", async () => {
+  test("a stream without messages contains only [DONE]", async () => {
     expect((await say({ stream: true, kind: "nothing" })).body.toString()).toBe(DONE);
   });
 
@@ -125,12 +125,12 @@ describe.each(https)("over $name", ({ name, send }) => {
     '{"str\\u0065am":true}',
     '{"inner":{"stream":false},"stream":true}',
     '{"list":[{"stream":true},{}],"stream":true}',
-  ])("%s asks for the stream", async (body) => {
+  ])("%s returns a stream", async (body) => {
     expect((await say(body)).headers["content-type"]).toBe("text/event-stream");
   });
 
   test.each([1, 2, 3])(
-    "true is found where what is searched at once ends %i bytes into it",
+    "stream: true is found if a search window ends %i bytes into the value",
     async (bytes) => {
       const kind = "x".repeat(4_194_304 - bytes - '{"kind":"","stream":'.length);
       expect((await say({ kind, stream: true })).headers["content-type"]).toBe("text/event-stream");
@@ -148,7 +148,7 @@ describe.each(https)("over $name", ({ name, send }) => {
     '{"list":[{"stream":true}]}',
     '{"stream":false,"inner":{"stream":true}}',
     '{"inner":{"stream":true},"stream":false}',
-  ])("%s does not", async (body) => {
+  ])("%s returns a unary response", async (body) => {
     expect(jsonOf(await say(body)).text).toMatch(/^unary /);
   });
 
@@ -209,10 +209,10 @@ describe.each(https)("over $name", ({ name, send }) => {
     expect(finished).toBe("aborted");
   });
 
-  test("a client that does not read stops the production and gets everything once it reads", async () => {
+  test("a client that does not read pauses the production, and gets everything when it reads", async () => {
     const stream = open(name, "endless");
     stream.pause();
-    // Sockets and windows take some; then production stands still.
+    // Socket buffers and flow-control windows accept some data; then production pauses.
     let before = -1;
     await vi.waitFor(
       () => {
@@ -248,7 +248,7 @@ type OpenStream = {
   leave(): void;
 };
 
-/** A stream that is read, or not, as it comes. */
+/** Opens a stream that is read until it is paused. */
 function open(http: string, kind: string): OpenStream {
   const body = JSON.stringify({ stream: true, kind });
   const chunks: Buffer[] = [];

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parseTemplate, TemplateError } from "../../src/server/rest/template.ts";
 import { DuplicateRouteError, RouteTrie } from "../../src/server/rest/trie.ts";
 
-/** The template as it was understood: segments, then each variable with the segments it takes. */
+/** The parsed template: segments, then each variable with its segments. */
 function understood(text: string) {
   const { segments, variables, verb } = parseTemplate(text);
   return {
@@ -80,7 +80,7 @@ describe("templates", () => {
     "/v1/%",
     "/v1/%zz",
     "/v1/%ff",
-  ])("%j is none", (text) => {
+  ])("%j is not a template", (text) => {
     expect(() => parseTemplate(text)).toThrow(TemplateError);
   });
 
@@ -106,25 +106,25 @@ describe("templates", () => {
   });
 });
 
-/** A trie in which each template leads to itself, for GET. */
+/** A trie with a GET route for each template, named after the template. */
 function trieOf(...templates: string[]): RouteTrie<string> {
   const trie = new RouteTrie<string>();
   for (const text of templates) trie.insert(parseTemplate(text), "GET", text, (route) => route);
   return trie;
 }
 
-/** The GET route of a path, with the segments it was matched by. */
+/** The GET route of a path, with the matched segments. */
 function findGet(trie: RouteTrie<string>, path: string) {
   return trie.find(path, (routes) => routes.get("GET"));
 }
 
 describe("the trie", () => {
   test.each<[string, string | undefined, string[]]>([
-    ["a literal beats *", "/v1/x", ["/v1/*", "/v1/x", "/v1/**"]],
-    ["* beats **", "/v1/*", ["/v1/**", "/v1/*"]],
-    ["** is left", "/v1/**", ["/v1/**", "/v1/*/y"]],
-    ["the order does not matter", "/v1/x", ["/v1/x", "/v1/**", "/v1/*"]],
-  ])("of what fits /v1/x, %s", (_name, found, templates) => {
+    ["a literal has priority over *", "/v1/x", ["/v1/*", "/v1/x", "/v1/**"]],
+    ["* has priority over **", "/v1/*", ["/v1/**", "/v1/*"]],
+    ["** is the last choice", "/v1/**", ["/v1/**", "/v1/*/y"]],
+    ["the order of registration has no effect", "/v1/x", ["/v1/x", "/v1/**", "/v1/*"]],
+  ])("for /v1/x, %s", (_name, found, templates) => {
     expect(findGet(trieOf(...templates), "/v1/x")?.picked).toBe(found);
   });
 
@@ -140,7 +140,7 @@ describe("the trie", () => {
     ["/v1", "/v1/**", ["/v1/**"]],
     ["/", "/**", ["/**", "/*", "/v1"]],
     ["/:go", "/**:go", ["/**:go", "/*:go"]],
-  ])("%s goes back from dead ends to %s", (path, found, templates) => {
+  ])("%s matches %s after backtracking", (path, found, templates) => {
     expect(findGet(trieOf(...templates), path)?.picked).toBe(found);
   });
 
@@ -156,11 +156,11 @@ describe("the trie", () => {
     ["/v1/__proto__", ["/v1/x"]],
     ["/v1/constructor:toString", ["/v1/x:go"]],
     ["/", ["/v1"]],
-  ])("%s leads nowhere in %j", (path, templates) => {
+  ])("%s has no match in %j", (path, templates) => {
     expect(trieOf(...templates).find(path, (routes) => routes)).toBe(undefined);
   });
 
-  test("literals are compared decoded, values stay encoded", () => {
+  test("literals are decoded before the comparison; values stay encoded", () => {
     const trie = trieOf("/v1/%C3%A4/{a}");
     expect(findGet(trie, "/v1/%c3%a4/x%2Fy")?.segments).toEqual(["v1", "%c3%a4", "x%2Fy"]);
     expect(findGet(trie, "/v1/%ff/x")).toBe(undefined);
@@ -190,7 +190,7 @@ describe("the trie", () => {
     ]);
   });
 
-  test("two equal routes are reported with both names", () => {
+  test("two equal routes are rejected with both names", () => {
     const trie = trieOf("/v1/{a}/x");
     const add = (text: string, verb: string) =>
       trie.insert(parseTemplate(text), verb, text, (route) => route);
@@ -202,7 +202,7 @@ describe("the trie", () => {
     expect([...trie.routes()].sort()).toEqual(["/v1/{a}/x", "/v1/{b}/x", "/v1/{b}/x:go"]);
   });
 
-  test("finds what a search through all templates finds", () => {
+  test("finds the same route as a linear search through all templates", () => {
     const segment = fc.constantFrom("a", "b", "*");
     const template = fc
       .tuple(
@@ -228,7 +228,7 @@ describe("the trie", () => {
   });
 });
 
-/** With a verb before without, then segment by segment a literal before "*" before "**". */
+/** Templates with a verb first, then by segment: a literal, "*", "**". */
 function best(templates: readonly string[], path: string): string | undefined {
   return templates
     .filter((template) => fits(template, path))

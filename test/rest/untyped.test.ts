@@ -13,7 +13,7 @@ import { finish, type Steps } from "../../src/codec/steps.ts";
 
 const reader = new Readers("ignore").of(Chat);
 
-/** The field that may hold anything, as it is read from each form of a request. */
+/** Reads the untyped field from each form of a request. */
 const forms = [
   {
     name: "JSON",
@@ -38,7 +38,7 @@ function rests(steps: Steps<Message>): { count: number; tools: JsonValue } {
   }
 }
 
-/** The field of the request, not what the caller never wrote, such as "tools.list_value.values[3]". */
+/** The error must name the field of the request, not a path in Value such as "tools.list_value.values[3]". */
 function namesTools(error: { field?: string; fields?: { field: string }[] }): boolean {
   return (error.field ?? error.fields?.[0]?.field) === "tools";
 }
@@ -47,7 +47,7 @@ describe.each(forms)("an untyped value, from $name,", ({ read }) => {
   test("equals the value that was sent", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (any) => {
-        // JSON has no -0 when it is written by JSON.stringify.
+        // JSON.stringify writes -0 as 0.
         const value = JSON.parse(JSON.stringify(any)) as JsonValue;
         const { tools } = finish(read(value)) as CreateChatCompletionRequest;
         expect(tools).toEqual(fromJson(ValueSchema, value));
@@ -60,14 +60,14 @@ describe.each(forms)("an untyped value, from $name,", ({ read }) => {
     ["a list", Array(4_999).fill(true)],
     ["lists in a list", Array(4_999).fill([])],
     ["an object", Object.fromEntries(Array.from({ length: 4_999 }, (_, i) => [`k${i}`, 1]))],
-  ])("may have 5,000 values, and not one more: %s", (_name, value) => {
+  ])("can have at most 5,000 values: %s", (_name, value) => {
     expect(rests(read(value)).tools).toEqual(value);
     const more = Array.isArray(value) ? [...value, true] : { ...value, more: 1 };
     expect(() => finish(read(more))).toThrow(/at most 5000 values/);
     expect(() => finish(read(more))).toThrow(expect.toSatisfy(namesTools));
   });
 
-  test("can have texts of 400,000 characters; a much longer one is rejected", () => {
+  test("can have strings of 400,000 characters; a much longer one is rejected", () => {
     const text = "\u{1f600}".repeat(400_000);
     expect(rests(read(text)).tools).toBe(text);
     expect(() => finish(read(`${text}x`))).toThrow(/at most 400000 characters/);

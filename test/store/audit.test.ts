@@ -5,9 +5,9 @@ import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const LANE = 7;
-/** All in one lane, so that the pieces of an audit end inside and between them. */
+/** All in one lane, so that pieces of an audit end within and between accounts. */
 const ACCOUNTS = Array.from({ length: 12 }, (_, i) => withLane(`acct_${String(i).padStart(5, "0")}00`, LANE));
-/** How many rows each has: none, one, and as many as a piece, less and more. */
+/** The number of rows of each account: none, one, and about the size of a piece. */
 const ROWS = [0, 1, 3, 0, 0, 7, 2, 6, 0, 1, 12, 0];
 const PIECES = [1, 2, 3, 4, 5, 7, 12, 1_000];
 
@@ -46,7 +46,7 @@ function inOrder({ findings, ...totals }: AuditReport) {
   return { ...totals, findings: texts.sort() };
 }
 
-test("in pieces of any size the audit counts each row and each account once", async () => {
+test("the audit counts each row and each account once, for any size of its pieces", async () => {
   const entries = ROWS.reduce((sum, rows) => sum + rows, 0);
   for (const piece of PIECES) {
     expect(await auditIn(piece), `pieces of ${piece}`).toMatchObject({
@@ -57,7 +57,7 @@ test("in pieces of any size the audit counts each row and each account once", as
   }
 });
 
-test("in pieces of any size the audit finds the same differences", async () => {
+test("the audit finds the same differences for any size of its pieces", async () => {
   const [fifth, tenth] = [ACCOUNTS[5], ACCOUNTS[10]] as [string, string];
   for (const [id, seq] of [
     [fifth, 1],
@@ -96,7 +96,7 @@ async function setBalanceAfter(id: string, seq: number, micros: unknown): Promis
     UPDATE vx.ledger SET balance_after_micros = ${micros as number} WHERE account_id = ${id} AND seq = ${seq}`;
 }
 
-test("rows of a deleted account are found", async () => {
+test("the audit reports rows of a deleted account", async () => {
   const { owner } = database;
   const deleted = ACCOUNTS[10] as string;
   await owner.begin(async (transaction) => {
@@ -111,12 +111,12 @@ test("rows of a deleted account are found", async () => {
   }
 });
 
-test("rows that are written during the audit are not reported", async () => {
+test("the audit does not report rows that are written while it runs", async () => {
   const busy = ACCOUNTS.slice(4, 8);
   let before = (await auditIn(1_000)).entries;
   let seenInPart = 0;
   for (let round = 0; round < 15; round++) {
-    // While each of the first pieces is audited, a row is written: before, in and after it.
+    // During the audit of each of the first pieces, rows are written before, in and after that piece.
     let written = 0n;
     const call = async (name: string, ...parameters: never[]) => {
       const isBusy = name === "audit" && written < 8n;
@@ -139,14 +139,14 @@ test("rows that are written during the audit are not reported", async () => {
   expect(seenInPart).toBeGreaterThan(0);
 });
 
-test("the number of findings is limited", async () => {
+test("the audit limits the number of findings", async () => {
   const id = ACCOUNTS[11] as string;
   for (let row = 0; row < 600; row++) await move(id, 1, `${row}`);
   await database.owner`UPDATE vx.ledger SET amount_micros = amount_micros + 1, reason = 'x' WHERE account_id = ${id}`;
   for (const piece of [7, 10_000]) expect((await auditIn(piece)).findings).toHaveLength(1_000);
 });
 
-test("an audit ends when its signal aborts", async () => {
+test("the audit ends when its signal aborts", async () => {
   const controller = new AbortController();
   controller.abort(new Error("aborted"));
   await expect(audit(pool, controller.signal)).rejects.toThrow("aborted");

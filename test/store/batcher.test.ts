@@ -5,7 +5,7 @@ import { Batcher } from "../../src/store/driver/batcher.ts";
 
 type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
 
-/** A batcher whose batches stay on their way until the test answers them. */
+/** A batcher whose batches wait until the test completes them. */
 function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWaiting?: number } = {}) {
   const batches: Batch[] = [];
   const sizes: number[] = [];
@@ -21,14 +21,14 @@ function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWait
     },
     onBatch: (size) => sizes.push(size),
   });
-  /** Lets everything happen that can happen without an answer. */
+  /** Waits until only the completion of a batch can change anything. */
   const settle = async () => {
     for (let i = 0; i < 3; i++) await nextTurn();
   };
   return { batcher, batches, sizes, settle };
 }
 
-test("items of one turn travel together, and each gets its own result", async () => {
+test("items of one turn are sent in one batch, and each gets the result for it", async () => {
   const { batcher, batches, settle } = createBatcher();
   const results = Promise.all(["a", "b", "c"].map((item, lane) => batcher.submit(lane, item)));
   await settle();
@@ -37,7 +37,7 @@ test("items of one turn travel together, and each gets its own result", async ()
   expect(await results).toEqual(["done a", "done b", "done c"]);
 });
 
-test("while one batch is on its way, all that arrive wait and travel in the next one", async () => {
+test("items that arrive during a batch are sent together in the next one", async () => {
   const { batcher, batches, sizes, settle } = createBatcher();
   const results = [batcher.submit(0, "a")];
   await settle();
@@ -56,7 +56,7 @@ test("while one batch is on its way, all that arrive wait and travel in the next
   expect(sizes).toEqual([1, 2]);
 });
 
-test("a batch has at most as many items as it may, in the order of arrival", async () => {
+test("a batch has at most the maximum of items, in the order of arrival", async () => {
   const { batcher, batches, settle } = createBatcher({ maxBatch: 2 });
   const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.submit(0, item)));
   for (let i = 0; i < 3; i++) {
@@ -67,7 +67,7 @@ test("a batch has at most as many items as it may, in the order of arrival", asy
   expect(batches.map(({ items }) => items)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
 });
 
-test("items of one lane never travel in two batches at once, items of others need not wait", async () => {
+test("items of one lane are never in two concurrent batches; other lanes do not wait", async () => {
   const { batcher, batches, settle } = createBatcher({ pipelines: 2 });
   const results = [batcher.submit(0, "even 1"), batcher.submit(1, "odd 1")];
   await settle();
@@ -82,7 +82,7 @@ test("items of one lane never travel in two batches at once, items of others nee
   expect(await Promise.all(results)).toHaveLength(4);
 });
 
-test("beyond the bound of waiting items the next one is refused as overloaded, at once", async () => {
+test("an item beyond the limit of waiting items is rejected as overloaded at once", async () => {
   const { batcher, batches, settle } = createBatcher({ maxWaiting: 2 });
   const first = batcher.submit(0, "on its way");
   await settle();
@@ -103,7 +103,7 @@ test("beyond the bound of waiting items the next one is refused as overloaded, a
   ]);
 });
 
-test("a batch that fails takes only its own items along, and the next one runs", async () => {
+test("a batch that fails rejects only the items in it, and the next batch runs", async () => {
   const { batcher, batches, settle } = createBatcher();
   const lost = Promise.allSettled([batcher.submit(0, "a"), batcher.submit(0, "b")]);
   await settle();
@@ -119,7 +119,7 @@ test("a batch that fails takes only its own items along, and the next one runs",
   expect(await kept).toBe("done c");
 });
 
-test("an idle batcher starts again", async () => {
+test("a batcher accepts items after it was idle", async () => {
   const { batcher, batches, settle } = createBatcher();
   for (let i = 0; i < 3; i++) {
     const result = batcher.submit(0, String(i));
@@ -130,7 +130,7 @@ test("an idle batcher starts again", async () => {
   }
 });
 
-test("what is heavy travels in several batches, one alone whatever it weighs, all in the order they came", async () => {
+test("batches have a maximum weight, a heavier item is sent alone, and the order is kept", async () => {
   const batches: number[][] = [];
   const batcher = new Batcher<number, number>({
     pipelines: 1,

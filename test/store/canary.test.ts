@@ -12,10 +12,10 @@ import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts"
 import { bearer, protocols } from "../support/protocols.ts";
 import { type RawAnswer, sendHttp1 } from "../support/raw.ts";
 
-/** A live key is sent in every text that any RPC takes; afterwards everything that was written is searched for it. */
+/** A valid key is sent in every string field of every RPC; then all stored and logged data is searched. */
 let app: TestApp;
 let key: TestKey;
-/** Every answer, whole. */
+/** All complete responses. */
 const answers: string[] = [];
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ afterAll(() => app.stop());
 
 type TextField = { readonly path: string; readonly json: (text: string) => Record<string, unknown> };
 
-/** Every text that fits into a message, with a request that carries it. */
+/** Every string field of a message, with a request that contains the text in it. */
 function textFields(desc: DescMessage): TextField[] {
   return desc.fields.flatMap((field) => textsOf(field));
 }
@@ -36,7 +36,7 @@ function textsOf(field: DescField): TextField[] {
   const path = isList ? `${field.name}[0]` : field.name;
   const put = (value: unknown) => ({ [field.name]: isList ? [value] : value });
   if ("scalar" in field && field.scalar === ScalarType.STRING) return [{ path, json: put }];
-  // Times are texts in JSON, but cannot hold one.
+  // Timestamps are strings in JSON, but cannot contain a key.
   if (!("message" in field) || !field.message || field.message.typeName.startsWith("google.")) return [];
   return textFields(field.message).map((inner) => ({
     path: `${path}.${inner.path}`,
@@ -49,11 +49,11 @@ const cases = [...developerMethods, ...operatorMethods].flatMap((method) =>
   textFields(method.input).map((field) => ({ method, field })),
 );
 
-test("there is a text in many methods", () => {
+test("many methods have a string field", () => {
   expect(new Set(cases.map(({ method }) => method)).size).toBeGreaterThanOrEqual(15);
 });
 
-test.each(protocols)("$name: no text of any request may contain a key", async (protocol) => {
+test.each(protocols)("$name: a key in any string field of a request is rejected", async (protocol) => {
   const [callers, ids] = [
     { developer: openAny(protocol, app.url), operator: openAny(protocol, app.adminUrl) },
     { developer: bearer(key.secret), operator: bearer(OPERATOR_TOKEN) },
@@ -71,7 +71,7 @@ test.each(protocols)("$name: no text of any request may contain a key", async (p
         code: "invalid_argument",
         reason: "invalid_argument",
       });
-      // grpc-js leaves the colon as it is on the wire.
+      // grpc-js does not encode the colon on the wire.
       expect(ending.text.replaceAll("%3A", ":"), `${method}`).toContain(
         `${field.path}: must not contain an API key`,
       );
@@ -81,20 +81,20 @@ test.each(protocols)("$name: no text of any request may contain a key", async (p
   callers.operator.close();
 });
 
-test("REST: no text of any request may contain a key, nor may an address", async () => {
+test("REST: a key in any string field of a request, or in its URL, is rejected", async () => {
   for (const { method, field } of cases) {
     for (const binding of httpBindings(method)) {
       const inAddress = isInAddress(binding, field);
       const answer = await sendRest(binding, field, encodeURIComponent(key.secret).replace("v", "%76"));
       expect(answer.status, `${binding.verb} ${binding.path} ${field.path}`).toBe(400);
       expect(answer.body.toString(), binding.path).toContain(`${field.path}: must not contain an API key`);
-      // Not even looked at.
+      // These parts of a request are not validated.
       if (inAddress) expect((await sendRest(binding, field, key.secret)).status).toBe(401);
     }
   }
 });
 
-test("a key in an unknown field, in a header or in a broken body comes back in no answer", async () => {
+test("no response contains a key from an unknown field, a header or an invalid body", async () => {
   const json = { "content-type": "application/json", ...bearer(key.secret) };
   for (const body of [
     { [key.secret]: 1 },
@@ -140,7 +140,7 @@ test("a key in an unknown field, in a header or in a broken body comes back in n
   }
 });
 
-test("the key stands in nothing that was written or answered", async () => {
+test("no table, file, log or response contains the key", async () => {
   const logs = readdirSync(inject("logDir")).map((name) =>
     readFileSync(join(inject("logDir"), name), "utf8"),
   );
@@ -152,7 +152,7 @@ test("the key stands in nothing that was written or answered", async () => {
     metrics: await metrics.text(),
     answers: answers.join("\n"),
   };
-  // Without these the search could find nothing because it looked at nothing.
+  // The search must find these, otherwise it searches the wrong places.
   expect(written.tables).toContain(fingerprintOf(key.secret));
   expect(written["the server's log"]).toContain(key.id);
   expect(written["PostgreSQL's log"]).toContain("database system");
@@ -165,7 +165,7 @@ test("the key stands in nothing that was written or answered", async () => {
   }
 });
 
-test("what PostgreSQL refuses leaves no word of the caller in what is raised, nor in its log", async () => {
+test("errors of PostgreSQL contain no text of the caller, neither when thrown nor in its log", async () => {
   const operator = operatorOf(app);
   const words = "word-of-the-caller";
   const { accountId } = key;
@@ -187,7 +187,7 @@ test("what PostgreSQL refuses leaves no word of the caller in what is raised, no
     const { message, detail, hint } = outcome.reason as { message: string; detail?: string; hint?: string };
     expect(`${message} ${detail} ${hint}`).not.toContain(words);
   }
-  // The statements of the owner's own session stand there: the server never writes a value into one.
+  // The log contains the statements of the owner's session; the server never writes a value into a statement.
   const logs = readdirSync(inject("logDir")).map((name) =>
     readFileSync(join(inject("logDir"), name), "utf8"),
   );

@@ -47,7 +47,7 @@ function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}):
   });
 }
 
-/** A statement that waits for the lane that is locked. */
+/** A statement that waits for the locked lane. */
 function blocked(): Promise<unknown> {
   return pool.call("move_balance", LANE, ACCOUNT, `led_${Math.random()}`, 0, "credit", 1, "test", "1");
 }
@@ -62,17 +62,17 @@ async function reasonOf(statement: Promise<unknown>): Promise<string> {
   }
 }
 
-test("the time of a statement begins when PostgreSQL gets it: a long queue of slow ones takes no other along", async () => {
+test("time in the queue does not count towards the statement timeout", async () => {
   open();
-  // Seven rounds of two: the last waits far longer than a statement may take.
+  // Seven rounds of two: the last statement waits far longer than the statement timeout.
   const slow = Array.from({ length: 14 }, () => reasonOf(blocked()));
   const quick = reasonOf(pool.call("schema_version"));
-  // 57014: PostgreSQL gave each of them up by itself.
+  // 57014: PostgreSQL cancelled each of them.
   expect(await Promise.all(slow)).toEqual(slow.map(() => "unavailable 57014"));
   expect(await quick).toBe("ok");
 });
 
-test("only the connection that does not respond is closed", async () => {
+test("only a connection that does not respond is closed", async () => {
   open();
   const dead = reasonOf(blocked());
   const pid = await vi.waitFor(async () => {
@@ -87,7 +87,7 @@ test("only the connection that does not respond is closed", async () => {
     const ended = dead.finally(() => {
       isOver = true;
     });
-    // The other connection is busy all the time.
+    // The other connection is always busy.
     while (!isOver) expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
     expect(await ended).toMatch(/^unavailable no response from the database/);
     expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
@@ -96,7 +96,7 @@ test("only the connection that does not respond is closed", async () => {
   }
 });
 
-test("a statement that waits too long for a connection is refused as overloaded", async () => {
+test("a statement that waits too long for a connection is rejected as overloaded", async () => {
   open({ maxWaitMs: 100 });
   const slow = [reasonOf(blocked()), reasonOf(blocked())];
   expect(await reasonOf(pool.call("schema_version"))).toBe("overloaded");
@@ -104,7 +104,7 @@ test("a statement that waits too long for a connection is refused as overloaded"
   expect(await reasonOf(pool.call("schema_version"))).toBe("ok");
 });
 
-test("statements beyond the limit of waiting ones are refused at once", async () => {
+test("statements beyond the limit of waiting ones are rejected at once", async () => {
   open({ maxStatements: 4 });
   const slow = Array.from({ length: 4 }, () => reasonOf(blocked()));
   expect(pool.running).toBe(4);
@@ -113,7 +113,7 @@ test("statements beyond the limit of waiting ones are refused at once", async ()
   expect(pool.running).toBe(0);
 });
 
-test("a pool opens at most its maximum of connections, and only those that it needs", async () => {
+test("a pool opens connections when they are needed, up to its maximum", async () => {
   open({ connections: 3 });
   for (let i = 0; i < 5; i++) await pool.call("schema_version");
   expect(await connectionCount()).toBe(1);
@@ -121,7 +121,7 @@ test("a pool opens at most its maximum of connections, and only those that it ne
   expect(await connectionCount()).toBe(3);
 });
 
-test("waiting statements are refused when the pool closes", async () => {
+test("waiting statements are rejected when the pool closes", async () => {
   open();
   const slow = [reasonOf(blocked()), reasonOf(blocked())];
   const waiting = reasonOf(pool.call("schema_version"));

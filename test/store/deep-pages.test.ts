@@ -6,7 +6,7 @@ import { pagesRead } from "./pages-read.ts";
 const ACCOUNT = "acct_000010000";
 const LANE = `${laneOfId(ACCOUNT)}::smallint`;
 const ROWS = 20_000;
-/** An index look-up and the rows of a page of ten are a handful of pages of 8 KiB; 20,000 rows are hundreds. */
+/** An index lookup and ten rows read a few pages of 8 KiB; 20,000 rows take hundreds. */
 const FEW_PAGES = 60;
 
 let database: TestDatabase;
@@ -30,13 +30,13 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const lists = [
-  { what: "entries, the first", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },
-  { what: "entries, a deep one", call: `list_entries(${LANE}, '${ACCOUNT}', 100, 10)` },
-  { what: "accounts, the first", call: "list_accounts('', 10)" },
-  { what: "accounts, a deep one", call: "list_accounts('acct_000000100', 10)" },
+  { what: "the first page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },
+  { what: "a deep page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 100, 10)` },
+  { what: "the first page of accounts", call: "list_accounts('', 10)" },
+  { what: "a deep page of accounts", call: "list_accounts('acct_000000100', 10)" },
 ];
 
-/** What PostgreSQL keeps depends on what it guesses: no plan may be slow. */
+/** PostgreSQL chooses the cached plan by estimates, so every plan must be fast. */
 const plans = ["force_generic_plan", "force_custom_plan"];
 
 describe.each(["without", "with"])("%s statistics", (statistics) => {
@@ -45,7 +45,7 @@ describe.each(["without", "with"])("%s statistics", (statistics) => {
   });
 
   test.each(lists.flatMap((list) => plans.map((plan) => ({ ...list, plan }))))(
-    "a page of $what, reads few rows: $plan",
+    "listing $what reads few disk pages: $plan",
     async ({ call, plan }) => {
       const { owner } = database;
       const [known] =

@@ -26,14 +26,14 @@ test.each([
   ],
   ["postgres:///vx?host=one,two&port=1,2", [{ name: "one:1" }, { name: "two:2" }]],
   ["postgres:///?host=one,two&port=7&dbname=vx", [{ name: "one:7", database: "vx" }, { name: "two:7" }]],
-])("%s", (url, expected) => {
+])("%s is parsed", (url, expected) => {
   expect(databaseUrlProblem(url)).toBeUndefined();
   const endpoints = read(url);
   expect(endpoints).toHaveLength(expected.length);
   expect(endpoints).toMatchObject(expected);
 });
 
-test("parameters that the driver would send to the server are removed, others are kept", () => {
+test("parameters that the driver would send to the server are removed; others are kept", () => {
   const [endpoint] = read(
     "postgres://h/d?host=k&user=u&target_session_attrs=any&sslmode=require&search_path=x",
   );
@@ -50,6 +50,6 @@ test.each([
   ["postgres://h/%ff", /^has a % that is not followed/],
   ["postgres://h/d?target_session_attrs=standby", /target_session_attrs=standby, but the server needs/],
   ["postgres://h/d?target_session_attrs=prefer-standby", /needs a database it can write to/],
-])("%s is refused", (url, problem) => {
+])("%s is rejected", (url, problem) => {
   expect(databaseUrlProblem(url)).toMatch(problem);
 });

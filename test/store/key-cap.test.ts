@@ -23,7 +23,7 @@ afterAll(async () => {
   for (const server of [...servers].reverse()) await server.stop();
 });
 
-test("50 creations at once over two servers end with exactly as many active keys as the plan allows", async () => {
+test("50 concurrent creations over two servers leave exactly the plan's maximum of active keys", async () => {
   const calling = await createTestKey(operators[0] as Operator, { plan: "seven" });
   const outcomes = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
@@ -40,7 +40,7 @@ test("50 creations at once over two servers end with exactly as many active keys
   expect(await mostActiveKeys(calling.accountId)).toBe(CAP);
 });
 
-test("creations, revocations and a change of plan at once never exceed the cap of any plan", async () => {
+test("concurrent creations, revocations and a change of plan never exceed the maximum of a plan", async () => {
   const [operator] = operators as [Operator];
   await operator.putPlan({ name: "five", rpm: 6000, maxActiveKeys: 5 });
   const accountId = await createTestAccount(operator, "seven");
@@ -51,7 +51,7 @@ test("creations, revocations and a change of plan at once never exceed the cap o
       const { apiKey } = await on.createKey({ accountId, name: `key ${i}` });
       if (i % 3 === 0 && apiKey) await on.revokeKey({ keyId: apiKey.id });
     } catch {
-      // Refusals are the point; what counts is what is left.
+      // Some creations are rejected; the test counts the remaining keys.
     }
     return await mostActiveKeys(accountId);
   });
@@ -64,7 +64,7 @@ test("creations, revocations and a change of plan at once never exceed the cap o
   for (const { plan, active } of byPlan) expect(active).toBeLessThanOrEqual(plan === "five" ? 5 : CAP);
 });
 
-/** How many active keys the account has on the plan on which it has most. */
+/** The number of active keys on the plan with the most of them. */
 async function mostActiveKeys(accountId: string): Promise<number> {
   const [row] = await owner<{ active: number }[]>`
     SELECT max(active)::int AS active FROM (

@@ -38,7 +38,7 @@ const GRANTED = [
 ];
 
 let database: TestDatabase;
-/** Logged in as the server's role. */
+/** A login with the server's role. */
 let app: postgres.Sql;
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The SQLSTATE a statement of the server's role fails with. */
+/** The SQLSTATE with which a statement of the server's role fails. */
 async function codeOf(statement: string): Promise<string | undefined> {
   try {
     await app.unsafe(statement);
@@ -73,7 +73,7 @@ async function codeOf(statement: string): Promise<string | undefined> {
   }
 }
 
-test("no table can be read or written: the ledger is append-only for the server too", async () => {
+test("the server's role can neither read nor write a table, so it cannot change ledger rows", async () => {
   const tables = await database.owner<{ name: string; first: string }[]>`
     SELECT format('vx.%I', relname) AS name, attname AS first FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
     WHERE relnamespace = 'vx'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') AND attnum = 1`;
@@ -94,8 +94,8 @@ test("no table can be read or written: the ledger is append-only for the server 
   }
 });
 
-test("only the granted functions can be executed", async () => {
-  // A function that is strict is not even called for NULL, so texts are given.
+test("the server's role can execute only the granted functions", async () => {
+  // The arguments are strings, because PostgreSQL does not call a strict function with NULL.
   const functions = await database.owner<{ name: string; granted: boolean; call: string }[]>`
     SELECT proname AS name, has_function_privilege('vx_app', pg_proc.oid, 'EXECUTE') AS granted,
            format('vx.%I(%s)', proname, (
@@ -122,8 +122,8 @@ test.each([
   "SET session_replication_role = replica",
   "COPY (SELECT 1) TO PROGRAM 'true'",
   "SELECT pg_read_file('/etc/hostname')",
-])("%s is refused", async (statement) => {
-  // A GRANT of what one does not have is a warning and changes nothing, so what follows from it is tried too.
+])("%s is rejected", async (statement) => {
+  // A GRANT without the grant option only causes a warning, so its effect is tested too.
   const code = await codeOf(statement);
   if (!statement.startsWith("GRANT")) expect(code).toBe(INSUFFICIENT_PRIVILEGE);
   expect(await codeOf("SELECT * FROM vx.ledger")).toBe(INSUFFICIENT_PRIVILEGE);

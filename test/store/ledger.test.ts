@@ -17,7 +17,7 @@ afterAll(async () => {
 
 const on = (i: number) => operators[i % 2] as Operator;
 
-test("credits and adjustments at once over two servers keep balance, rows and their order exact", async () => {
+test("concurrent credits and adjustments over two servers keep the balance, rows and order exact", async () => {
   const accounts = await Promise.all([0, 1, 2].map((i) => createTestAccount(on(i))));
   const moves = Array.from({ length: 180 }, async (_, i) => {
     const move = { accountId: accounts[i % 3] as string, reason: `move ${i}`, idempotencyKey: `${i}` };
@@ -30,7 +30,7 @@ test("credits and adjustments at once over two servers keep balance, rows and th
     }
   });
   const refused = (await Promise.all(moves)).filter((ending) => ending !== "moved");
-  // Some adjustments come before the balance covers them, and are refused rather than made.
+  // Adjustments that arrive before the balance covers them are rejected.
   for (const text of refused) expect(text).toContain("[failed_precondition]");
 
   let rows = 0;
@@ -52,7 +52,7 @@ test("credits and adjustments at once over two servers keep balance, rows and th
   expect(await on(0).audit({})).toMatchObject({ consistent: true, findings: [] });
 });
 
-test("one idempotency key sent 40 times at once over two servers moves the balance once", async () => {
+test("one idempotency key sent 40 times at once over two servers changes the balance once", async () => {
   const accountId = await createTestAccount(on(0));
   const credit = { accountId, amountMicros: 5n, reason: "invoice", idempotencyKey: "once" };
   const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => on(i).creditAccount(credit)));
@@ -61,7 +61,7 @@ test("one idempotency key sent 40 times at once over two servers moves the balan
   expect((await on(1).listLedgerEntries({ accountId })).entries).toHaveLength(1);
 });
 
-test("of withdrawals at once that together exceed the balance, as many are made as it covers", async () => {
+test("concurrent withdrawals that exceed the balance succeed only as far as it covers them", async () => {
   const accountId = await createTestAccount(on(0));
   await on(0).creditAccount({ accountId, amountMicros: 100n, reason: "invoice", idempotencyKey: "in" });
   const endings = await Promise.allSettled(
@@ -73,7 +73,7 @@ test("of withdrawals at once that together exceed the balance, as many are made 
   expect((await on(0).getAccount({ accountId })).account?.balanceMicros).toBe(0n);
 });
 
-test("an audit in the midst of movements finds the books in order: each account is seen in one moment", async () => {
+test("an audit during ledger changes finds no difference, because it reads each account in one snapshot", async () => {
   const accounts = await Promise.all([0, 1, 2, 3].map((i) => createTestAccount(on(i))));
   let moving = true;
   const movers = accounts.map(async (accountId, i) => {

@@ -8,7 +8,7 @@ const LANE = laneOfId(ACCOUNT);
 const KEYS = 20_000;
 const HOLD = `bill('srv', NULL, ARRAY[$lane], '{}',
   ARRAY[ROW(${LANE}, '${ACCOUNT}', 'gen_x', 'key_000000002', 0, 600, NULL, NULL)::vx.hold_item])`;
-/** An index look-up or an insert into one reads a handful of pages of 8 KiB. */
+/** A lookup or an insert with an index reads a few pages of 8 KiB. */
 const FEW_PAGES = 100;
 
 let database: TestDatabase;
@@ -38,19 +38,19 @@ test.each([
     call: "create_key($lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
   },
   {
-    what: "creating a key with another one",
+    what: "creating a key with a parent key",
     call: "create_child_key($lane, $account, 'key_parent', 'key_x', sha256('x'), 'x', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')",
   },
-  { what: "looking at an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
-  { what: "a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
+  { what: "reading an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
+  { what: "listing a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
   { what: "revoking a key", call: "revoke_key($lane, $account, 'key_000000002')" },
-  { what: "a hold", call: HOLD },
+  { what: "placing a hold", call: HOLD },
   { what: "setting a limit", call: "set_key_limit($lane, 'key_000000002', 5)" },
-])("$what reads few pages, however many keys were revoked or have expired", async ({ call }) => {
+])("$what reads few pages, for any number of revoked or expired keys", async ({ call }) => {
   const text = call.replace("$lane", `${LANE}::smallint`).replace("$account", `'${ACCOUNT}'`);
   const { owner } = database;
   const pages: number[] = [];
-  // Also with the plan that PostgreSQL keeps after some calls.
+  // Also with the generic plan that PostgreSQL caches after several calls.
   await owner.begin(async (transaction) => {
     for (let i = 0; i < 8; i++) {
       await transaction.savepoint(async (savepoint) => {
@@ -63,7 +63,7 @@ test.each([
   expect(Math.max(...pages.slice(1))).toBeLessThan(FEW_PAGES);
 });
 
-test("keys that were revoked lately are found by an index", async () => {
+test("recently revoked keys are found by an index", async () => {
   const [row] = await database.owner`
     EXPLAIN (FORMAT JSON) SELECT id FROM vx.keys WHERE revoked_at > now() + interval '1 second'`;
   expect(JSON.stringify(row)).toContain("keys_by_revocation");

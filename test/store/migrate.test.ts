@@ -36,7 +36,7 @@ async function withDatabase(
   }
 }
 
-test("several servers that start at once on an empty database end with one schema", async () => {
+test("concurrent servers on an empty database create one schema", async () => {
   await withDatabase("template0", async ({ owner }, as) => {
     await Promise.all(Array.from({ length: 6 }, () => migrate(as("postgres"))));
     const applied = await owner`SELECT version, name FROM vx.migrations ORDER BY version`;
@@ -48,12 +48,12 @@ test("several servers that start at once on an empty database end with one schem
   });
 });
 
-test("migrations of tables are numbered without gaps", () => {
+test("the numbers of table migrations have no gaps", () => {
   const numbers = tables.map((name) => Number(/^(\d{4})_[a-z_]+$/.exec(name)?.[1]));
   expect(numbers).toEqual(tables.map((_, i) => i + 1));
 });
 
-test("a file of a function defines the function of its name, and says what it is for", () => {
+test("each function file defines the function of its name and has a comment on it", () => {
   for (const name of functions) {
     const text = readFileSync(
       new URL(`../../src/store/schema/functions/${name}.sql`, import.meta.url),
@@ -66,7 +66,7 @@ test("a file of a function defines the function of its name, and says what it is
   }
 });
 
-test("migrating again changes nothing", async () => {
+test("a second migration changes nothing", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
     const read = async () => [
       ...(await owner`SELECT name, applied_at FROM vx.migrations`),
@@ -78,7 +78,7 @@ test("migrating again changes nothing", async () => {
   });
 });
 
-test("functions whose text changed are replaced, and those that no file defines any more are dropped", async () => {
+test("changed functions are replaced, and functions without a file are dropped", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
     await owner`CREATE OR REPLACE FUNCTION vx.schema_version() RETURNS TABLE (version integer, release text,
       oldest_release text) LANGUAGE sql AS $$ SELECT 1, '0.0.9', '0.0.9' $$`;
@@ -95,7 +95,7 @@ test("functions whose text changed are replaced, and those that no file defines 
   });
 });
 
-test("a server of an older release leaves a newer schema as it is, unless that says it is too old", async () => {
+test("an older server starts on a newer schema without changing it, unless the schema requires a newer server", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
     await owner`INSERT INTO vx.releases VALUES ('9.0.0', '0.1.0', clock_timestamp())`;
     await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
@@ -110,7 +110,7 @@ test("a server of an older release leaves a newer schema as it is, unless that s
   });
 });
 
-test("a database of a newer version is left alone", async () => {
+test("a database of a newer version is rejected and not changed", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
     await owner`INSERT INTO vx.migrations VALUES (9999, '9999_future', '', now())`;
     const failure = await failureOf(as("postgres"));
@@ -119,7 +119,7 @@ test("a database of a newer version is left alone", async () => {
   });
 });
 
-test("a schema from before the first release is refused by name", async () => {
+test("a schema from before the first release is rejected with a specific error", async () => {
   await withDatabase("template0", async ({ owner }, as) => {
     await owner`CREATE SCHEMA vx`;
     await owner`CREATE FUNCTION vx.schema_version() RETURNS integer LANGUAGE sql AS $$ SELECT 5 $$`;
@@ -127,7 +127,7 @@ test("a schema from before the first release is refused by name", async () => {
   });
 });
 
-test("a migration that fails leaves nothing of it behind", async () => {
+test("a migration that fails is rolled back completely", async () => {
   await withDatabase("template0", async ({ owner }, as) => {
     await owner`CREATE SCHEMA vx`;
     await owner`CREATE TABLE vx.ledger (in_the_way integer)`;
@@ -145,7 +145,7 @@ test("a migration that fails leaves nothing of it behind", async () => {
   });
 });
 
-test("a database that cannot be reached is one clear line", async () => {
+test("the error for an unreachable database is one line", async () => {
   const nowhere: DatabaseAddress = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" };
   const failure = await failureOf(nowhere);
   expect(failure).toBeInstanceOf(MigrationError);
@@ -164,7 +164,7 @@ describe("a login that does not own the database", () => {
     await admin.drop();
   });
 
-  test.each(["template0", "vx_template"])("is told what it lacks on a copy of %s", async (template) => {
+  test.each(["template0", "vx_template"])("is rejected with the reason on a copy of %s", async (template) => {
     await withDatabase(template, async (_, as) => {
       const failure = await failureOf(as(login));
       expect(failure).toBeInstanceOf(MigrationError);
@@ -172,7 +172,7 @@ describe("a login that does not own the database", () => {
     });
   });
 
-  test("may start a server on an up-to-date schema once it is granted vx_app", async () => {
+  test("can start a server on an up-to-date schema after a grant of vx_app", async () => {
     await admin.owner.unsafe(`GRANT vx_app TO ${login}`);
     const url = admin.url.replace(/user=.*/, `user=${login}&password=${PASSWORD}`);
     const app = await startTestApp({ database: { ...admin, url } });

@@ -15,7 +15,7 @@ describe.skipIf(!pgbouncer)(title, () => {
   const socketDir = inject("socketDir");
   const password = inject("passwords").owner;
 
-  test("in session mode a server migrates, and every call finds the settings of its session", async () => {
+  test("in session mode a server migrates, and every call has the settings of its session", async () => {
     const database = await createTestDatabase({ template: "template0" });
     const bouncer = await startPgBouncer({ mode: "session", socketDir, password });
     onTestFinished(bouncer.stop);
@@ -27,7 +27,7 @@ describe.skipIf(!pgbouncer)(title, () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => generate(app.url, key.secret)));
     expect(answers).toEqual(answers.map(() => 200));
 
-    // A second connection through the same pooler, after the first one has left its backend behind.
+    // A second connection through the same pooler, after the first one has released its backend.
     for (let i = 0; i < 2; i++) {
       const options = { statementTimeoutMs: 300, name: "behind a pooler", role: "vx_app" };
       const connection = new Connection({ kind: "url", url }, options);
@@ -43,14 +43,14 @@ describe.skipIf(!pgbouncer)(title, () => {
     await database.drop();
   });
 
-  test.each(["transaction", "statement"] as const)("%s mode is refused at the start", async (mode) => {
+  test.each(["transaction", "statement"] as const)("%s mode is rejected at startup", async (mode) => {
     const database = await createTestDatabase();
     const bouncer = await startPgBouncer({ mode, socketDir, password });
     onTestFinished(bouncer.stop);
     const url = bouncer.urlOf(nameIn(database.url));
     await expect(migrate({ kind: "url", url })).rejects.toThrow(/transaction or statement mode.*pool_mode/);
 
-    // Also when others use the same backends all the time.
+    // Also if other clients use the same backends at the same time.
     const { socketDir: host, port } = bouncer;
     const login = { host, port, username: "postgres", database: nameIn(database.url) };
     const others = postgres({ ...login, max: 3, prepare: false, fetch_types: false });

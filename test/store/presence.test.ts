@@ -41,7 +41,7 @@ const heldOf = async ({ accountId }: Payer) => {
   return row?.held_micros as number;
 };
 
-/** As if so many seconds had passed, in which only the named servers were seen. */
+/** Simulates this many seconds in which only the named servers sent heartbeats. */
 async function pass(seconds: number, ...seen: string[]): Promise<void> {
   await testDatabase.owner`
     UPDATE vx.servers SET present_since = present_since - make_interval(secs => ${seconds}),
@@ -83,7 +83,7 @@ async function held(serverId: string, seconds = 600, key?: string) {
   return { payer, id };
 }
 
-test("holds and idempotency keys of a server without a heartbeat for 20 s are released; other servers keep theirs", async () => {
+test("holds and idempotency keys of a server without a heartbeat for 20 s are released, those of other servers are kept", async () => {
   await heartbeat("alive");
   await heartbeat("dead");
   const lost = await held("dead", 600, "k");
@@ -106,7 +106,7 @@ test("a server with a gap in its heartbeats removes no other server for 20 s", a
   await heartbeat("observer");
   await heartbeat("other");
   const { payer, id } = await held("other");
-  // The database was unreachable for both, or this machine was suspended.
+  // As if the database was unreachable for both servers, or the machine was suspended.
   await pass(60);
   await heartbeat("observer");
   expect(await sweep()).toBe(0);
@@ -187,7 +187,7 @@ test("a server releases its holds that it does not track, in any lane, and keeps
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([0, 0, 0]);
   expect(released.reduce((sum, holds) => sum + holds, 0)).toBe(3);
   expect(await heldOf(known)).toBe(60);
-  // The idempotency key of the leftover is free again.
+  // The idempotency key of the released hold can be used again.
   const { payer } = leftovers[0] as { payer: Payer };
   const again = holdOf(payer, 60n, newGenerationId(payer), { key: "k", digest: "payload" });
   expect(await billing.hold(again)).toEqual({ outcome: "held" });

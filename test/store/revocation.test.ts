@@ -23,7 +23,7 @@ afterAll(async () => {
 type Sent = { readonly afterRevocation: boolean; readonly ending: string };
 
 describe.each([0, 1, 2, 3, 4])("round %i", () => {
-  test("no call that was sent after RevokeKey returned is let in, on any server", async () => {
+  test("every server rejects calls that are sent after RevokeKey returned", async () => {
     const key = await createTestKey(operator);
     const other = await createTestKey(operator, { accountId: key.accountId });
     const flood = startFlood(key.secret);
@@ -44,7 +44,7 @@ describe.each([0, 1, 2, 3, 4])("round %i", () => {
   });
 });
 
-/** Callers on both servers that call without pause until each has sent some calls after the revocation. */
+/** Callers on both servers that send calls continuously until each has sent several after the revocation. */
 function startFlood(secret: string) {
   let revoked = false;
   let callsUnderway = 0;

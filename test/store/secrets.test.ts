@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-test("a full key is in no table, no log line and no metric, whatever is done with it", async () => {
+test("no table, log line or metric contains a full key", async () => {
   const calling = await createTestKey(operator);
   const secrets = [calling.secret, await createByApi(calling.secret)];
   for (const secret of secrets) await useEverywhere(secret);
@@ -31,7 +31,7 @@ test("a full key is in no table, no log line and no metric, whatever is done wit
   });
   const written = { tables, log: app.logText(), metrics: await metrics.text() };
   for (const secret of secrets) {
-    // Without this the search below could find nothing because it looked at nothing.
+    // The prefix must be found, otherwise the search below covers the wrong places.
     expect(written.tables).toContain(fingerprintOf(secret));
     for (const [where, text] of Object.entries(written)) {
       expect(text.includes(secret), where).toBe(false);
@@ -50,7 +50,7 @@ async function createByApi(secret: string): Promise<string> {
   return outcome?.ok ? outcome.message.secret : "";
 }
 
-/** As header, mistyped, in the address, in the path, as an id, in other headers. */
+/** Sends the key as header, mistyped, in the query, in the path, as an id and in other headers. */
 async function useEverywhere(secret: string): Promise<void> {
   const [protocol] = protocols;
   if (!protocol) return;

@@ -28,12 +28,12 @@ async function backend(): Promise<Record<string, unknown>> {
   return (rows as Record<string, unknown>[])[0] ?? {};
 }
 
-test("a connection has its role and its settings, also the one that replaces it", async () => {
+test("a connection and its replacement have the configured role and settings", async () => {
   const expected = { role: "vx_app", timeout: "300ms", zone: "UTC", jit: "off", number: 1 };
   const first = await backend();
   expect(first).toMatchObject(expected);
   await shared.owner`SELECT pg_terminate_backend(${first.pid as number})`;
-  // A statement that is sent before the end of the connection is noticed fails.
+  // A statement that is sent before the client detects the closed connection fails.
   const second = await vi.waitFor(backend);
   expect(second).toMatchObject(expected);
   expect(second.pid).not.toBe(first.pid);
@@ -46,8 +46,8 @@ test.each([
     "a refusal",
     "SELECT vx.create_account(1::smallint, 'acct_x', 'test', 'no such plan') FROM generate_series(0, $1::int)",
   ],
-  ["57014", "a statement that took too long", "SELECT pg_sleep(60 + $1::int)"],
-])("%s keeps the connection: %s", async (code, _, text) => {
+  ["57014", "a statement timeout", "SELECT pg_sleep(60 + $1::int)"],
+])("error %s keeps the connection: %s", async (code, _, text) => {
   const before = await backend();
   await expect(connection.query(text, [0])).rejects.toMatchObject({ code });
   expect(await backend()).toEqual(before);
@@ -57,7 +57,7 @@ test.each([
   ["25006", "the session is read-only", "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", writing()],
   ["42501", "the session lost its role", "SET ROLE pg_monitor", writing()],
   ["26000", "a prepared statement is gone", "SELECT 1", "EXECUTE nothing"],
-])("%s replaces the connection: %s", async (code, _, spoil, text) => {
+])("error %s replaces the connection: %s", async (code, _, spoil, text) => {
   if (code === "42501") await shared.owner`GRANT pg_monitor TO vx_app`;
   const before = await backend();
   await connection.query(spoil, []);
@@ -86,7 +86,7 @@ test("a statement whose connection takes too long to open is not executed later"
     reason: "unavailable",
   });
   route.set({});
-  // The connection opens now, and serves the next statement.
+  // The connection opens now and executes the next statement.
   await slow.query("SELECT $1::int", [1]);
   expect(await shared.owner`SELECT FROM vx.accounts WHERE id = 'acct_late'`).toHaveLength(0);
   await slow.close();

@@ -48,7 +48,7 @@ async function shiftWindow(secret: string, minutes: number): Promise<void> {
     UPDATE vx.windows SET minute = minute + ${minutes} WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
 }
 
-test("when the minute is over, the whole limit is there again", async () => {
+test("the whole limit is available in the next minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 2 });
     expect([await take(secret), await take(secret), await take(secret)]).toEqual([
@@ -67,15 +67,15 @@ test("when the minute is over, the whole limit is there again", async () => {
 
 describe.each(protocols)("$name", ({ open }) => {
   test.each([
-    { ahead: 1, after: "calls count in the later minute, and the wait is told as 60 s" },
+    { ahead: 1, after: "calls count in the later minute, and the retry delay is 60 s" },
     { ahead: 2, after: "counting restarts in the current minute, with what was used" },
     { ahead: 30, after: "counting restarts in the current minute, with what was used" },
     { ahead: 525_600, after: "counting restarts in the current minute, with what was used" },
-  ])("when the clock was set back $ahead minutes, $after", async ({ ahead }) => {
+  ])("after the clock was set back $ahead minutes, $after", async ({ ahead }) => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 3 });
     const own = open(app.url);
     await withinOneMinute(async () => {
-      // Also an attempt that was cut short by the end of the minute leaves no count behind.
+      // Removes the counts of an attempt that was interrupted by the end of the minute.
       await app.database
         .owner`DELETE FROM vx.windows WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
       const call = () => own.call(LedgerService.method.listEntries, {}, bearer(secret));
@@ -99,7 +99,7 @@ describe.each(protocols)("$name", ({ open }) => {
   });
 });
 
-test("after the clock was set back, a key that used up its minute has its whole limit in the next one", async () => {
+test("after the clock was set back, an exhausted key has its whole limit in the next minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 2 });
     expect([await take(secret), await take(secret)]).toEqual(["1", "0"]);
@@ -114,7 +114,7 @@ test("after the clock was set back, a key that used up its minute has its whole 
   });
 });
 
-test("of ten times the limit at once around a step of the clock, exactly the limit is admitted", async () => {
+test("exactly the limit is admitted of ten times as many calls around a step of the clock", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 50 });
     const request = { ...identityOf(secret), scope: "read", limited: true } as const;
@@ -139,7 +139,7 @@ async function minuteOf(secret: string): Promise<number | undefined> {
   return row?.minute;
 }
 
-test("the database's clock decides, not the server's", async () => {
+test("the minute is taken from the clock of the database, not of the server", async () => {
   const far = await createTestKey(operator);
   const past = await createTestKey(operator);
   const { owner } = app.database;
@@ -157,7 +157,7 @@ test("the database's clock decides, not the server's", async () => {
   }
 });
 
-test("one batch decides calls of many keys, scopes and states, each in the order of arrival", async () => {
+test("one batch admits calls of many keys, scopes and states, each key in the order of arrival", async () => {
   await withinOneMinute(async () => {
     const narrow = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
     const revoked = await createTestKey(operator);
@@ -186,7 +186,7 @@ test("one batch decides calls of many keys, scopes and states, each in the order
   });
 });
 
-test("of 3,000 calls at once over many batches, each key gets exactly its limit", async () => {
+test("3,000 concurrent calls over many batches give each key exactly its limit", async () => {
   await withinOneMinute(async () => {
     const limits = [1, 10, 100, 700];
     const keys = await Promise.all(limits.map((rateLimitRpm) => createTestKey(operator, { rateLimitRpm })));

@@ -31,7 +31,7 @@ export async function startTestApp(
     ...options.env,
   });
   const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
-  const app = await startApp({ config, log, say: () => undefined });
+  const app = await startApp({ config, log, print: () => undefined });
   return {
     url: app.url,
     adminUrl: app.adminUrl,

@@ -13,7 +13,7 @@ import {
 import { type GenerateFields, type GenerateOptions, type Generator, Refused } from "./generators.ts";
 import { bearer } from "./protocols.ts";
 
-/** Google's own client. */
+/** Google's client, grpc-js. */
 export function openGrpcJs(url: string): Generator {
   const client = new grpc.Client(new URL(url).host, grpc.credentials.createInsecure());
   const write = (request: GenerateFields) =>

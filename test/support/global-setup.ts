@@ -19,7 +19,7 @@ declare module "vitest" {
 /** Starts one PostgreSQL for all tests, with a migrated database that each test file clones. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = createTemporaryFolder("test");
-  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, say: () => undefined });
+  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
   const sql = postgres({ ...loginTo(embedded), max: 1 });
   await sql`CREATE DATABASE vx_template`;
   await migrate({ kind: "url", url: urlTo(embedded, "vx_template") });

@@ -1,6 +1,6 @@
 /**
  * Runs an attempt that must happen within one minute of the clock, and repeats it if the minute changed
- * meanwhile. The servers and the database of the tests use the clock of this machine.
+ * during it. The servers and the database of the tests use the clock of this machine.
  */
 export async function withinOneMinute<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (;;) {

@@ -4,7 +4,7 @@ import { createTestKey, type Operator, type TestKey, type TestKeyOptions } from 
 
 export const SMALL = "vx-sandbox-small";
 
-/** OpenAI's own client with only the address and the key changed, and without retries. */
+/** OpenAI's official client with another address and key, and without retries. */
 export function openAi(app: TestApp, { secret }: { secret: string }, options: ClientOptions = {}): OpenAI {
   return new OpenAI({ baseURL: `${app.url}/v1`, apiKey: secret, maxRetries: 0, ...options });
 }

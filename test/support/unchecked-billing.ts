@@ -9,8 +9,8 @@ import type { EntryRow } from "../../src/store/ledger.ts";
 const MINUTE_MS = 60_000;
 
 /**
- * Sends requests to vx.bill that Billing refuses, such as a second charge: the database must be right by
- * itself.
+ * Sends requests to vx.bill that Billing refuses, such as a second charge: the database must enforce its
+ * rules without Billing.
  */
 export class UncheckedBilling {
   readonly #database: Database;

@@ -8,10 +8,10 @@ import { splitTexts } from "../../src/tokens/split-texts.ts";
 const reference = new Tiktoken(encoding.bpe_ranks, encoding.special_tokens, encoding.pat_str);
 afterAll(() => reference.free());
 
-/** The count of OpenAI's own implementation, without special tokens. */
+/** The count of OpenAI's reference implementation, without special tokens. */
 const expected = (text: string) => reference.encode_ordinary(text).length;
 
-/** JavaScript and Rust disagree on whether these are white space. */
+/** JavaScript and Rust classify these differently as white space. */
 const DISPUTED = /[\u0085\ufeff]/;
 
 const texts = fc
@@ -32,7 +32,7 @@ test.each([
   expect(expected(text)).toBe(tokens);
 });
 
-test("counts are those of OpenAI's implementation", () => {
+test("counts equal those of OpenAI's implementation", () => {
   fc.assert(
     fc.property(texts, (text) => {
       expect(countTexts([text])).toBe(expected(text));
@@ -47,7 +47,7 @@ test("text that looks like a special token is plain text", () => {
   expect(countTexts(["<|endoftext|>"])).toBeGreaterThan(1);
 });
 
-test("a long word is at most one token in 128 characters longer than the reference counts", () => {
+test("a long word has at most one token per 128 characters more than the reference", () => {
   for (const text of ["a".repeat(2_000), " ".repeat(2_000), "漢字仮名交文".repeat(300)]) {
     const tokens = countTexts([text]);
     expect(tokens).toBeGreaterThanOrEqual(expected(text));
@@ -55,7 +55,7 @@ test("a long word is at most one token in 128 characters longer than the referen
   }
 });
 
-test("split texts have as many tokens as whole ones", () => {
+test("splitting a text does not change its token count", () => {
   for (const text of [PROSE, CHINESE]) {
     const groups = [...splitTexts([text], 1_000)];
     expect(groups.length).toBeGreaterThan(10);
@@ -63,7 +63,7 @@ test("split texts have as many tokens as whole ones", () => {
   }
 });
 
-test("groups of parts are the texts in order, are not too long, and split no surrogate pair", () => {
+test("groups of parts keep the order and the maximum length, and split no surrogate pair", () => {
   const maxCharacters = 256;
   fc.assert(
     fc.property(

@@ -27,7 +27,7 @@ test("any text, also with lone surrogates, has no more tokens than the bound", a
   );
 });
 
-test("each message costs the same few tokens in addition to its content", async () => {
+test("each message adds the same number of tokens to its content", async () => {
   const [one, two] = [await counter.countPrompt(prompt("a")), await counter.countPrompt(prompt("a", "a"))];
   expect(two).toBe(2 * one);
   expect(one).toBeGreaterThan(1);
@@ -47,7 +47,7 @@ describe("a prompt counted in a thread", () => {
   };
 
   test.each(Object.entries(HOSTILE))(
-    "400,000 characters, %s, do not block the event loop",
+    "400,000 characters do not block the event loop: %s",
     async (_, text) => {
       const count = counter.countText(text);
       expect(await longestTurnMs(count)).toBeLessThan(50);
@@ -57,7 +57,7 @@ describe("a prompt counted in a thread", () => {
     },
   );
 
-  test("concurrent prompts get their own counts", async () => {
+  test("each of several concurrent prompts gets the right count", async () => {
     const texts = Array.from({ length: 8 }, (_, i) => "many words ".repeat(400 * (i + 1)));
     expect(await Promise.all(texts.map((text) => counter.countText(text)))).toEqual(texts.map(whole));
   });
@@ -68,7 +68,7 @@ describe("a prompt counted in a thread", () => {
     expect(await counter.countPrompt(messages)).toBe(sum);
   });
 
-  test("of small size does not wait for a large one", async () => {
+  test("does not wait for a large one if it is small", async () => {
     const large = counter.countPrompt(prompt(...Array.from({ length: 3 }, () => HOSTILE["random text"])));
     const order: string[] = [];
     await Promise.all([
@@ -83,7 +83,7 @@ describe("a counter", () => {
   const LONG = "long text ".repeat(1_000);
   const LARGE = "words ".repeat(30_000);
 
-  test("stops counting when the signal aborts, makes room, and counts on", async () => {
+  test("stops counting when the signal aborts, frees the capacity, and counts other prompts", async () => {
     const own = new TokenCounter({ maxPrompts: 3, maxCharacters: 1_000_000 });
     const count = (signal?: AbortSignal) => own.countText(LONG, { payer: "one", ...(signal && { signal }) });
     const [running, waiting] = [new AbortController(), new AbortController()];
@@ -100,7 +100,7 @@ describe("a counter", () => {
     await own.close();
   });
 
-  test("counts a small prompt when large ones take all their room", async () => {
+  test("counts a small prompt when large ones use all of their capacity", async () => {
     const own = new TokenCounter({ maxPrompts: 8, maxCharacters: 1_600_000 });
     const large = Array.from({ length: 8 }, () => own.countText(LARGE));
     const small = own.countText(LONG);
@@ -113,7 +113,7 @@ describe("a counter", () => {
   test.each([
     { what: "prompts", limits: { maxPrompts: 2, maxCharacters: 1_000_000 } },
     { what: "characters", limits: { maxPrompts: 100, maxCharacters: 2 * LONG.length } },
-  ])("rejects more $what than the limit, and counts again when there is room", async ({ limits }) => {
+  ])("rejects more $what than the limit, and accepts them again below it", async ({ limits }) => {
     const own = new TokenCounter(limits);
     const counts = [own.countText(LONG), own.countText(LONG)];
     await expect(own.countText(LONG)).rejects.toMatchObject({ reason: "overloaded" });
@@ -143,7 +143,7 @@ describe("a counter", () => {
     await expect(own.countText(LONG)).rejects.toMatchObject({ reason: "unavailable" });
   });
 
-  test("stops counting a prompt soon after the number of tokens that is of interest", async () => {
+  test("stops counting a prompt soon after the given maximum of tokens", async () => {
     const own = new TokenCounter();
     const all = whole(LARGE);
     const counted = await own.countText(LARGE, { maxTokens: Math.floor(all / 4) });
@@ -153,7 +153,7 @@ describe("a counter", () => {
     await own.close();
   });
 
-  test("leaves room for other accounts, and counts their prompts before the next one of the first", async () => {
+  test("reserves capacity for other accounts, and counts their prompts before the next one of the first", async () => {
     const own = new TokenCounter({ maxPrompts: 16, maxCharacters: 100_000_000 });
     const order: string[] = [];
     const count = (payer: string) => own.countText(LONG, { payer }).then(() => order.push(payer));

@@ -36,7 +36,7 @@ export class RunDatabase {
   }
 
   static async start(folder: string): Promise<RunDatabase> {
-    const embedded = await startEmbeddedPostgres({ dataDir: folder, say: () => undefined });
+    const embedded = await startEmbeddedPostgres({ dataDir: folder, print: () => undefined });
     await migrate({ kind: "url", url: urlTo(embedded) });
     const database = new RunDatabase(folder, embedded);
     await database.owner.unsafe(
