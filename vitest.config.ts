@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const EXTRAS = ["browser", "python", "generated"];
 const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
-/** Tests that measure CPU time or memory. They run first, one file at a time. */
+/** Tests that measure CPU time or memory. They run first, at most one per core. */
 const MEASURED = [
   "test/codec/check-message.test.ts",
   "test/codec/reader.test.ts",
@@ -26,7 +26,7 @@ const include = [`test/${extra ? `${extra}/` : ""}**/*.test.ts`];
 const extras = extra ? [] : EXTRAS.map((name) => `test/${name}/**`);
 
 const projects = [
-  { name: "measured", include: MEASURED, maxWorkers: 1, sequence: { groupOrder: 0 } },
+  { name: "measured", include: MEASURED, maxWorkers: 2, sequence: { groupOrder: 0 } },
   { name: "shared", include: SHARED, exclude: MEASURED, isolate: false, sequence: { groupOrder: 1 } },
   { name: "isolated", include, exclude: [...extras, ...MEASURED, ...SHARED], sequence: { groupOrder: 1 } },
 ];

@@ -7,12 +7,12 @@ const GENERATIONS = ["POST /v1/generate", "POST /v1/chat/completions"].flatMap((
   `${sort} streamed`,
 ]);
 
-test("3,000 random requests violate no rule", { timeout: 60_000 }, async () => {
+test("1,500 random requests violate no rule", { timeout: 60_000 }, async () => {
   const server = await startFuzzServer();
   try {
-    const { sent, statuses, reached, faults } = await fuzz(server, 1, 3_000);
+    const { sent, statuses, reached, faults } = await fuzz(server, 1, 1_500);
     expect(faults).toEqual([]);
-    expect(sent).toBe(3_000);
+    expect(sent).toBe(1_500);
     // Otherwise all requests would be rejected by the gate.
     for (const status of ["200", "400", "401", "404", "405", "413", "415"])
       expect(statuses.get(status), status).toBeGreaterThan(0);
