@@ -14,6 +14,8 @@ if (major > 22 || (major === 22 && minor >= 18)) {
   nodeModule.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/vx", import.meta.url)));
   // The garbage of loading must not enlarge the young generation; the server lifts this limit when it is ready.
   setFlagsFromString("--semi-space-growth-factor=1");
+  // Objects that outlive one burst of calls must not make V8 allocate later ones of their kind in the old generation.
+  setFlagsFromString("--no-allocation-site-pretenuring");
   // Collects the garbage of many large bodies earlier: half the memory at most.
   setFlagsFromString("--heap-growing-percent=50");
   await import("./main.ts");
