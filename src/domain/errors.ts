@@ -27,9 +27,11 @@ type ErrorType =
 type RetriedStatus = 409 | 429;
 type OtherStatus = 400 | 401 | 402 | 403 | 404 | 405 | 413 | 415 | 422 | 500 | 501 | 502 | 503 | 504;
 
+export type ErrorStatus = RetriedStatus | OtherStatus;
+
 type Row = {
   readonly code: GrpcCode;
-  readonly status: RetriedStatus | OtherStatus;
+  readonly status: ErrorStatus;
   readonly type: ErrorType;
   readonly message: string;
   /** The REST header `x-should-retry`: whether the same call can succeed later. Not sent if undefined. */
@@ -253,7 +255,7 @@ function row(
 ): Row;
 function row(
   code: GrpcCode,
-  status: RetriedStatus | OtherStatus,
+  status: ErrorStatus,
   type: ErrorType,
   message: string,
   shouldRetry?: boolean,

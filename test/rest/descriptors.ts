@@ -22,10 +22,11 @@ import {
   file_google_protobuf_timestamp,
   file_google_protobuf_wrappers,
   MethodOptionsSchema,
+  ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
-import { selected_by } from "../../gen/vx/options/v1/options_pb.js";
+import { Surface, selected_by, surface as surfaceOption } from "../../gen/vx/options/v1/options_pb.js";
 
 /** Fields without numbers: "optional int64 size", "map<string,Item> items", "choice: bool a" (in a oneof). */
 export type MessageSpecs = Record<string, readonly string[]>;
@@ -55,7 +56,11 @@ const WELL_KNOWN: readonly DescFile[] = [
 ];
 
 /** A file of package test.v1 with the enum Color, the messages and, with methods, the service TestService. */
-export function testFile(messages: MessageSpecs, methods: Record<string, MethodSpec> = {}): TestFile {
+export function testFile(
+  messages: MessageSpecs,
+  methods: Record<string, MethodSpec> = {},
+  surface = Surface.UNSPECIFIED,
+): TestFile {
   const names = new Set(Object.keys(messages));
   const file = create(FileDescriptorProtoSchema, {
     name: "test/v1/test.proto",
@@ -72,6 +77,7 @@ export function testFile(messages: MessageSpecs, methods: Record<string, MethodS
     service: [
       {
         name: "TestService",
+        options: serviceOptions(surface),
         method: Object.entries(methods).map(([name, spec]) => ({
           name,
           inputType: typeName(spec.input, names),
@@ -92,6 +98,12 @@ export function testFile(messages: MessageSpecs, methods: Record<string, MethodS
     method: (name) => existing(service.methods.find((method) => method.name === name)),
     service,
   };
+}
+
+function serviceOptions(surface: Surface) {
+  const options = create(ServiceOptionsSchema);
+  setExtension(options, surfaceOption, surface);
+  return options;
 }
 
 function toOptions({ http: rule, selectedBy }: MethodSpec) {

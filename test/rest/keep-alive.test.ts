@@ -1,64 +1,76 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Surface } from "../../gen/vx/options/v1/options_pb.js";
 import { JSON_BODY } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
 import { type Mounted, mount } from "./mount.ts";
 
-const file = testFile(
-  { Ask: ["string kind"], Reply: ["string text"] },
-  {
-    Watch: {
-      input: "Ask",
-      output: "Reply",
-      streams: true,
-      http: { pattern: { case: "post", value: "/v1/watch" }, body: "*" },
+const fileOf = (surface: Surface) =>
+  testFile(
+    { Ask: ["string kind"], Reply: ["string type"] },
+    {
+      Watch: {
+        input: "Ask",
+        output: "Reply",
+        streams: true,
+        http: { pattern: { case: "post", value: "/v1/watch" }, body: "*" },
+      },
     },
-  },
-);
+    surface,
+  );
 
 let mounted: Mounted;
 let tell: () => void;
 
-beforeEach(async () => {
+beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  mounted = await mount(file, {
-    methods: {
-      watch: async function* () {
-        for (;;) {
-          const told = Promise.withResolvers<void>();
-          tell = told.resolve;
-          yield { text: "news" };
-          await told.promise;
-        }
-      },
-    },
-  });
 });
 afterEach(async () => {
   vi.useRealTimers();
   await mounted.stop();
 });
 
-const NEWS = 'data: {"text":"news"}\n\n';
+async function serve(surface: Surface): Promise<void> {
+  mounted = await mount(fileOf(surface), {
+    methods: {
+      watch: async function* () {
+        for (;;) {
+          const told = Promise.withResolvers<void>();
+          tell = told.resolve;
+          yield { type: "news" };
+          await told.promise;
+        }
+      },
+    },
+  });
+}
+
+const DATA = 'data: {"type":"news"}\n\n';
 const COMMENT = ": keep-alive\n\n";
 
-test("a comment is sent after every 15 s without an event", async () => {
+test.each([
+  ["comment", Surface.UNSPECIFIED, DATA, COMMENT],
+  ["comment", Surface.OPENAI, DATA, COMMENT],
+  ["comment", Surface.OPENAI_RESPONSES, `event: news\n${DATA}`, COMMENT],
+  ["ping", Surface.ANTHROPIC, `event: news\n${DATA}`, 'event: ping\ndata: {"type": "ping"}\n\n'],
+])("a %s is sent after every 15 s without an event (surface %i)", async (_name, surface, news, keepAlive) => {
+  await serve(surface);
   const read = await watch();
-  expect(await read()).toBe(NEWS);
+  expect(await read()).toBe(news);
   vi.advanceTimersByTime(14_999);
   vi.advanceTimersByTime(1);
-  expect(await read()).toBe(COMMENT);
+  expect(await read()).toBe(keepAlive);
   vi.advanceTimersByTime(15_000);
-  expect(await read()).toBe(COMMENT);
+  expect(await read()).toBe(keepAlive);
   vi.advanceTimersByTime(14_999);
   tell();
   // No comment was sent before.
-  expect(await read()).toBe(NEWS);
+  expect(await read()).toBe(news);
   vi.advanceTimersByTime(14_999);
   tell();
-  expect(await read()).toBe(NEWS);
+  expect(await read()).toBe(news);
   vi.advanceTimersByTime(15_000);
-  expect(await read()).toBe(COMMENT);
+  expect(await read()).toBe(keepAlive);
 });
 
 /** Starts the stream; each call of the returned function waits for the next chunk. */

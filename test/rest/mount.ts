@@ -1,6 +1,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { ApiCall } from "../../src/api/api-call.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
+import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { Policy } from "../../src/rules/policy.ts";
 import { bindService } from "../../src/server/connect/rpc-service.ts";
 import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
@@ -28,6 +29,7 @@ export type MountOptions = {
   readonly routes?: (router: ConnectRouter) => void;
   readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
+  readonly unknownFields?: UnknownFields;
   readonly budget?: BodyBudget;
   readonly gate?: Gate;
   readonly shutdownSignal?: AbortSignal;
@@ -59,7 +61,7 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
   };
   const rest = restServer({
     ...shared,
-    services: [{ service, unknownFields: "refuse", methods }],
+    services: [{ service, unknownFields: options.unknownFields ?? "refuse", methods }],
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
   const rpcs = rpcServer({

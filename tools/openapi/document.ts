@@ -1,7 +1,9 @@
 import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
+import { surfaceOf } from "../../src/rules/surface.ts";
 import { type ExampleModel, insertExamples } from "../../src/server/pages/openapi/insert-examples.ts";
 import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
+import { formOf } from "../../src/server/rest/surface-form.ts";
 import type { CommentOf } from "./comments.ts";
 import { documentedReasons, errorResponses, errorSchema } from "./errors.ts";
 import { answerHeaders, HEADERS } from "./headers.ts";
@@ -131,11 +133,14 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
 /** OpenAPI 3.1 has no keyword for the events of a stream; JSON Schema has one for the content of a string. */
 function events({ streamed }: Operation, schemas: Schemas): Schema {
   if (!streamed) return {};
-  const { output } = streamed.method;
+  const { output, parent } = streamed.method;
+  const { namesEvents, end } = formOf(surfaceOf(parent));
+  const name = namesEvents ? " `event:` is its `type`." : "";
+  const last = end === "" ? "" : ` The last line is \`${end.trim()}\`.`;
   return {
     schema: {
       type: "string",
-      description: `With \`"${streamed.by}": true\`. Each \`data:\` line is a ${output.name} in JSON, the last one is \`[DONE]\`.`,
+      description: `With \`"${streamed.by}": true\`. Each \`data:\` line is a ${output.name} in JSON.${name}${last}`,
       contentMediaType: "text/event-stream",
       contentSchema: schemas.response(output),
     },

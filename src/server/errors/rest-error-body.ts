@@ -3,21 +3,30 @@ import { writerOf } from "../../codec/json/writer.ts";
 import { type DomainError, ERRORS } from "../../domain/errors.ts";
 import { errorDetails } from "./error-details.ts";
 
-/** The JSON body of every error over plain HTTP. */
+/** The JSON body of an error over plain HTTP, in the native API and in OpenAI's. */
 export function errorBody(error: DomainError, requestId: string): string {
-  const { code, type } = ERRORS[error.reason];
+  return `{"error":${errorObject(error, requestId)}}`;
+}
+
+/** The value of `error` in that body. */
+export function errorObject(error: DomainError, requestId: string): string {
+  return `{${errorMembers(error, ERRORS[error.reason].type)},"request_id":${JSON.stringify(requestId)}}`;
+}
+
+/** The members of an error that are the same in every API, as JSON without the braces. */
+export function errorMembers(error: DomainError, type: string): string {
   const head = JSON.stringify({
     code: error.reason,
     type,
     message: error.message,
     param: error.fields[0]?.field ?? null,
-    status: code,
+    status: ERRORS[error.reason].code,
   });
   const details = errorDetails(error).map(({ desc, value }) => {
     const fields = writerOf(desc)(value as Message).slice(1);
     return `{"@type":"type.googleapis.com/${desc.typeName}",${fields}`;
   });
-  return `{"error":${head.slice(0, -1)},"details":[${details.join(",")}],"request_id":${JSON.stringify(requestId)}}}`;
+  return `${head.slice(1, -1)},"details":[${details.join(",")}]`;
 }
 
 export function errorStatus(error: DomainError): number {

@@ -11,7 +11,7 @@ export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">)
     });
   }
   const [header, ...others] = call.headers("authorization");
-  if (header === undefined) throw new DomainError("missing_api_key");
+  if (header === undefined) throw missingKey(call);
   if (others.length > 0) {
     throw new DomainError("invalid_api_key", { message: "The call has more than one Authorization header." });
   }
@@ -22,4 +22,13 @@ export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">)
     });
   }
   return match[1];
+}
+
+/** Anthropic's clients send their key in another header, unless they are told to send a token. */
+function missingKey(call: Pick<IncomingCall, "headers">): DomainError {
+  if (call.headers("x-api-key").length === 0) return new DomainError("missing_api_key");
+  return new DomainError("missing_api_key", {
+    message:
+      "The header 'x-api-key' is not supported. Send the API key in the header 'Authorization: Bearer <API_KEY>': with Anthropic's SDKs and tools, set ANTHROPIC_AUTH_TOKEN, or the option authToken or auth_token, in place of the API key.",
+  });
 }

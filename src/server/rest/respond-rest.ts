@@ -4,12 +4,12 @@ import { CallerDisconnected, KNOWN_ENCODINGS } from "../../codec/body.ts";
 import { RestProblem } from "../../codec/problem.ts";
 import { chooseEncoding, compress, isWorthCompressing } from "../compress.ts";
 import { toKnownError } from "../errors/known-error.ts";
-import { errorBody } from "../errors/rest-error-body.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import type { RestResponse } from "./rest-response.ts";
 import type { Endpoint } from "./rest-routes.ts";
 import { sendEvents } from "./rest-stream.ts";
+import { eventText } from "./surface-form.ts";
 
 /** Sends the result of a unary method. */
 export async function respondOnce(
@@ -49,13 +49,22 @@ export async function respondWithStream(
     await messages.return?.();
     return;
   }
+  const { form, method, write } = endpoint;
   await sendEvents(response.startStream("text/event-stream"), first, messages, {
-    write: (message) => endpoint.write(toMessage(endpoint.method.output, message)),
+    event: (value) => {
+      const message = toMessage(method.output, value);
+      return eventText(write(message), form.namesEvents ? (message as Typed).type : undefined);
+    },
+    errorEvent: (error, position) => form.errorEvent(toKnownError(error), call.requestId, position),
+    keepAlive: form.keepAlive,
+    end: form.end,
     keepAliveMs,
     signal: response.signal,
-    errorJson: (error) => errorBody(toKnownError(error), call.requestId),
   });
 }
+
+/** A message whose `type` is the name of its event; `restRoutes` checks that it has the field. */
+type Typed = Message & { readonly type: string };
 
 /** OPTIONS lists the verbs of an address. It requires a key like every other verb, and sends no CORS headers. */
 export function respondWithoutRoute(verb: string, allowed: readonly string[], response: RestResponse): void {

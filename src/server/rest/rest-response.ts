@@ -2,9 +2,10 @@ import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DomainError } from "../../domain/errors.ts";
 import { setErrorHeaders } from "../errors/error-headers.ts";
-import { errorBody, errorStatus } from "../errors/rest-error-body.ts";
+import { errorStatus } from "../errors/rest-error-body.ts";
 import { type HttpResponse, isClosed } from "../http.ts";
 import type { CallTransport } from "../service-call.ts";
+import type { SurfaceForm } from "./surface-form.ts";
 
 /**
  * The response to a REST call, and the signal that aborts the call. For speed it creates no Headers, and an
@@ -13,6 +14,7 @@ import type { CallTransport } from "../service-call.ts";
 export class RestResponse implements CallTransport {
   readonly #response: HttpResponse;
   readonly #requestId: string;
+  readonly #form: SurfaceForm;
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
   readonly #headers: string[];
   #aborted: AbortController | undefined;
@@ -20,10 +22,11 @@ export class RestResponse implements CallTransport {
   #abortReason: DomainError | undefined;
   #isAbortSent = false;
 
-  constructor(response: HttpResponse, requestId: string) {
+  constructor(response: HttpResponse, requestId: string, form: SurfaceForm) {
     this.#response = response;
     this.#requestId = requestId;
-    this.#headers = ["x-request-id", requestId];
+    this.#form = form;
+    this.#headers = form.requestIdHeaders.flatMap((name) => [name, requestId]);
   }
 
   get signal(): AbortSignal {
@@ -93,7 +96,7 @@ export class RestResponse implements CallTransport {
 
   sendError(error: DomainError): void {
     setErrorHeaders(this, error);
-    this.sendJson(errorStatus(error), errorBody(error, this.#requestId));
+    this.sendJson(errorStatus(error), this.#form.errorBody(error, this.#requestId));
   }
 
   /** Sends a response without a body, which has no content-length either (RFC 9110). */

@@ -1,11 +1,20 @@
-import type { DescField, DescMethod, DescService, Message } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMethod,
+  type DescService,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import type { ApiCall } from "../../api/api-call.ts";
 import type { MethodFunction } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
 import { maxBodyBytesOf } from "../../rules/body-limits.ts";
 import { type Policy, PolicyError } from "../../rules/policy.ts";
-import { type HttpBinding, httpBindings } from "./http-rule.ts";
+import { surfaceOf } from "../../rules/surface.ts";
+import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
+import { formOf, type SurfaceForm } from "./surface-form.ts";
+import { type FormOfPath, formsByPath } from "./surface-paths.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
 
 /** A method at an address, with everything that can be prepared before the first call. */
@@ -15,6 +24,7 @@ export type Endpoint = {
   readonly binding: HttpBinding;
   readonly method: DescMethod;
   readonly policy: Policy;
+  readonly form: SurfaceForm;
   readonly maxBodyBytes: number;
   readonly readBody: Reader;
   readonly readBodyField: ReturnType<Readers["field"]> | undefined;
@@ -44,11 +54,14 @@ export type RestRouteOptions = {
 
 type SharedRoute = { usual: Endpoint | undefined; selected: RestRoute["selected"] };
 
+export type RestRoutes = {
+  readonly trie: RouteTrie<RestRoute>;
+  /** The form of errors at an address without a route. */
+  readonly formOfPath: FormOfPath;
+};
+
 /** The routes of all services; throws, with both names, if two methods have the same route. */
-export function restRoutes(
-  services: readonly RestService[],
-  options: RestRouteOptions,
-): RouteTrie<RestRoute> {
+export function restRoutes(services: readonly RestService[], options: RestRouteOptions): RestRoutes {
   const shared = new Map<string, SharedRoute>();
   for (const service of services) {
     const readers = new Readers(service.unknownFields);
@@ -71,7 +84,7 @@ export function restRoutes(
     const { template, verb } = firstOf(route).binding;
     trie.insert(template, verb, toRoute(route), ({ first }) => nameOf(first));
   }
-  return trie;
+  return { trie, formOfPath: formsByPath(services.map(({ service }) => service)) };
 }
 
 /** The route of a request. Without one, `allowed` lists the verbs of the address. */
@@ -79,22 +92,26 @@ export type RouteMatch = {
   readonly route: RestRoute | undefined;
   readonly allowed: readonly string[];
   readonly segments: readonly string[];
+  readonly form: SurfaceForm;
 };
 
-export function findRestRoute(trie: RouteTrie<RestRoute>, verb: string, path: string): RouteMatch {
+export function findRestRoute({ trie, formOfPath }: RestRoutes, verb: string, path: string): RouteMatch {
   const match = trie.find(
     path,
     (routes) => routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*"),
   );
-  if (match) return { route: match.picked, allowed: [], segments: match.segments };
+  if (match) {
+    const { picked, segments } = match;
+    return { route: picked, allowed: [], segments, form: picked.first.form };
+  }
   const verbs = new Set<string>();
   trie.find(path, (routes) => {
     for (const other of routes.keys()) verbs.add(other);
     return undefined;
   });
-  if (verbs.size === 0) return { route: undefined, allowed: [], segments: [] };
   if (verbs.has("GET")) verbs.add("HEAD");
-  return { route: undefined, allowed: [...verbs, "OPTIONS"], segments: [] };
+  const allowed = verbs.size === 0 ? [] : [...verbs, "OPTIONS"];
+  return { route: undefined, allowed, segments: [], form: formOfPath(path) };
 }
 
 function toEndpoint(
@@ -109,11 +126,14 @@ function toEndpoint(
   if (!policy) throw new PolicyError(`${rpc} is served but has no policy`);
   const invoke = methods[method.localName];
   if (!invoke) throw new Error(`${rpc} is served but has no implementation`);
+  const form = formOf(surfaceOf(method.parent));
+  if (form.namesEvents && method.methodKind !== "unary") checkHasType(method);
   return {
     rpc,
     binding,
     method,
     policy,
+    form,
     maxBodyBytes: maxBodyBytesOf(method.input, maxBodyBytes),
     readBody: readers.of(method.input),
     readBodyField: body === undefined || body === "*" ? undefined : readers.field(body),
@@ -122,13 +142,22 @@ function toEndpoint(
   };
 }
 
-/** The gate runs before the body selects one of two methods, so both must have the same policy. */
+/** The name of an event is the `type` of its message. */
+function checkHasType({ parent, name, output }: DescMethod): void {
+  const type = output.fields.find((field) => field.name === "type");
+  if (type?.fieldKind !== "scalar" || type.scalar !== ScalarType.STRING || type.oneof)
+    throw new HttpRuleError(`${parent.typeName}.${name}: its events need the field "string type"`);
+}
+
+/** The gate runs before the body selects one of two methods, so both must have the same policy and form. */
 function toRoute(shared: SharedRoute): RestRoute {
   const first = firstOf(shared);
   const { selected } = shared;
   if (selected && JSON.stringify(first.policy) !== JSON.stringify(selected.endpoint.policy)) {
     throw new PolicyError(`${first.rpc} shares its route with a method of another policy`);
   }
+  if (selected && first.form !== selected.endpoint.form)
+    throw new HttpRuleError(`${first.rpc} shares its route with a method of another surface`);
   return { first, selected };
 }
 

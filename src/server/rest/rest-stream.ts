@@ -10,10 +10,13 @@ type EventSink = {
 };
 
 type EventStreamOptions = {
-  readonly write: (message: unknown) => string;
-  /** The JSON of an error after the first event. */
-  readonly errorJson: (error: unknown) => string;
+  readonly event: (message: unknown) => string;
+  /** An error after the first event; `position` is the number of events before it. */
+  readonly errorEvent: (error: unknown, position: number) => string;
+  readonly keepAlive: string;
   readonly keepAliveMs: number;
+  /** Sent after the last event; empty for nothing. */
+  readonly end: string;
   /** Ends the stream, even if the service is still running. */
   readonly signal: AbortSignal;
 };
@@ -22,8 +25,8 @@ type EventStreamOptions = {
 export const KEEP_ALIVE_MS = 15_000;
 
 /**
- * Sends each message as a server-sent event with one `data:` line, then `data: [DONE]`. The first message is
- * passed in, so that an earlier failure can still be an ordinary error response.
+ * Sends each message as a server-sent event. The first message is passed in, so that an earlier failure can
+ * still be an ordinary error response.
  */
 export async function sendEvents(
   sink: EventSink,
@@ -31,7 +34,8 @@ export async function sendEvents(
   messages: AsyncIterator<unknown>,
   options: EventStreamOptions,
 ): Promise<void> {
-  const keepAlive = setInterval(() => sink.write(": keep-alive\n\n"), options.keepAliveMs);
+  const keepAlive = setInterval(() => sink.write(options.keepAlive), options.keepAliveMs);
+  let position = 0;
   let cut: (reason: unknown) => void = () => undefined;
   const onAbort = () => cut(options.signal.reason);
   options.signal.addEventListener("abort", onAbort);
@@ -44,13 +48,14 @@ export async function sendEvents(
   try {
     for (let next = first; next.done !== true; next = await nextMessage()) {
       if (isClosed(sink)) throw new CallerDisconnected();
-      if (!sink.write(`data: ${options.write(next.value)}\n\n`)) await drained(sink);
+      if (!sink.write(options.event(next.value))) await drained(sink);
+      position++;
       keepAlive.refresh();
     }
-    sink.write("data: [DONE]\n\n");
+    if (options.end !== "") sink.write(options.end);
   } catch (error) {
     if (isClosed(sink)) throw new CallerDisconnected();
-    sink.write(`data: ${options.errorJson(error)}\n\n`);
+    sink.write(options.errorEvent(error, position));
     throw error;
   } finally {
     options.signal.removeEventListener("abort", onAbort);

@@ -2,11 +2,11 @@
 // @generated from file vx/options/v1/options.proto (package vx.options.v1, syntax proto3)
 /* eslint-disable */
 
-// Options of methods and fields: the policy of a method and the JSON Schema of an untyped field.
+// Options of services, methods, messages and fields, which the server and the OpenAPI document read.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/options/v1/options.proto.
@@ -55,6 +55,47 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
 export declare const MethodPolicySchema: GenMessage<MethodPolicy>;
 
 /**
+ * The API whose conventions a service follows over REST: the form of its errors and of its streams.
+ *
+ * @generated from enum vx.options.v1.Surface
+ */
+export enum Surface {
+  /**
+   * The native API. Events have no names, and the last one is `[DONE]`.
+   *
+   * @generated from enum value: SURFACE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * OpenAI's API. Errors and streams have the same form as in the native API.
+   *
+   * @generated from enum value: SURFACE_OPENAI = 1;
+   */
+  OPENAI = 1,
+
+  /**
+   * OpenAI's Responses API. The name of an event is the field `type` of its message; there is no `[DONE]`.
+   *
+   * @generated from enum value: SURFACE_OPENAI_RESPONSES = 2;
+   */
+  OPENAI_RESPONSES = 2,
+
+  /**
+   * Anthropic's API. Errors have its form, on all paths below those of the service. The name of an event is the field
+   * `type` of its message; there is no `[DONE]`.
+   *
+   * @generated from enum value: SURFACE_ANTHROPIC = 3;
+   */
+  ANTHROPIC = 3,
+}
+
+/**
+ * Describes the enum vx.options.v1.Surface.
+ */
+export declare const SurfaceSchema: GenEnum<Surface>;
+
+/**
  * The credential that a method requires.
  *
  * @generated from enum vx.options.v1.Access
@@ -86,6 +127,13 @@ export enum Access {
  * Describes the enum vx.options.v1.Access.
  */
 export declare const AccessSchema: GenEnum<Access>;
+
+/**
+ * The API whose conventions a service follows over REST. Over gRPC, gRPC-Web and Connect, all services are alike.
+ *
+ * @generated from extension: optional vx.options.v1.Surface surface = 50904;
+ */
+export declare const surface: GenExtension<ServiceOptions, Surface>;
 
 /**
  * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.

@@ -2,7 +2,7 @@
 // @generated from file vx/options/v1/options.proto (package vx.options.v1, syntax proto3)
 /* eslint-disable */
 
-// Options of methods and fields: the policy of a method and the JSON Schema of an untyped field.
+// Options of services, methods, messages and fields, which the server and the OpenAPI document read.
 
 import { enumDesc, extDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file vx/options/v1/options.proto.
  */
 export const file_vx_options_v1_options = /*@__PURE__*/
-  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEiawoMTWV0aG9kUG9saWN5EiUKBmFjY2VzcxgBIAEoDjIVLnZ4Lm9wdGlvbnMudjEuQWNjZXNzEg0KBXNjb3BlGAIgASgJEhQKDHJhdGVfbGltaXRlZBgDIAEoCBIPCgdtZXRlcmVkGAQgASgIKksKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIUChBBQ0NFU1NfREVWRUxPUEVSEAESEwoPQUNDRVNTX09QRVJBVE9SEAI6WAoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1Y0DIAEoCzIbLnZ4Lm9wdGlvbnMudjEuTWV0aG9kUG9saWN5UgZwb2xpY3mIAQE6RAoLc2VsZWN0ZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjWjQMgASgJUgpzZWxlY3RlZEJ5iAEBOkMKC2pzb25fc2NoZW1hEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXjQMgASgJUgpqc29uU2NoZW1hiAEBYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEiawoMTWV0aG9kUG9saWN5EiUKBmFjY2VzcxgBIAEoDjIVLnZ4Lm9wdGlvbnMudjEuQWNjZXNzEg0KBXNjb3BlGAIgASgJEhQKDHJhdGVfbGltaXRlZBgDIAEoCBIPCgdtZXRlcmVkGAQgASgIKmsKB1N1cmZhY2USFwoTU1VSRkFDRV9VTlNQRUNJRklFRBAAEhIKDlNVUkZBQ0VfT1BFTkFJEAESHAoYU1VSRkFDRV9PUEVOQUlfUkVTUE9OU0VTEAISFQoRU1VSRkFDRV9BTlRIUk9QSUMQAypLCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASFAoQQUNDRVNTX0RFVkVMT1BFUhABEhMKD0FDQ0VTU19PUEVSQVRPUhACOlYKB3N1cmZhY2USHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY2I0DIAEoDjIWLnZ4Lm9wdGlvbnMudjEuU3VyZmFjZVIHc3VyZmFjZYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6QwoLanNvbl9zY2hlbWESHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeNAyABKAlSCmpzb25TY2hlbWGIAQFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message vx.options.v1.MethodPolicy.
@@ -21,10 +21,24 @@ export const MethodPolicySchema = /*@__PURE__*/
   messageDesc(file_vx_options_v1_options, 0);
 
 /**
+ * Describes the enum vx.options.v1.Surface.
+ */
+export const SurfaceSchema = /*@__PURE__*/
+  enumDesc(file_vx_options_v1_options, 0);
+
+/**
+ * The API whose conventions a service follows over REST: the form of its errors and of its streams.
+ *
+ * @generated from enum vx.options.v1.Surface
+ */
+export const Surface = /*@__PURE__*/
+  tsEnum(SurfaceSchema);
+
+/**
  * Describes the enum vx.options.v1.Access.
  */
 export const AccessSchema = /*@__PURE__*/
-  enumDesc(file_vx_options_v1_options, 0);
+  enumDesc(file_vx_options_v1_options, 1);
 
 /**
  * The credential that a method requires.
@@ -35,12 +49,20 @@ export const Access = /*@__PURE__*/
   tsEnum(AccessSchema);
 
 /**
+ * The API whose conventions a service follows over REST. Over gRPC, gRPC-Web and Connect, all services are alike.
+ *
+ * @generated from extension: optional vx.options.v1.Surface surface = 50904;
+ */
+export const surface = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 0);
+
+/**
  * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.
  *
  * @generated from extension: optional vx.options.v1.MethodPolicy policy = 50901;
  */
 export const policy = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 0);
+  extDesc(file_vx_options_v1_options, 1);
 
 /**
  * The name of a bool field of the request. Two methods can share one REST route: a call whose body sets this field to
@@ -49,7 +71,7 @@ export const policy = /*@__PURE__*/
  * @generated from extension: optional string selected_by = 50902;
  */
 export const selected_by = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 1);
+  extDesc(file_vx_options_v1_options, 2);
 
 /**
  * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
@@ -58,5 +80,5 @@ export const selected_by = /*@__PURE__*/
  * @generated from extension: optional string json_schema = 50903;
  */
 export const json_schema = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 2);
+  extDesc(file_vx_options_v1_options, 3);
 
