@@ -1,4 +1,6 @@
 // Durable holds and settlements directly against the store, batched, over many accounts and over one.
+import { tokenPrices } from "../../src/domain/price.ts";
+import { usageOf } from "../../src/domain/usage.ts";
 import type { HoldOutcome } from "../../src/store/bill-item.ts";
 import type { Checkout } from "../checkout.ts";
 import { type Load, runCallers } from "../load.ts";
@@ -74,9 +76,7 @@ const CHARGE = {
   reason: "Generation with vx-sandbox-small: 12 tokens in, 40 tokens out",
   requestId: "req_0123456789abcdef0123456789abcdef",
   model: "vx-sandbox-small",
-  inputTokens: 12,
-  outputTokens: 40,
-  inputPrice: 100_000n,
-  outputPrice: 400_000n,
+  usage: usageOf({ inputTokens: 12, outputTokens: 40 }),
+  prices: tokenPrices(100_000n, 400_000n),
   answer: undefined,
 };

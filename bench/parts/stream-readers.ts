@@ -56,6 +56,7 @@ const PROMPT = {
   maxTokens: 1_000,
   temperature: undefined,
   stop: [],
+  options: {},
 };
 const PATH = "/v1/chat/completions";
 const REQUEST = {
@@ -124,7 +125,7 @@ async function openExchange(checkout: Checkout, cleanup: AsyncDisposableStack): 
   cleanup.defer(() => upstream.close());
   return async function* () {
     for await (const event of upstream.generate(PROMPT, new AbortController().signal)) {
-      if (event.kind === "delta") yield event.content;
+      if (event.kind === "text") yield event.text;
     }
   };
 }

@@ -37,6 +37,7 @@ const PROMPT = {
   maxTokens: 100,
   temperature: undefined,
   stop: [],
+  options: {},
 };
 
 const BARE_REQUEST = {
@@ -91,8 +92,12 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
     maxOutputTokens: 100,
     defaultOutputTokens: 100,
     promptOverheadTokens: { base: 0, perMessage: 0 },
-    inputMicrosPerMillionTokens: 1n,
-    outputMicrosPerMillionTokens: 1n,
+    aliases: [],
+    imageTokens: 0,
+    maxMessages: 200,
+    capabilities: [],
+    extraFields: [],
+    prices: { input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n, image: 0n, request: 0n },
     upstreams: [{ kind: "openai" as const, baseUrl, apiKeyEnv: undefined, model: "m", timeoutMs: 30_000 }],
   };
   await runner.use([model]);

@@ -5,6 +5,7 @@ import type {
 } from "../../gen/vx/openai/v1/chat_pb.js";
 import type { GenerationRequest } from "../billing/generation-request.ts";
 import { DomainError } from "../domain/errors.ts";
+import { NO_OPTIONS } from "../domain/prompt.ts";
 import { isEmptyList, isNothing, promptMessageOf, unsupported } from "./chat-content.ts";
 
 type ChatRequest = CreateChatCompletionRequest | StreamChatCompletionRequest;
@@ -20,11 +21,15 @@ export function generationRequestOfChat(request: ChatRequest): GenerationRequest
     throw DomainError.ofField("max_tokens", "must equal max_completion_tokens, or be absent");
   }
   return {
+    format: "openai-chat",
     model: request.model,
     messages: request.messages.map(promptMessageOf),
     maxTokens: maxCompletionTokens ?? maxTokens,
     temperature: request.temperature,
     stop: stopsOf(request.stop),
+    options: NO_OPTIONS,
+    user: "",
+    maxCostMicros: undefined,
   };
 }
 

@@ -19,7 +19,7 @@ export async function createChatCompletion(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
   const reply = await meter.complete(call.caller(), generationRequestOfChat(request));
-  const message = { role: "assistant", content: reply.content };
+  const message = { role: "assistant", content: reply.output.text };
   return {
     id: reply.id,
     object: "chat.completion",
@@ -45,7 +45,7 @@ export async function* streamChatCompletion(
     const role = head ? {} : { role: "assistant" };
     head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, generationRequest.model);
     if (piece.kind === "delta") {
-      const delta = { ...role, content: piece.content };
+      const delta = { ...role, content: piece.delta.kind === "text" ? piece.delta.text : "" };
       yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
       continue;
     }

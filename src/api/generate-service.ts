@@ -11,7 +11,8 @@ import {
 import type { GenerationRequest, Reply } from "../billing/generation-request.ts";
 import type { Meter } from "../billing/meter.ts";
 import { formatMicros } from "../domain/money.ts";
-import type { PromptMessage } from "../domain/prompt.ts";
+import { NO_OPTIONS, type PromptMessage } from "../domain/prompt.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 
@@ -21,16 +22,20 @@ export async function generate(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
   const reply = await meter.complete(call.caller(), generationRequestOf(request));
-  return { ...summaryOf(reply), message: { role: "assistant", content: reply.content } };
+  return { ...summaryOf(reply), message: { role: "assistant", content: reply.output.text } };
 }
 
 export function generationRequestOf(request: GenerateRequest | StreamGenerateRequest): GenerationRequest {
   return {
+    format: "native",
     model: request.model,
     messages: request.messages.map(promptMessageOf),
     maxTokens: request.maxTokens,
     temperature: request.temperature,
     stop: request.stop,
+    options: NO_OPTIONS,
+    user: "",
+    maxCostMicros: undefined,
   };
 }
 
@@ -54,8 +59,8 @@ export function summaryOf(reply: Reply) {
 
 function usageOf({ usage, costMicros }: Reply): MessageInitShape<typeof UsageSchema> {
   return {
-    inputTokens: BigInt(usage.inputTokens),
-    outputTokens: BigInt(usage.outputTokens),
+    inputTokens: BigInt(inputTokensOf(usage)),
+    outputTokens: BigInt(outputTokensOf(usage)),
     costMicros,
     cost: formatMicros(costMicros),
   };
@@ -67,9 +72,10 @@ export async function* streamGenerate(
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamGenerateResponseSchema>> {
   for await (const piece of meter.stream(call.caller(), generationRequestOf(request))) {
-    yield piece.kind === "delta"
-      ? { event: { case: "delta", value: { content: piece.content } } }
-      : { event: { case: "done", value: summaryOf(piece.reply) } };
+    if (piece.kind === "reply") yield { event: { case: "done", value: summaryOf(piece.reply) } };
+    else if (piece.delta.kind === "text") {
+      yield { event: { case: "delta", value: { content: piece.delta.text } } };
+    }
   }
 }
 

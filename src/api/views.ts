@@ -84,8 +84,8 @@ export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
     ownedBy: model.ownedBy,
     contextWindow: model.contextWindow,
     maxOutputTokens: model.maxOutputTokens,
-    inputMicrosPerMillionTokens: model.inputMicrosPerMillionTokens,
-    outputMicrosPerMillionTokens: model.outputMicrosPerMillionTokens,
+    inputMicrosPerMillionTokens: model.prices.input,
+    outputMicrosPerMillionTokens: model.prices.output,
   };
 }
 
@@ -97,8 +97,8 @@ export function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogM
     created: BigInt(model.createdSeconds),
     contextWindow: model.contextWindow,
     maxOutputTokens: model.maxOutputTokens,
-    inputMicrosPerMillionTokens: model.inputMicrosPerMillionTokens,
-    outputMicrosPerMillionTokens: model.outputMicrosPerMillionTokens,
+    inputMicrosPerMillionTokens: model.prices.input,
+    outputMicrosPerMillionTokens: model.prices.output,
     upstreams: model.upstreams.map(viewUpstream),
   };
 }

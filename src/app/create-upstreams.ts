@@ -29,7 +29,7 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
         openSandbox: (sandbox) =>
           new SandboxUpstream({
             settings: sandbox,
-            countPrompt: (messages, signal) => tokens.countPrompt(messages, { signal }),
+            countPrompt: (prompt, signal) => tokens.countPrompt(prompt, { signal }),
           }),
       }),
     now: () => performance.now(),

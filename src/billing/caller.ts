@@ -1,4 +1,5 @@
 import type { Micros } from "../domain/money.ts";
+import type { Usage } from "../domain/usage.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
 /** The caller of a generation and the events that can end it early, the same in every protocol. */
@@ -25,9 +26,7 @@ export type StartedGeneration = {
   /** The last upstream that received the request; undefined if none did. */
   readonly upstream: string | undefined;
   /** Undefined until the charge is settled, and for a generation that is free. */
-  readonly charge:
-    | { readonly inputTokens: number; readonly outputTokens: number; readonly amountMicros: Micros }
-    | undefined;
+  readonly charge: { readonly usage: Usage; readonly amountMicros: Micros } | undefined;
   /** Calls the listener once, when the hold has ended; immediately if it has already ended. */
   onSettled(listener: () => void): void;
 };

@@ -1,7 +1,8 @@
 import { DomainError, type Reason } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
-import { clampUsage, costOf } from "../domain/price.ts";
-import type { TokenUsage } from "../domain/prompt.ts";
+import { isEmpty, type Output, textsOfOutput } from "../domain/output.ts";
+import { costOf } from "../domain/price.ts";
+import { clampUsage, inputTokensOf, outputTokensOf, type Usage, usageOf } from "../domain/usage.ts";
 import type { Charge } from "../store/bill-item.ts";
 import type { Progress } from "../upstreams/progress.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
@@ -19,8 +20,8 @@ export type Ended = {
   readonly spec: GenerationSpec;
   readonly ending: Ending;
   readonly progress: Progress;
-  /** The text that was delivered, or stored for a retry. */
-  readonly text: string;
+  /** What was delivered, or stored for a retry. */
+  readonly output: Output;
 };
 
 /** The charge of a generation; undefined if it is free. */
@@ -28,23 +29,22 @@ export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | u
   if (!isCharged(ended)) return undefined;
   const { ending, spec } = ended;
   const { id, model, size, key, requestId, kept } = spec;
-  const max = { inputTokens: size.inputTokens, outputTokens: size.maxTokens };
   const reported = ending.kind === "completed" ? ending.done.usage : undefined;
-  const usage = clampUsage(reported ?? (await countUsage(ended, tokens)), max);
+  const counted = reported ?? (await countUsage(ended, tokens));
+  const usage = { ...clampUsage(counted, size.inputTokens, size.maxTokens), images: size.images };
   assertInvariant(
-    isWithin(usage.inputTokens, max.inputTokens) && isWithin(usage.outputTokens, max.outputTokens),
+    isWithin(inputTokensOf(usage), size.inputTokens) && isWithin(outputTokensOf(usage), size.maxTokens),
     "the usage is within the size of the hold",
-    { generation: id, ...usage, maxInputTokens: max.inputTokens, maxOutputTokens: max.outputTokens },
+    { generation: id, ...usage, maxInputTokens: size.inputTokens, maxOutputTokens: size.maxTokens },
   );
   return {
-    amountMicros: costOf(model, usage),
+    amountMicros: costOf(model.prices, usage),
     reason: ledgerText(ended, usage),
     requestId,
     keyId: key.keyId,
     model: model.id,
-    ...usage,
-    inputPrice: model.inputMicrosPerMillionTokens,
-    outputPrice: model.outputMicrosPerMillionTokens,
+    usage,
+    prices: model.prices,
     answer: kept ? storedAnswer(ended) : undefined,
   };
 }
@@ -53,8 +53,8 @@ function isWithin(tokens: number, maxTokens: number): boolean {
   return 0 <= tokens && tokens <= maxTokens;
 }
 
-function isCharged({ spec, ending, progress, text }: Ended): boolean {
-  const isDelivered = spec.streamed && text !== "";
+function isCharged({ spec, ending, progress, output }: Ended): boolean {
+  const isDelivered = spec.streamed && !isEmpty(output);
   switch (ending.kind) {
     case "completed":
       return true;
@@ -66,30 +66,36 @@ function isCharged({ spec, ending, progress, text }: Ended): boolean {
 }
 
 /** If counting fails or times out, the charge uses an estimate from the bytes. */
-async function countUsage(ended: Ended, tokens: Tokens): Promise<TokenUsage> {
+async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
   const { prompt, size, key } = ended.spec;
-  const text = producedText(ended);
+  const texts = producedTexts(ended);
   const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
   try {
-    return {
-      inputTokens: size.counted ? size.promptTokens : await tokens.countPrompt(prompt.messages, options),
-      outputTokens: await tokens.countText(text, options),
-    };
+    return usageOf({
+      inputTokens: size.counted ? size.promptTokens : await tokens.countPrompt(prompt, options),
+      outputTokens: await tokens.countTexts(texts, options),
+    });
   } catch {
-    return {
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    return usageOf({
       inputTokens: size.counted ? size.promptTokens : Math.ceil(size.promptTokens / BYTES_PER_TOKEN),
-      outputTokens: Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN),
-    };
+      outputTokens: Math.ceil(bytes / BYTES_PER_TOKEN),
+    });
   }
 }
 
-/** Includes text that was produced but not delivered if the caller or the account caused the stop. */
-function producedText({ ending, progress, text }: Ended): string {
-  return ending.kind === "stopped" && STOPS[ending.why].paidOnceSent ? text + progress.unread : text;
+/** Includes texts that were produced but not delivered if the caller or the account caused the stop. */
+function producedTexts({ ending, progress, output }: Ended): string[] {
+  const texts = [...textsOfOutput(output)];
+  if (ending.kind === "stopped" && STOPS[ending.why].paidOnceSent) {
+    // The unread text continues the last one, so they are counted together.
+    texts.push((texts.pop() ?? "") + progress.unread);
+  }
+  return texts;
 }
 
-function ledgerText({ spec, ending }: Ended, { inputTokens, outputTokens }: TokenUsage): string {
-  const text = `Generation with ${spec.model.id}: ${inputTokens} tokens in, ${outputTokens} tokens out`;
+function ledgerText({ spec, ending }: Ended, usage: Usage): string {
+  const text = `Generation with ${spec.model.id}: ${inputTokensOf(usage)} tokens in, ${outputTokensOf(usage)} tokens out`;
   switch (ending.kind) {
     case "completed":
       return text;
@@ -100,10 +106,10 @@ function ledgerText({ spec, ending }: Ended, { inputTokens, outputTokens }: Toke
   }
 }
 
-function storedAnswer({ spec, ending, text }: Ended): string {
+function storedAnswer({ spec, ending, output }: Ended): string {
   return encodeAnswer({
     id: spec.id,
-    content: text,
+    output,
     finishReason: ending.kind === "completed" ? ending.done.finishReason : "stop",
     failure: failureReason(ending),
   });

@@ -1,14 +1,22 @@
 import type { Micros } from "../domain/money.ts";
-import type { FinishReason, PromptMessage, TokenUsage } from "../domain/prompt.ts";
+import type { Delta, FinishReason, Output } from "../domain/output.ts";
+import type { Format, PromptMessage, PromptOptions } from "../domain/prompt.ts";
+import type { Usage } from "../domain/usage.ts";
 
 /** A request for a generation, the same for every API. */
 export type GenerationRequest = {
+  readonly format: Format;
   readonly model: string;
   readonly messages: readonly PromptMessage[];
   /** The limit that the caller requested; the model and its context window may lower it. */
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;
   readonly stop: readonly string[];
+  readonly options: PromptOptions;
+  /** The caller's end user, for the ledger; empty if unknown. */
+  readonly user: string;
+  /** The maximum cost; the output limit is lowered until it fits. */
+  readonly maxCostMicros: Micros | undefined;
 };
 
 /** A generation that has ended and is charged. */
@@ -16,9 +24,9 @@ export type Reply = {
   /** "gen_…" */
   readonly id: string;
   readonly model: string;
-  readonly content: string;
+  readonly output: Output;
   readonly finishReason: FinishReason;
-  readonly usage: TokenUsage;
+  readonly usage: Usage;
   readonly costMicros: Micros;
   /** The balance after the charge. */
   readonly balanceMicros: Micros;
@@ -26,5 +34,5 @@ export type Reply = {
 
 /** An event of a streamed generation: pieces, then the reply. */
 export type Piece =
-  | { readonly kind: "delta"; readonly id: string; readonly content: string }
+  | { readonly kind: "delta"; readonly id: string; readonly delta: Delta }
   | { readonly kind: "reply"; readonly reply: Reply };

@@ -1,9 +1,9 @@
 import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
-import { inputTokenBound } from "../domain/input-token-bound.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
-import { affordableOutput, costOf } from "../domain/price.ts";
+import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
+import { imagesIn, inputTokenBound } from "../domain/prompt-texts.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
@@ -12,11 +12,12 @@ const MIN_OUTPUT_TOKENS = 64;
 
 /** The maximum usage of a generation, and its cost. */
 export type Size = {
-  /** Tokens of the messages alone. */
+  /** Tokens of the texts alone. */
   readonly promptTokens: number;
+  readonly images: number;
   /** Whether promptTokens was counted; otherwise it is the upper bound given by the bytes. */
   readonly counted: boolean;
-  /** promptTokens plus the tokens that the upstream's chat template may add. */
+  /** promptTokens plus the maximum tokens of the images and of the upstream's chat template. */
   readonly inputTokens: number;
   readonly maxTokens: number;
   /** The lowest value that maxTokens may be reduced to, to fit the balance. */
@@ -37,7 +38,7 @@ export async function sizeOf(
   tokens: Tokens,
   signal: AbortSignal,
 ): Promise<Size> {
-  const bound = inputTokenBound(request.messages);
+  const bound = inputTokenBound(request);
   const output = outputRange(model, request);
   if (bound + output.maxTokens <= model.contextWindow) {
     const size = sized(model, request, { promptTokens: bound, counted: false, ...output });
@@ -52,7 +53,7 @@ export async function countedSize(
   tokens: Tokens,
   options: CountOptions,
 ): Promise<Size> {
-  const promptTokens = await tokens.countPrompt(request.messages, {
+  const promptTokens = await tokens.countPrompt(request, {
     ...options,
     maxTokens: model.contextWindow,
   });
@@ -69,9 +70,8 @@ export async function countedSize(
 
 /** Lowers the output limit to what the funds cover, but not below minTokens. Never raises it. */
 export function sizeWithin(model: Model, size: Size, availableMicros: Micros): Size {
-  const { inputTokens, maxTokens: outputTokens, minTokens } = size;
-  const affordable = affordableOutput(model, { inputTokens, outputTokens }, availableMicros);
-  return withMaxTokens(model, size, Math.max(minTokens, affordable));
+  const affordable = affordableOutput(model.prices, extentOf(size), availableMicros);
+  return withMaxTokens(model, size, Math.max(size.minTokens, affordable));
 }
 
 export function minSize(model: Model, size: Size): Size {
@@ -93,16 +93,22 @@ function outputRange(
 function sized(
   model: Model,
   { messages }: GenerationRequest,
-  size: Omit<Size, "inputTokens" | "amountMicros">,
+  size: Omit<Size, "inputTokens" | "images" | "amountMicros">,
 ): Size {
   const { base, perMessage } = model.promptOverheadTokens;
-  const inputTokens = size.promptTokens + base + perMessage * messages.length;
-  return withMaxTokens(model, { ...size, inputTokens, amountMicros: 0n }, size.maxTokens);
+  const images = imagesIn(messages);
+  const inputTokens = size.promptTokens + images * model.imageTokens + base + perMessage * messages.length;
+  return withMaxTokens(model, { ...size, images, inputTokens, amountMicros: 0n }, size.maxTokens);
 }
 
 function withMaxTokens(model: Model, size: Size, maxTokens: number): Size {
-  const amountMicros = costOf(model, { inputTokens: size.inputTokens, outputTokens: maxTokens });
+  const amountMicros = maxCostOf(model.prices, extentOf({ ...size, maxTokens }));
   return { ...size, maxTokens, amountMicros };
+}
+
+/** What the hold of a generation covers. */
+export function extentOf(size: Pick<Size, "inputTokens" | "maxTokens" | "images">): Extent {
+  return { inputTokens: size.inputTokens, outputTokens: size.maxTokens, images: size.images };
 }
 
 function tooLong(model: Model, counted: number): DomainError {

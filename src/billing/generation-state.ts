@@ -1,10 +1,10 @@
 import type { Charge } from "../store/bill-item.ts";
-import type { UpstreamEvent } from "../upstreams/upstream.ts";
+import type { UpstreamEnd } from "../upstreams/upstream.ts";
 import type { Stop } from "./stops.ts";
 
 /** Why a generation stopped. */
 export type Ending =
-  | { readonly kind: "completed"; readonly done: Extract<UpstreamEvent, { kind: "done" }> }
+  | { readonly kind: "completed"; readonly done: UpstreamEnd }
   | { readonly kind: "failed"; readonly error: unknown }
   /** The error that the reader gets. */
   | { readonly kind: "stopped"; readonly why: Stop; readonly error: unknown };

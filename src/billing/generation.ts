@@ -1,5 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
+import { type Delta, type Output, OutputBuilder } from "../domain/output.ts";
 import type { Charge, EndOutcome } from "../store/bill-item.ts";
 import { Progress } from "../upstreams/progress.ts";
 import type { UpstreamEvent } from "../upstreams/upstream.ts";
@@ -28,7 +29,7 @@ export class Generation {
   readonly #upstream = new AbortController();
   readonly #progress = new Progress();
   readonly #events: AsyncIterator<UpstreamEvent>;
-  #text = "";
+  readonly #builder = new OutputBuilder();
   #state: GenerationState = { kind: "running" };
   /** What the reader gets after the pieces. The first outcome counts. */
   readonly #reply = Promise.withResolvers<Reply>();
@@ -53,9 +54,9 @@ export class Generation {
   }
 
   /** Returns the next piece, or undefined when the reader gets no more pieces for any reason. */
-  async nextPiece(): Promise<string | undefined> {
+  async nextDelta(): Promise<Delta | undefined> {
     if (this.#state.kind !== "running") return undefined;
-    const read = this.#readPiece();
+    const read = this.#readDelta();
     if (!this.spec.kept) return await read;
     const detached = Promise.withResolvers<undefined>();
     this.#wakeReader = () => detached.resolve(undefined);
@@ -125,10 +126,10 @@ export class Generation {
   }
 
   async #readToEnd(): Promise<void> {
-    while ((await this.#readPiece()) !== undefined);
+    while ((await this.#readDelta()) !== undefined);
   }
 
-  async #readPiece(): Promise<string | undefined> {
+  async #readDelta(): Promise<Delta | undefined> {
     try {
       const { value, done } = await this.#events.next();
       if (!this.#isRunning()) return undefined;
@@ -136,9 +137,9 @@ export class Generation {
         throw new DomainError("upstream_error", {
           cause: new Error("the events of the upstream have no end"),
         });
-      if (value.kind === "delta") {
-        this.#text += value.content;
-        return value.content;
+      if (value.kind !== "done") {
+        this.#builder.append(value);
+        return value;
       }
       this.#end({ kind: "completed", done: value });
     } catch (error) {
@@ -158,13 +159,13 @@ export class Generation {
   async #settle(ending: Ending): Promise<void> {
     const { settler, tokens } = this.#parts;
     const { id: holdId, key } = this.spec;
-    const text = this.#text;
+    const { output } = this.#builder;
     try {
-      const charge = await chargeOf({ spec: this.spec, ending, progress: this.#progress, text }, tokens);
+      const charge = await chargeOf({ spec: this.spec, ending, progress: this.#progress, output }, tokens);
       const end = { holdId, accountId: key.accountId, charge };
       const ended = await settler.end(end);
       this.#become({ kind: "settled", charge: ended.outcome === "settled" ? charge : undefined });
-      this.#answer(ending, text, charge, ended);
+      this.#answer(ending, output, charge, ended);
     } catch (error) {
       this.#become({ kind: "unsettled" });
       this.#reply.reject(error);
@@ -172,7 +173,7 @@ export class Generation {
     for (const listener of this.#onSettled) listener();
   }
 
-  #answer(ending: Ending, text: string, charge: Charge | undefined, ended: EndOutcome): void {
+  #answer(ending: Ending, output: Output, charge: Charge | undefined, ended: EndOutcome): void {
     if (ending.kind !== "completed") {
       this.#reply.reject(ending.error);
     } else if (!charge || ended.outcome !== "settled") {
@@ -182,9 +183,9 @@ export class Generation {
       this.#reply.resolve({
         id: this.spec.id,
         model: this.spec.model.id,
-        content: text,
+        output,
         finishReason: ending.done.finishReason,
-        usage: { inputTokens: charge.inputTokens, outputTokens: charge.outputTokens },
+        usage: charge.usage,
         costMicros: charge.amountMicros,
         balanceMicros: ended.balanceMicros,
       });

@@ -2,6 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
+import { deltasOf } from "../domain/output.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
@@ -41,15 +42,15 @@ export class Meter {
       if (started.failure) throw interrupted(started.failure);
       return started.reply;
     }
-    while ((await started.nextPiece()) !== undefined);
+    while ((await started.nextDelta()) !== undefined);
     return await started.reply();
   }
 
   async *stream(caller: Caller, request: GenerationRequest): AsyncGenerator<Piece, void> {
     const started = await this.#start(caller, request, true);
     if (!(started instanceof Generation)) {
-      const { id, content } = started.reply;
-      if (content !== "") yield { kind: "delta", id, content };
+      const { id, output } = started.reply;
+      for (const delta of deltasOf(output)) yield { kind: "delta", id, delta };
       if (started.failure) throw interrupted(started.failure);
       yield { kind: "reply", reply: started.reply };
       return;
@@ -57,9 +58,9 @@ export class Meter {
     const { id } = started.spec;
     try {
       for (;;) {
-        const content = await started.nextPiece();
-        if (content === undefined) break;
-        yield { kind: "delta", id, content };
+        const delta = await started.nextDelta();
+        if (delta === undefined) break;
+        yield { kind: "delta", id, delta };
       }
       yield { kind: "reply", reply: await started.reply() };
     } finally {
@@ -107,11 +108,11 @@ export class Meter {
     const answer = await this.#parts.findAnswer(key.accountId, idempotencyKey);
     // Its 24 hours ended meanwhile: a retry generates again.
     if (answer === undefined) throw new DomainError("unavailable");
-    const { id, content, finishReason, failure } = decodeAnswer(answer);
+    const { id, output, finishReason, failure } = decodeAnswer(answer);
     const entry = await this.#parts.findEntry(key.accountId, id);
     if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${id}`) });
     caller.onReplay();
-    return { reply: { id, content, finishReason, ...entry }, failure };
+    return { reply: { id, output, finishReason, ...entry }, failure };
   }
 }
 

@@ -1,12 +1,12 @@
 import { DomainError } from "../domain/errors.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import type { Model } from "../domain/model.ts";
-import { costOf } from "../domain/price.ts";
+import { maxCostOf } from "../domain/price.ts";
 import type { HoldOutcome, HoldRequest } from "../store/bill-item.ts";
 import type { Billing } from "../store/billing.ts";
 import type { Caller } from "./caller.ts";
 import type { GenerationRequest } from "./generation-request.ts";
-import { countedSize, minSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
+import { countedSize, extentOf, minSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
 import { insufficientBalance } from "./refusals.ts";
 import type { RunningGenerations } from "./running-generations.ts";
 import type { Settler } from "./settler.ts";
@@ -61,11 +61,12 @@ export async function placeHold(parts: HoldParts, pending: PendingGeneration): P
 
 async function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
   const { key } = pending.caller;
-  const { inputTokens, maxTokens, amountMicros } = size;
+  const { amountMicros } = size;
+  const extent = extentOf(size);
   assertInvariant(
-    amountMicros === costOf(pending.model, { inputTokens, outputTokens: maxTokens }),
-    "the amount of a hold is the cost of its size",
-    { generation: pending.id, amountMicros, inputTokens, maxTokens },
+    amountMicros === maxCostOf(pending.model.prices, extent),
+    "the amount of a hold is the maximum cost of its size",
+    { generation: pending.id, amountMicros, ...extent },
   );
   const hold: HoldRequest = {
     holdId: pending.id,

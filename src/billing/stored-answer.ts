@@ -1,26 +1,49 @@
 import { DomainError, isReason, type Reason } from "../domain/errors.ts";
-import type { FinishReason } from "../domain/prompt.ts";
+import type { FinishReason, Output } from "../domain/output.ts";
 
 /** The response for a retry with the same idempotency key. Tokens and amounts are in the ledger row. */
 export type StoredAnswer = {
   readonly id: string;
-  readonly content: string;
+  readonly output: Output;
   readonly finishReason: FinishReason;
   /** Why the response was interrupted after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
 };
 
-export function encodeAnswer({ id, content, finishReason, failure }: StoredAnswer): string {
-  return JSON.stringify({ id, content, finish_reason: finishReason, failure });
-}
+type Encoded = {
+  readonly id: string;
+  readonly content: string;
+  readonly reasoning?: Output["reasoning"];
+  readonly tool_calls?: Output["toolCalls"];
+  readonly finish_reason: FinishReason;
+  readonly failure?: string;
+};
 
-export function decodeAnswer(text: string): StoredAnswer {
-  const { id, content, finish_reason, failure } = JSON.parse(text) as Record<string, string>;
-  if (id === undefined || content === undefined) throw new DomainError("internal");
-  return {
+export function encodeAnswer({ id, output, finishReason, failure }: StoredAnswer): string {
+  const { text: content, reasoning, toolCalls } = output;
+  return JSON.stringify({
     id,
     content,
-    finishReason: finish_reason as FinishReason,
+    ...(reasoning.length > 0 ? { reasoning } : {}),
+    ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+    finish_reason: finishReason,
+    ...(failure === undefined ? {} : { failure }),
+  } satisfies Encoded);
+}
+
+export function decodeAnswer(json: string): StoredAnswer {
+  const {
+    id,
+    content,
+    reasoning = [],
+    tool_calls = [],
+    finish_reason,
+    failure,
+  } = JSON.parse(json) as Encoded;
+  return {
+    id,
+    output: { text: content, reasoning, toolCalls: tool_calls },
+    finishReason: finish_reason,
     failure: failure === undefined || isReason(failure) ? failure : "internal",
   };
 }

@@ -1,8 +1,8 @@
 import type { CountOptions } from "../domain/count-options.ts";
-import type { PromptMessage } from "../domain/prompt.ts";
+import type { PromptInput } from "../domain/prompt-texts.ts";
 
 /** Counts tokens. Long texts are counted off the main thread. */
 export type Tokens = {
-  countPrompt(messages: readonly PromptMessage[], options?: CountOptions): Promise<number>;
-  countText(text: string, options?: CountOptions): Promise<number>;
+  countPrompt(prompt: PromptInput, options?: CountOptions): Promise<number>;
+  countTexts(texts: readonly string[], options?: CountOptions): Promise<number>;
 };

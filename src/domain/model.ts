@@ -1,14 +1,19 @@
-import type { Micros } from "./money.ts";
+import type { Prices } from "./price.ts";
 
 /** The APIs of model servers. Each has a dialect, listed in src/upstreams/open-upstream.ts. */
 export const REMOTE_KINDS = ["openai", "anthropic"] as const;
 
 export type RemoteKind = (typeof REMOTE_KINDS)[number];
 
-export type SandboxSettings = { readonly kind: "sandbox"; readonly delayMs: number };
+type Weighted = {
+  /** The share of calls among the upstreams with a weight; undefined for an upstream that is used when these fail. */
+  readonly weight?: number;
+};
+
+export type SandboxSettings = Weighted & { readonly kind: "sandbox"; readonly delayMs: number };
 
 /** A model on a server with an HTTP API. */
-export type RemoteSettings = {
+export type RemoteSettings = Weighted & {
   readonly kind: RemoteKind;
   readonly baseUrl: string;
   /** The environment variable with the upstream's key; undefined if the upstream needs none. */
@@ -18,18 +23,27 @@ export type RemoteSettings = {
   readonly timeoutMs: number;
 };
 
-/** Where a model runs. Upstreams are tried in order when one fails before its first token. */
+/** Where a model runs. Another upstream is tried when one fails before its first token. */
 export type UpstreamSettings = SandboxSettings | RemoteSettings;
 
 export type PromptOverhead = { readonly base: number; readonly perMessage: number };
 
+/** What a model can do besides replying to text with text. A request that needs more is refused. */
+export const CAPABILITIES = ["tools", "images", "json_schema", "reasoning", "embeddings"] as const;
+
+export type Capability = (typeof CAPABILITIES)[number];
+
 /** Defaults for models.yaml. */
 export const DEFAULT_OUTPUT_TOKENS = 4_096;
+export const DEFAULT_MAX_MESSAGES = 200;
+export const DEFAULT_IMAGE_TOKENS = 4_096;
 export const DEFAULT_PROMPT_OVERHEAD: PromptOverhead = { base: 64, perMessage: 16 };
 
 /** A model of the catalog, as models.yaml describes it. */
 export type Model = {
   readonly id: string;
+  /** Other names that callers may use. */
+  readonly aliases: readonly string[];
   readonly ownedBy: string;
   readonly createdSeconds: number;
   readonly contextWindow: number;
@@ -38,7 +52,13 @@ export type Model = {
   readonly defaultOutputTokens: number;
   /** Maximum number of tokens that the upstream's chat template adds to a prompt. */
   readonly promptOverheadTokens: PromptOverhead;
-  readonly inputMicrosPerMillionTokens: Micros;
-  readonly outputMicrosPerMillionTokens: Micros;
+  /** Maximum number of tokens of one image. */
+  readonly imageTokens: number;
+  /** Maximum number of messages of a request in the format of OpenAI or Anthropic. */
+  readonly maxMessages: number;
+  readonly capabilities: readonly Capability[];
+  /** Names of request fields that upstreams of the same format get unchanged. */
+  readonly extraFields: readonly string[];
+  readonly prices: Prices;
   readonly upstreams: readonly UpstreamSettings[];
 };

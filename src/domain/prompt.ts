@@ -1,3 +1,5 @@
+import type { JsonObject } from "./json.ts";
+
 /** A conversation and its parameters, independent of the caller's API. */
 export type Prompt = {
   readonly messages: readonly PromptMessage[];
@@ -5,13 +7,98 @@ export type Prompt = {
   readonly temperature: number | undefined;
   /** The reply ends before any of these texts. */
   readonly stop: readonly string[];
+  readonly options: PromptOptions;
 };
+
+/** Parameters that most prompts leave out. Without a parameter, the upstream decides. */
+export type PromptOptions = {
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly seed?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly tools?: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
+  readonly parallelToolCalls?: boolean;
+  readonly responseFormat?: ResponseFormat;
+  readonly reasoningEffort?: ReasoningEffort;
+  /** The text after the position where the reply is inserted, for the completion of code. */
+  readonly suffix?: string;
+  /** Fields that an upstream of the same format gets unchanged. */
+  readonly extraFields?: ExtraFields;
+};
+
+/** Shared by all prompts without options, so that they cost nothing. */
+export const NO_OPTIONS: PromptOptions = {};
+
+/** The formats of requests. A request of one format can be sent to an upstream of another one. */
+export type Format = "native" | "openai-chat" | "openai-responses" | "anthropic-messages";
+
+export type ExtraFields = { readonly format: Format; readonly fields: JsonObject };
+
+export type Role = "system" | "user" | "assistant" | "tool";
 
 export type PromptMessage = {
-  readonly role: "system" | "user" | "assistant";
-  readonly content: string;
+  readonly role: Role;
+  /** A text, or texts and images in their order. */
+  readonly content: string | readonly ContentPart[];
+  /** Of an assistant: the tool calls of its reply. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** Of an assistant: the reasoning before its reply. */
+  readonly reasoning?: readonly Reasoning[];
+  /** Of a tool: the call that the content is the result of. */
+  readonly toolCallId?: string;
 };
 
-export type FinishReason = "stop" | "length";
+export type ContentPart =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "image"; readonly image: Image; readonly detail: ImageDetail | undefined };
 
-export type TokenUsage = { readonly inputTokens: number; readonly outputTokens: number };
+export type Image =
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "data"; readonly mediaType: ImageType; readonly base64: string };
+
+export const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
+
+export type ImageType = (typeof IMAGE_TYPES)[number];
+
+export type ImageDetail = "auto" | "low" | "high";
+
+export type Tool = {
+  readonly name: string;
+  readonly description: string | undefined;
+  /** The JSON Schema of the arguments. */
+  readonly parameters: JsonObject | undefined;
+  readonly strict: boolean | undefined;
+};
+
+export type ToolChoice =
+  | { readonly kind: "auto" | "none" | "required" }
+  | { readonly kind: "tool"; readonly name: string };
+
+export type ToolCall = {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+};
+
+/** A block of a model's reasoning. Signature and encrypted form are opaque: only the upstream can check them. */
+export type Reasoning = {
+  readonly text: string;
+  readonly signature: string | undefined;
+  readonly encrypted: string | undefined;
+};
+
+export type ResponseFormat =
+  | { readonly kind: "json" }
+  | {
+      readonly kind: "json_schema";
+      readonly name: string;
+      readonly schema: JsonObject;
+      readonly strict: boolean | undefined;
+    };
+
+export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high"] as const;
+
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];

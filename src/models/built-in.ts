@@ -1,10 +1,22 @@
-import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD, type Model } from "../domain/model.ts";
+import {
+  DEFAULT_IMAGE_TOKENS,
+  DEFAULT_MAX_MESSAGES,
+  DEFAULT_OUTPUT_TOKENS,
+  DEFAULT_PROMPT_OVERHEAD,
+  type Model,
+} from "../domain/model.ts";
+import { tokenPrices } from "../domain/price.ts";
 
 const SANDBOX = {
   ownedBy: "vx",
   createdSeconds: 1_763_683_200,
   defaultOutputTokens: DEFAULT_OUTPUT_TOKENS,
   promptOverheadTokens: DEFAULT_PROMPT_OVERHEAD,
+  imageTokens: DEFAULT_IMAGE_TOKENS,
+  maxMessages: DEFAULT_MAX_MESSAGES,
+  aliases: [],
+  capabilities: [],
+  extraFields: [],
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;
 
@@ -15,15 +27,13 @@ export const BUILT_IN_MODELS: readonly Model[] = [
     id: "vx-sandbox-small",
     contextWindow: 8_192,
     maxOutputTokens: 4_096,
-    inputMicrosPerMillionTokens: 250_000n,
-    outputMicrosPerMillionTokens: 1_250_000n,
+    prices: tokenPrices(250_000n, 1_250_000n),
   },
   {
     ...SANDBOX,
     id: "vx-sandbox-large",
     contextWindow: 128_000,
     maxOutputTokens: 32_000,
-    inputMicrosPerMillionTokens: 1_000_000n,
-    outputMicrosPerMillionTokens: 5_000_000n,
+    prices: tokenPrices(1_000_000n, 5_000_000n),
   },
 ];

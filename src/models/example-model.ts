@@ -2,6 +2,8 @@ import type { Model } from "../domain/model.ts";
 
 /** The model in examples: the cheapest one, because people run the examples. */
 export function exampleModel(models: readonly Model[]): Model | undefined {
-  const price = (model: Model) => model.inputMicrosPerMillionTokens + model.outputMicrosPerMillionTokens;
-  return models.toSorted((one, other) => Number(price(one) - price(other)))[0];
+  const price = ({ prices }: Model) => prices.input + prices.output;
+  return models
+    .filter(({ capabilities }) => !capabilities.includes("embeddings"))
+    .toSorted((one, other) => Number(price(one) - price(other)))[0];
 }

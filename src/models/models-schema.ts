@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { DEFAULT_OUTPUT_TOKENS, DEFAULT_PROMPT_OVERHEAD, REMOTE_KINDS } from "../domain/model.ts";
+import {
+  DEFAULT_IMAGE_TOKENS,
+  DEFAULT_MAX_MESSAGES,
+  DEFAULT_OUTPUT_TOKENS,
+  DEFAULT_PROMPT_OVERHEAD,
+  REMOTE_KINDS,
+} from "../domain/model.ts";
+import { tokenPrices } from "../domain/price.ts";
 
 /**
  * With the context window, the price and the overhead of 200 messages at their maximum, a call costs less
@@ -109,8 +116,12 @@ const model = z
     defaultOutputTokens:
       values.default_output_tokens ?? Math.min(DEFAULT_OUTPUT_TOKENS, values.max_output_tokens),
     promptOverheadTokens: values.prompt_overhead_tokens,
-    inputMicrosPerMillionTokens: values.input_micros_per_million_tokens,
-    outputMicrosPerMillionTokens: values.output_micros_per_million_tokens,
+    imageTokens: DEFAULT_IMAGE_TOKENS,
+    maxMessages: DEFAULT_MAX_MESSAGES,
+    aliases: [],
+    capabilities: [],
+    extraFields: [],
+    prices: tokenPrices(values.input_micros_per_million_tokens, values.output_micros_per_million_tokens),
     upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
   }));
 

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { StartedGeneration } from "../billing/caller.ts";
 import { DomainError, ERRORS } from "../domain/errors.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -118,8 +119,8 @@ function writeLine(log: Log, record: CallRecord, code: string): void {
     key_id: key?.keyId,
     model: record.model,
     upstream: generation?.upstream,
-    input_tokens: charge?.inputTokens,
-    output_tokens: charge?.outputTokens,
+    input_tokens: charge && inputTokensOf(charge.usage),
+    output_tokens: charge && outputTokensOf(charge.usage),
     cost_micros: generation ? (charge?.amountMicros ?? 0n) : undefined,
     reason: failure === undefined ? undefined : reasonOf(failure),
   };

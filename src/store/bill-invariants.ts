@@ -31,8 +31,8 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
     account: accountId,
   });
   if (!charge) return;
-  const { amountMicros, keyId, inputTokens, outputTokens, inputPrice, outputPrice } = charge;
-  const facts = { hold: holdId, account: accountId, key: keyId, amountMicros, inputTokens, outputTokens };
+  const { amountMicros, keyId, usage, prices } = charge;
+  const facts = { hold: holdId, account: accountId, key: keyId, amountMicros, ...usage };
   assertInvariant(areInOneLane(accountId, keyId), "the key of a charge is in the account's lane", facts);
   assertInvariant(open !== undefined, "only an open hold is charged", facts);
   assertInvariant(open.charge === undefined || open.charge === charge, "a hold is charged once", facts);
@@ -41,11 +41,10 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
     "a charge is at least 0 and at most its hold",
     { ...facts, heldMicros: open.amountMicros },
   );
-  const prices = { inputMicrosPerMillionTokens: inputPrice, outputMicrosPerMillionTokens: outputPrice };
   assertInvariant(
-    inputTokens >= 0 && outputTokens >= 0 && amountMicros === costOf(prices, { inputTokens, outputTokens }),
+    Object.values(usage).every((count) => count >= 0) && amountMicros === costOf(prices, usage),
     "a charge is the cost of its usage",
-    { ...facts, inputPrice, outputPrice },
+    { ...facts, ...prices },
   );
 }
 

@@ -1,5 +1,7 @@
 import type { Lane } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
+import type { Prices } from "../domain/price.ts";
+import type { Usage } from "../domain/usage.ts";
 
 /** Reserves the maximum cost of a generation. */
 export type HoldRequest = {
@@ -29,10 +31,8 @@ export type Charge = {
   readonly requestId: string;
   readonly keyId: string;
   readonly model: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly inputPrice: Micros;
-  readonly outputPrice: Micros;
+  readonly usage: Usage;
+  readonly prices: Prices;
   /** The response for a later call with the same idempotency key. */
   readonly answer: string | undefined;
 };

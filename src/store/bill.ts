@@ -1,6 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
 import { assertEndRow, assertHoldRow, assertNoDuplicates } from "./bill-invariants.ts";
 import type { BillItem, BillResult, BillRow, EndOutcome, HoldOutcome } from "./bill-item.ts";
@@ -98,10 +99,10 @@ function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
     request_id: charge.requestId,
     key_id: charge.keyId,
     model: charge.model,
-    input_tokens: charge.inputTokens,
-    output_tokens: charge.outputTokens,
-    input_price: charge.inputPrice,
-    output_price: charge.outputPrice,
+    input_tokens: inputTokensOf(charge.usage),
+    output_tokens: outputTokensOf(charge.usage),
+    input_price: charge.prices.input,
+    output_price: charge.prices.output,
     answer: charge.answer,
   };
 }

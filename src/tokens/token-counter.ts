@@ -1,6 +1,5 @@
 import type { CountOptions } from "../domain/count-options.ts";
-import { MESSAGE_TOKENS } from "../domain/input-token-bound.ts";
-import type { PromptMessage } from "../domain/prompt.ts";
+import { MESSAGE_TOKENS, type PromptInput, textsOfPrompt } from "../domain/prompt-texts.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
 
 /** Prompts up to this size take less than 5 ms in the worst case; prose takes 0.1 ms. */
@@ -23,20 +22,16 @@ export class TokenCounter {
   }
 
   /** At most inputTokenBound. Counting may stop once there are more than `maxTokens`. */
-  async countPrompt(messages: readonly PromptMessage[], options: CountOptions = {}): Promise<number> {
-    const texts = messages.map(({ content }) => content);
-    return (await this.#count(texts, options)) + messages.length * MESSAGE_TOKENS;
-  }
-
-  async countText(text: string, options: CountOptions = {}): Promise<number> {
-    return await this.#count([text], options);
+  async countPrompt(prompt: PromptInput, options: CountOptions = {}): Promise<number> {
+    const tokens = await this.countTexts([...textsOfPrompt(prompt)], options);
+    return tokens + prompt.messages.length * MESSAGE_TOKENS;
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#small.close(), this.#large.close()]);
   }
 
-  async #count(texts: readonly string[], options: CountOptions): Promise<number> {
+  async countTexts(texts: readonly string[], options: CountOptions = {}): Promise<number> {
     options.signal?.throwIfAborted();
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
     if (characters > INLINE_CHARACTERS) {

@@ -1,6 +1,8 @@
-import type { FinishReason, Prompt } from "../domain/prompt.ts";
+import type { FinishReason } from "../domain/output.ts";
+import type { Prompt, PromptMessage } from "../domain/prompt.ts";
+import { textsOfMessage } from "../domain/prompt-texts.ts";
 import type { Dialect, ResponseReader } from "./dialect.ts";
-import { asCount, asObject, asText, type JsonObject, usageOf } from "./http/json-value.ts";
+import { asCount, asObject, asText, type JsonObject, reportedUsage } from "./http/json-value.ts";
 import type { ReplyBuffer } from "./http/reply-buffer.ts";
 import { readObject } from "./http/upstream-error.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
@@ -32,20 +34,26 @@ type Content = string | { readonly type: "text"; readonly text: string }[];
 
 /** The API has a separate field for system messages, wherever they are in the conversation. */
 function systemOf({ messages }: Prompt): Content | undefined {
-  const [first, ...others] = messages.filter(({ role }) => role === "system").map(({ content }) => content);
+  const [first, ...others] = messages.filter(({ role }) => role === "system").map(textOf);
   return first === undefined ? undefined : others.reduce(appendText, first);
 }
 
 /** Roles must alternate, so consecutive messages of one role become one message with several blocks. */
 function joinTurns({ messages }: Prompt): { role: string; content: Content }[] {
   const turns: { role: string; content: Content }[] = [];
-  for (const { role, content } of messages) {
+  for (const message of messages) {
+    const { role } = message;
+    const content = textOf(message);
     const last = turns.at(-1);
     if (role === "system") continue;
     if (last?.role === role) last.content = appendText(last.content, content);
     else turns.push({ role, content });
   }
   return turns;
+}
+
+function textOf(message: PromptMessage): string {
+  return [...textsOfMessage(message)].join("");
 }
 
 function appendText(content: Content, text: string): Content {
@@ -60,7 +68,7 @@ function block(text: string): { readonly type: "text"; readonly text: string } {
 
 class AnthropicReader implements ResponseReader {
   readonly #reply: ReplyBuffer;
-  #inputTokens: unknown;
+  #input: InputCounts | undefined;
 
   constructor(reply: ReplyBuffer) {
     this.#reply = reply;
@@ -70,7 +78,7 @@ class AnthropicReader implements ResponseReader {
     const event = readObject(data);
     switch (event.type) {
       case "message_start":
-        this.#inputTokens = inputTokensOf(asObject(asObject(event.message)?.usage));
+        this.#input = inputCountsOf(asObject(asObject(event.message)?.usage));
         break;
       case "content_block_delta":
         this.#readText(asObject(event.delta), "text_delta");
@@ -95,7 +103,7 @@ class AnthropicReader implements ResponseReader {
     for (const part of message.content) this.#readText(asObject(part), "text");
     this.#readFinishReason(message);
     const usage = asObject(message.usage);
-    this.#inputTokens = inputTokensOf(usage);
+    this.#input = inputCountsOf(usage);
     this.#readUsage(usage);
     this.#reply.complete();
   }
@@ -111,20 +119,23 @@ class AnthropicReader implements ResponseReader {
   }
 
   #readUsage(usage: JsonObject | undefined): void {
-    this.#reply.setUsage(usageOf(this.#inputTokens, usage?.output_tokens));
+    this.#reply.setUsage(reportedUsage({ ...this.#input, outputTokens: usage?.output_tokens }));
   }
 }
 
-/**
- * The API counts cached prompt tokens separately; they are part of the caller's prompt, so they are added.
- */
-function inputTokensOf(usage: JsonObject | undefined): unknown {
-  const cached = [usage?.cache_creation_input_tokens ?? 0, usage?.cache_read_input_tokens ?? 0].map(asCount);
-  const counts = [asCount(usage?.input_tokens), ...cached];
-  return counts.reduce(
-    (sum, count) => (sum === undefined || count === undefined ? undefined : sum + count),
-    0,
-  );
+type InputCounts = {
+  readonly inputTokens: number | undefined;
+  readonly cachedInput: number | undefined;
+  readonly cacheWrite: number | undefined;
+};
+
+/** The API does not count cached tokens as input tokens, so they are added to the total. */
+function inputCountsOf(usage: JsonObject | undefined): InputCounts {
+  const input = asCount(usage?.input_tokens);
+  const cachedInput = asCount(usage?.cache_read_input_tokens ?? 0);
+  const cacheWrite = asCount(usage?.cache_creation_input_tokens ?? 0);
+  const areValid = input !== undefined && cachedInput !== undefined && cacheWrite !== undefined;
+  return { inputTokens: areValid ? input + cachedInput + cacheWrite : undefined, cachedInput, cacheWrite };
 }
 
 function finishReasonOf(reason: string): FinishReason {

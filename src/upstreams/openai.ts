@@ -1,7 +1,8 @@
 import type { RemoteSettings } from "../domain/model.ts";
-import type { FinishReason } from "../domain/prompt.ts";
+import type { FinishReason } from "../domain/output.ts";
+import type { Usage } from "../domain/usage.ts";
 import type { Dialect, ResponseReader } from "./dialect.ts";
-import { asObject, asText, firstObject, type JsonObject, usageOf } from "./http/json-value.ts";
+import { asObject, asText, firstObject, type JsonObject, reportedUsage } from "./http/json-value.ts";
 import type { ReplyBuffer } from "./http/reply-buffer.ts";
 import { readObject } from "./http/upstream-error.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
@@ -19,7 +20,7 @@ export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">
     headers: (apiKey) => (apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     body: (prompt, model) => ({
       model,
-      messages: prompt.messages,
+      messages: prompt.messages.map(({ role, content }) => ({ role, content })),
       [maxTokensName]: prompt.maxTokens,
       temperature: prompt.temperature,
       stop: prompt.stop.length === 0 ? undefined : prompt.stop,
@@ -61,8 +62,22 @@ class OpenaiReader implements ResponseReader {
     if (reason !== undefined) this.#reply.setFinishReason(finishReasonOf(reason));
     // Some servers report usage in every chunk: the last valid report counts.
     const usage = asObject(value.usage);
-    if (usage) this.#reply.setUsage(usageOf(usage.prompt_tokens, usage.completion_tokens));
+    if (usage) this.#reply.setUsage(usageReportedBy(usage));
   }
+}
+
+/** Cached tokens and reasoning are part of the totals. */
+function usageReportedBy(usage: JsonObject): Usage | undefined {
+  const input = asObject(usage.prompt_tokens_details);
+  const output = asObject(usage.completion_tokens_details);
+  return reportedUsage({
+    inputTokens: usage.prompt_tokens,
+    outputTokens: usage.completion_tokens,
+    cachedInput: input?.cached_tokens,
+    cacheWrite: input?.cache_write_tokens,
+    imageTokens: input?.image_tokens,
+    reasoning: output?.reasoning_tokens,
+  });
 }
 
 /** Only "length" means a truncated reply; content filters, tool calls and unknown reasons count as "stop". */

@@ -7,6 +7,6 @@ export class Progress {
   wasSent = false;
   /** The upstream of the last attempt; undefined before the first attempt. */
   upstream: string | undefined;
-  /** Text that was received from the upstream but not yet read when the call was cancelled. */
+  /** All texts that were received from the upstream but not yet read when the call was cancelled. */
   unread = "";
 }

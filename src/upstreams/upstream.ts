@@ -1,15 +1,17 @@
-import type { FinishReason, Prompt, TokenUsage } from "../domain/prompt.ts";
+import type { Delta, FinishReason } from "../domain/output.ts";
+import type { Prompt } from "../domain/prompt.ts";
+import type { Usage } from "../domain/usage.ts";
 import type { Progress } from "./progress.ts";
 
+export type UpstreamEnd = {
+  readonly kind: "done";
+  readonly finishReason: FinishReason;
+  /** The usage that the upstream reports; undefined if it reports none or an invalid one. */
+  readonly usage: Usage | undefined;
+};
+
 /** Non-empty pieces of the reply, then exactly one end. */
-export type UpstreamEvent =
-  | { readonly kind: "delta"; readonly content: string }
-  | {
-      readonly kind: "done";
-      readonly finishReason: FinishReason;
-      /** The usage that the upstream reports; undefined if it reports none or an invalid one. */
-      readonly usage: TokenUsage | undefined;
-    };
+export type UpstreamEvent = Delta | UpstreamEnd;
 
 /** A source of replies. */
 export type Upstream = {

@@ -3,8 +3,11 @@ import { chargeOf } from "../../src/billing/charge.ts";
 import type { GenerationSpec } from "../../src/billing/generation-spec.ts";
 import { canBecome, type GenerationState } from "../../src/billing/generation-state.ts";
 import { type HoldParts, type PendingGeneration, placeHold } from "../../src/billing/place-hold.ts";
+import { tokenPrices } from "../../src/domain/price.ts";
+import { NO_USAGE } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
+import { modelOf, requestOf } from "../support/samples.ts";
 
 const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];
 
@@ -22,14 +25,14 @@ test("a generation settles once, and is detached only while it runs", () => {
 });
 
 test("usage below 0 is not charged", async () => {
-  const usage = { inputTokens: -1, outputTokens: 1 };
+  const usage = { ...NO_USAGE, input: -1, output: 1 };
   const size = { inputTokens: 10, maxTokens: 10 };
   const charged = chargeOf(
     {
-      spec: { id: "gen_1", size, key: {}, model: {} } as GenerationSpec,
+      spec: { id: "gen_1", size, key: {}, model: modelOf() } as GenerationSpec,
       ending: { kind: "completed", done: { kind: "done", finishReason: "stop", usage } },
       progress: new Progress(),
-      text: "",
+      output: { text: "", reasoning: [], toolCalls: [] },
     },
     new TokenCounter(),
   );
@@ -41,25 +44,17 @@ test("usage below 0 is not charged", async () => {
 
 test("a hold for another amount than its size costs is not placed", async () => {
   let price = 1_000_000n;
-  const model = {
-    contextWindow: 1_000,
-    maxOutputTokens: 10,
-    defaultOutputTokens: 10,
-    promptOverheadTokens: { base: 0, perMessage: 0 },
-    // Read once for the size, and once more for the assertion.
-    get inputMicrosPerMillionTokens() {
-      return price++;
-    },
-    outputMicrosPerMillionTokens: 0n,
-  };
+  // Read once for the size, and once more for the assertion.
+  const prices = Object.defineProperty({ ...tokenPrices(0n, 0n) }, "input", { get: () => price++ });
+  const model = modelOf({ prices });
   const pending = {
     id: "gen_1",
     caller: { key: { accountId: "acct_1", balanceMicros: 1_000n } },
-    request: { messages: [{ role: "user", content: "word" }] },
+    request: requestOf(),
     model,
   } as unknown as PendingGeneration;
   await expect(placeHold({} as HoldParts, pending)).rejects.toMatchObject({
     reason: "internal",
-    invariant: "the amount of a hold is the cost of its size",
+    invariant: "the amount of a hold is the maximum cost of its size",
   });
 });

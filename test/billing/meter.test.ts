@@ -2,8 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vi
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
 import type { Caller } from "../../src/billing/caller.ts";
 import { typeIds } from "../../src/domain/ids.ts";
-import type { Model } from "../../src/domain/model.ts";
-import type { Prompt } from "../../src/domain/prompt.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -12,6 +10,7 @@ import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, moneyProblems, type Payer } from "../support/payer.ts";
+import { modelOf, requestOf } from "../support/samples.ts";
 
 /** What takes too long, or goes wrong too seldom, to be tested from outside. */
 
@@ -60,23 +59,12 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-const MODEL: Model = {
-  id: "m",
-  ownedBy: "tests",
-  createdSeconds: 0,
-  contextWindow: 100_000,
-  maxOutputTokens: 10_000,
-  defaultOutputTokens: 10_000,
-  promptOverheadTokens: { base: 0, perMessage: 0 },
-  inputMicrosPerMillionTokens: 1_000_000n,
-  outputMicrosPerMillionTokens: 2_000_000n,
-  upstreams: [],
-};
+const MODEL = modelOf();
 const PIECE = "word ".repeat(1_000);
 
 /** One piece, and then nothing until it is stopped. */
 async function* endless(signal: AbortSignal): AsyncGenerator<UpstreamEvent> {
-  yield { kind: "delta", content: PIECE };
+  yield { kind: "text", text: PIECE };
   await new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason as Error);
     signal.addEventListener("abort", () => reject(signal.reason as Error));
@@ -97,13 +85,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
   };
 }
 
-const REQUEST: Omit<Prompt, "maxTokens"> & { model: string; maxTokens: number } = {
-  model: "m",
-  messages: [{ role: "user", content: "x".repeat(8_000) }],
-  maxTokens: 5_000,
-  temperature: undefined,
-  stop: [],
-};
+const REQUEST = requestOf({ messages: [{ role: "user", content: "x".repeat(8_000) }], maxTokens: 5_000 });
 const NEVER = new AbortController().signal;
 
 async function rowsOf({ accountId }: Payer) {
@@ -115,7 +97,7 @@ async function rowsOf({ accountId }: Payer) {
 test("nothing runs for more than ten minutes; what was given until then is paid", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
-  expect((await pieces.next()).value).toMatchObject({ content: PIECE });
+  expect((await pieces.next()).value).toMatchObject({ delta: { text: PIECE } });
   const rest = pieces.next();
   vi.advanceTimersByTime(599_999);
   vi.advanceTimersByTime(1);

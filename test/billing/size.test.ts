@@ -5,14 +5,16 @@ import { minSize, type Size, sizeOf, sizeWithin } from "../../src/billing/genera
 import type { Tokens } from "../../src/billing/token-counts.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
-import { costOf } from "../../src/domain/price.ts";
+import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";
+import { textsOfPrompt } from "../../src/domain/prompt-texts.ts";
+import { modelOf, requestOf } from "../support/samples.ts";
 
 const NEVER = new AbortController().signal;
 
 /** Every character is a token, and every message has four more. */
 const tokens: Tokens = {
-  countPrompt: async (messages) => messages.reduce((sum, { content }) => sum + content.length + 4, 0),
-  countText: async (text) => text.length,
+  countPrompt: async (prompt) => [...textsOfPrompt(prompt)].reduce((sum, { length }) => sum + length + 4, 0),
+  countTexts: async (texts) => texts.join("").length,
 };
 
 const price = fc.bigInt({ min: 0n, max: 10_000_000n });
@@ -23,43 +25,38 @@ const model = fc
     default: fc.integer({ min: 1, max: 3_000 }),
     base: fc.nat(200),
     perMessage: fc.nat(50),
-    inputMicrosPerMillionTokens: price,
-    outputMicrosPerMillionTokens: price,
+    input: price,
+    output: price,
   })
-  .map(({ contextWindow, max, base, perMessage, ...values }): Model => {
+  .map(({ contextWindow, max, base, perMessage, input, output, ...values }): Model => {
     const maxOutputTokens = Math.min(max, contextWindow);
-    return {
-      ...values,
-      id: "m",
-      ownedBy: "tests",
-      createdSeconds: 0,
+    return modelOf({
       contextWindow,
       maxOutputTokens,
       defaultOutputTokens: Math.min(values.default, maxOutputTokens),
       promptOverheadTokens: { base, perMessage },
-      upstreams: [],
-    };
+      prices: tokenPrices(input, output),
+    });
   });
-const generationRequest = fc.record({
-  model: fc.constant("m"),
-  messages: fc.array(
-    fc.record({
-      role: fc.constantFrom("system" as const, "user" as const),
-      content: fc.string({ unit: "grapheme", maxLength: 400 }),
-    }),
-    { minLength: 1, maxLength: 5 },
-  ),
-  maxTokens: fc.option(fc.integer({ min: 1, max: 32_000 }), { nil: undefined }),
-  temperature: fc.constant(undefined),
-  stop: fc.constant([]),
-});
+const generationRequest = fc
+  .record({
+    messages: fc.array(
+      fc.record({
+        role: fc.constantFrom("system" as const, "user" as const),
+        content: fc.string({ unit: "grapheme", maxLength: 400 }),
+      }),
+      { minLength: 1, maxLength: 5 },
+    ),
+    maxTokens: fc.option(fc.integer({ min: 1, max: 32_000 }), { nil: undefined }),
+  })
+  .map(requestOf);
 const micros = fc.bigInt({ min: 0n, max: 100_000n });
 
 type Case = { readonly size: Size; readonly counted: number };
 
 /** Undefined where the messages alone fill the window. */
 async function sized(model: Model, request: GenerationRequest, balance: bigint) {
-  const counted = await tokens.countPrompt(request.messages);
+  const counted = await tokens.countPrompt(request);
   try {
     const payer = { accountId: "acct_1", balanceMicros: balance };
     return { size: await sizeOf(model, request, payer, tokens, NEVER), counted } satisfies Case;
@@ -83,7 +80,7 @@ test("a hold covers the counted input, the chat template and max_tokens, within 
       expect(size.maxTokens).toBeLessThanOrEqual(request.maxTokens ?? model.defaultOutputTokens);
       expect(size.maxTokens + counted).toBeLessThanOrEqual(model.contextWindow);
       expect(size.amountMicros).toBe(
-        costOf(model, { inputTokens: size.inputTokens, outputTokens: size.maxTokens }),
+        maxCostOf(model.prices, { inputTokens: size.inputTokens, outputTokens: size.maxTokens, images: 0 }),
       );
     }),
   );
@@ -106,9 +103,9 @@ test("a limit is lowered to exactly what the funds cover, never below 64, and on
       if (lowered.maxTokens > least.maxTokens) expect(lowered.amountMicros).toBeLessThanOrEqual(available);
       if (lowered.maxTokens < size.maxTokens) {
         const { inputTokens } = size;
-        expect(costOf(model, { inputTokens, outputTokens: lowered.maxTokens + 1 })).toBeGreaterThan(
-          available,
-        );
+        expect(
+          maxCostOf(model.prices, { inputTokens, outputTokens: lowered.maxTokens + 1, images: 0 }),
+        ).toBeGreaterThan(available);
       }
     }),
   );

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { tokenPrices } from "../../src/domain/price.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { ModelsError } from "../../src/models/models-error.ts";
 import { parseModels } from "../../src/models/models-file.ts";
@@ -66,8 +67,12 @@ models:
       maxOutputTokens: 8_192,
       defaultOutputTokens: 1_000,
       promptOverheadTokens: { base: 0, perMessage: 16 },
-      inputMicrosPerMillionTokens: 0n,
-      outputMicrosPerMillionTokens: 1_000_000_000_000n,
+      aliases: [],
+      imageTokens: 4_096,
+      maxMessages: 200,
+      capabilities: [],
+      extraFields: [],
+      prices: tokenPrices(0n, 1_000_000_000_000n),
       upstreams: [
         {
           kind: "openai",
@@ -93,8 +98,12 @@ models:
       maxOutputTokens: 1,
       defaultOutputTokens: 1,
       promptOverheadTokens: { base: 64, perMessage: 16 },
-      inputMicrosPerMillionTokens: 1n,
-      outputMicrosPerMillionTokens: 1n,
+      aliases: [],
+      imageTokens: 4_096,
+      maxMessages: 200,
+      capabilities: [],
+      extraFields: [],
+      prices: tokenPrices(1n, 1n),
       upstreams: [{ kind: "sandbox", delayMs: 5 }],
     },
   ]);

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { typeIds } from "../../src/domain/ids.ts";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { NO_USAGE } from "../../src/domain/usage.ts";
 import { bill } from "../../src/store/bill.ts";
 import type { BillItem, Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
 import { Billing } from "../../src/store/billing.ts";
@@ -132,7 +133,7 @@ describe("an ending is not sent", () => {
     ],
     [
       "with negative usage",
-      (end) => changed(end, { amountMicros: 0n, inputTokens: 1, outputTokens: -1 }),
+      (end) => changed(end, { amountMicros: 0n, usage: { ...NO_USAGE, input: 1, output: -1 } }),
       "a charge is the cost of its usage",
     ],
   ];

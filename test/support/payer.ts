@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { generateKey } from "../../src/domain/api-key.ts";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { tokenPrices } from "../../src/domain/price.ts";
+import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
 import type { Database } from "../../src/store/driver/database.ts";
@@ -72,10 +74,8 @@ export function endOf(
           requestId: `req_${holdId}`,
           keyId: payer.keyId,
           model: "vx-sandbox-small",
-          inputTokens: Number(amountMicros),
-          outputTokens: 0,
-          inputPrice: 1_000_000n,
-          outputPrice: 2_000_000n,
+          usage: usageOf({ inputTokens: Number(amountMicros), outputTokens: 0 }),
+          prices: tokenPrices(1_000_000n, 2_000_000n),
           answer,
         };
   return { holdId, accountId: payer.accountId, charge };

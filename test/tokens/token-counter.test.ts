@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { inputTokenBound } from "../../src/domain/input-token-bound.ts";
-import type { PromptMessage } from "../../src/domain/prompt.ts";
+import { inputTokenBound, type PromptInput, textsOfPrompt } from "../../src/domain/prompt-texts.ts";
 import { countTexts } from "../../src/tokens/count-tokens.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
@@ -12,8 +11,10 @@ afterAll(() => counter.close());
 /** The count of a text that is not split. */
 const whole = (text: string) => countTexts([text]);
 
-const prompt = (...contents: string[]): PromptMessage[] =>
-  contents.map((content) => ({ role: "user", content }));
+const prompt = (...contents: string[]): PromptInput => ({
+  messages: contents.map((content) => ({ role: "user", content })),
+  options: {},
+});
 
 test("any text, also with lone surrogates, has no more tokens than the bound", async () => {
   await fc.assert(
@@ -49,7 +50,7 @@ describe("a prompt counted in a thread", () => {
   test.each(Object.entries(HOSTILE))(
     "400,000 characters do not block the event loop: %s",
     async (_, text) => {
-      const count = counter.countText(text);
+      const count = counter.countTexts([text]);
       expect(await longestTurnMs(count)).toBeLessThan(50);
       const tokens = await count;
       expect(tokens).toBeGreaterThan(0);
@@ -59,12 +60,12 @@ describe("a prompt counted in a thread", () => {
 
   test("each of several concurrent prompts gets the right count", async () => {
     const texts = Array.from({ length: 8 }, (_, i) => "many words ".repeat(400 * (i + 1)));
-    expect(await Promise.all(texts.map((text) => counter.countText(text)))).toEqual(texts.map(whole));
+    expect(await Promise.all(texts.map((text) => counter.countTexts([text])))).toEqual(texts.map(whole));
   });
 
   test("has the sum of the counts of its messages", async () => {
     const messages = prompt(...Array.from({ length: 200 }, (_, i) => `message ${i} `.repeat(100)));
-    const sum = messages.reduce((total, { content }) => total + whole(content) + 4, 0);
+    const sum = [...textsOfPrompt(messages)].reduce((total, text) => total + whole(text) + 4, 0);
     expect(await counter.countPrompt(messages)).toBe(sum);
   });
 
@@ -73,7 +74,7 @@ describe("a prompt counted in a thread", () => {
     const order: string[] = [];
     await Promise.all([
       large.then(() => order.push("large")),
-      counter.countText("words ".repeat(1_000)).then(() => order.push("small")),
+      counter.countTexts(["words ".repeat(1_000)]).then(() => order.push("small")),
     ]);
     expect(order).toEqual(["small", "large"]);
   });
@@ -85,7 +86,8 @@ describe("a counter", () => {
 
   test("stops counting when the signal aborts, frees the capacity, and counts other prompts", async () => {
     const own = new TokenCounter({ maxPrompts: 3, maxCharacters: 1_000_000 });
-    const count = (signal?: AbortSignal) => own.countText(LONG, { payer: "one", ...(signal && { signal }) });
+    const count = (signal?: AbortSignal) =>
+      own.countTexts([LONG], { payer: "one", ...(signal && { signal }) });
     const [running, waiting] = [new AbortController(), new AbortController()];
     const counts = [running, waiting].map(({ signal }) => count(signal));
     const rejected = expect(count()).rejects.toMatchObject({ reason: "overloaded" });
@@ -95,16 +97,16 @@ describe("a counter", () => {
     const ended = await Promise.allSettled(counts);
     await rejected;
     expect(ended.map((one) => (one.status === "rejected" ? one.reason : one))).toEqual(reasons);
-    await expect(own.countText("short", running)).rejects.toBe(reasons[0]);
+    await expect(own.countTexts(["short"], running)).rejects.toBe(reasons[0]);
     expect(await Promise.all([count(), count()])).toEqual([whole(LONG), whole(LONG)]);
     await own.close();
   });
 
   test("counts a small prompt when large ones use all of their capacity", async () => {
     const own = new TokenCounter({ maxPrompts: 8, maxCharacters: 1_600_000 });
-    const large = Array.from({ length: 8 }, () => own.countText(LARGE));
-    const small = own.countText(LONG);
-    await expect(own.countText(LARGE)).rejects.toMatchObject({ reason: "overloaded" });
+    const large = Array.from({ length: 8 }, () => own.countTexts([LARGE]));
+    const small = own.countTexts([LONG]);
+    await expect(own.countTexts([LARGE])).rejects.toMatchObject({ reason: "overloaded" });
     expect(await small).toBe(whole(LONG));
     expect(new Set(await Promise.all(large))).toEqual(new Set([whole(LARGE)]));
     await own.close();
@@ -115,18 +117,18 @@ describe("a counter", () => {
     { what: "characters", limits: { maxPrompts: 100, maxCharacters: 2 * LONG.length } },
   ])("rejects more $what than the limit, and accepts them again below it", async ({ limits }) => {
     const own = new TokenCounter(limits);
-    const counts = [own.countText(LONG), own.countText(LONG)];
-    await expect(own.countText(LONG)).rejects.toMatchObject({ reason: "overloaded" });
-    expect(await own.countText("short")).toBe(1);
+    const counts = [own.countTexts([LONG]), own.countTexts([LONG])];
+    await expect(own.countTexts([LONG])).rejects.toMatchObject({ reason: "overloaded" });
+    expect(await own.countTexts(["short"])).toBe(1);
     expect(await Promise.all(counts)).toEqual([whole(LONG), whole(LONG)]);
-    expect(await own.countText(LONG)).toBe(whole(LONG));
+    expect(await own.countTexts([LONG])).toBe(whole(LONG));
     await own.close();
   });
 
   test("rejects only the prompt that cannot be counted", async () => {
     const own = new TokenCounter();
     const invalid = { length: 10_000, slice: () => 7 } as unknown as string;
-    const count = (text: string) => own.countText(text, { payer: "one" });
+    const count = (text: string) => own.countTexts([text], { payer: "one" });
     expect(await Promise.allSettled([count(invalid), count(LONG)])).toMatchObject([
       { status: "rejected", reason: { reason: "unavailable" } },
       { status: "fulfilled", value: whole(LONG) },
@@ -136,27 +138,27 @@ describe("a counter", () => {
 
   test("rejects waiting and new prompts when it is closed", async () => {
     const own = new TokenCounter();
-    const counts = [1, 2, 3].map(() => own.countText(LONG, { payer: "one" }));
+    const counts = [1, 2, 3].map(() => own.countTexts([LONG], { payer: "one" }));
     const closed = own.close();
     for (const count of counts) await expect(count).rejects.toMatchObject({ reason: "unavailable" });
     await closed;
-    await expect(own.countText(LONG)).rejects.toMatchObject({ reason: "unavailable" });
+    await expect(own.countTexts([LONG])).rejects.toMatchObject({ reason: "unavailable" });
   });
 
   test("stops counting a prompt soon after the given maximum of tokens", async () => {
     const own = new TokenCounter();
     const all = whole(LARGE);
-    const counted = await own.countText(LARGE, { maxTokens: Math.floor(all / 4) });
+    const counted = await own.countTexts([LARGE], { maxTokens: Math.floor(all / 4) });
     expect(counted).toBeGreaterThan(all / 4);
     expect(counted).toBeLessThan(all / 2);
-    expect(await own.countText(LARGE, { maxTokens: all })).toBe(all);
+    expect(await own.countTexts([LARGE], { maxTokens: all })).toBe(all);
     await own.close();
   });
 
   test("reserves capacity for other accounts, and counts their prompts before the next one of the first", async () => {
     const own = new TokenCounter({ maxPrompts: 16, maxCharacters: 100_000_000 });
     const order: string[] = [];
-    const count = (payer: string) => own.countText(LONG, { payer }).then(() => order.push(payer));
+    const count = (payer: string) => own.countTexts([LONG], { payer }).then(() => order.push(payer));
     const greedy = Array.from({ length: 14 }, () => count("greedy"));
     await expect(count("greedy")).rejects.toMatchObject({ reason: "overloaded" });
     await Promise.all([...greedy, count("modest")]);
@@ -168,7 +170,7 @@ describe("a counter", () => {
     const own = new TokenCounter();
     const order: string[] = [];
     const count = (payer: string, text: string) =>
-      own.countText(text, { payer }).then(() => order.push(payer));
+      own.countTexts([text], { payer }).then(() => order.push(payer));
     const hostile = Array.from({ length: 20 }, () => count("hostile", "漢字仮名交文".repeat(66_000)));
     await count("modest", LARGE);
     expect(order).toEqual(["modest"]);

@@ -53,8 +53,8 @@ test("hundreds of calls with random failures end exactly once and release all re
     try {
       for await (const event of runner.run(callOf(model, { signal: leaving.signal }))) {
         if (event.kind === "done") ending = text === WHOLE ? "whole" : "wrong";
-        else text += event.content;
-        if (event.kind === "delta" && choice === 1) break;
+        else if (event.kind === "text") text += event.text;
+        if (event.kind === "text" && choice === 1) break;
       }
     } catch (error) {
       ending = error === left ? "left" : error instanceof DomainError ? error.reason : String(error);

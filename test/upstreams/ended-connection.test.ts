@@ -30,10 +30,10 @@ test.each([
   const [socket] = (await once(server, "connection")) as [Socket];
   await once(socket, "data");
   socket.write(`${head}${TYPE}${chunk}${event("first")}`);
-  expect((await first).value).toEqual({ kind: "delta", content: "first" });
+  expect((await first).value).toEqual({ kind: "text", text: "first" });
   socket.end(event(UNREAD));
   await once(socket, "close");
-  expect((await events.next()).value).toEqual({ kind: "delta", content: UNREAD });
+  expect((await events.next()).value).toEqual({ kind: "text", text: UNREAD });
   await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
   await upstream.close();
   server.close();

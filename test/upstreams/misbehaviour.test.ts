@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { NO_USAGE } from "../../src/domain/usage.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import {
   endAfter,
@@ -39,7 +40,7 @@ describe.each(WIRES)("$name", (wire) => {
   test("a valid reply is read with its finish reason and its usage", async () => {
     expect(await ask(reply())).toMatchObject({
       ...GOOD,
-      done: { finishReason: "stop", usage: { inputTokens: 11, outputTokens: 4 } },
+      done: { finishReason: "stop", usage: { input: 11, output: 4 } },
     });
     expect(await ask(reply({ finishReason: "length" }))).toMatchObject({ done: { finishReason: "length" } });
   });
@@ -69,10 +70,7 @@ describe.each(WIRES)("$name", (wire) => {
         reported: undefined,
       });
     }
-    expect((await ask(reply({ usage: { input: 0, output: 0 } }))).done?.usage).toEqual({
-      inputTokens: 0,
-      outputTokens: 0,
-    });
+    expect((await ask(reply({ usage: { input: 0, output: 0 } }))).done?.usage).toEqual(NO_USAGE);
   });
 
   const failures: [what: string, behaviour: Behaviour, kind: string][] = [

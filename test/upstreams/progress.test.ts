@@ -109,7 +109,7 @@ test("unread holds the received text that was not read before the abort", async 
     sent.resolve();
   });
   const events = run();
-  expect((await events.next()).value).toEqual({ kind: "delta", content: "Hello, " });
+  expect((await events.next()).value).toEqual({ kind: "text", text: "Hello, " });
   taken.resolve();
   await sent.promise;
   // Everything sent before this round trip has arrived when it ends.

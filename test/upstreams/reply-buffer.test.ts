@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
+import { usageOf } from "../../src/domain/usage.ts";
 import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
 
-const USAGE = { inputTokens: 1, outputTokens: 1 };
+const USAGE = usageOf({ inputTokens: 1, outputTokens: 1 });
 
 test("a truncated reply has no usage, even if the upstream reported some before", () => {
   const reply = new ReplyBuffer(1);
   reply.setUsage(USAGE);
   reply.append("x".repeat(10_000));
   expect(reply.state).toBe("cut");
-  expect(reply.nextEvent()).toMatchObject({ kind: "delta" });
+  expect(reply.nextEvent()).toMatchObject({ kind: "text" });
   expect(reply.nextEvent()).toEqual({ kind: "done", finishReason: "length", usage: undefined });
 });
 
@@ -18,7 +19,7 @@ test("data after the end of the reply is ignored", () => {
   reply.complete();
   reply.append("late");
   reply.setFinishReason("length");
-  reply.setUsage({ inputTokens: 2, outputTokens: 2 });
+  reply.setUsage(usageOf({ inputTokens: 2, outputTokens: 2 }));
   reply.fail(new Error("late"));
   expect(reply.nextEvent()).toEqual({ kind: "done", finishReason: "stop", usage: USAGE });
 });

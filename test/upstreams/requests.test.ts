@@ -18,6 +18,7 @@ const CONVERSATION: Prompt = {
   ],
   maxTokens: 7,
   temperature: 1.5,
+  options: {},
   stop: ["END", "\n"],
 };
 

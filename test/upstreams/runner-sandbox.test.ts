@@ -1,28 +1,12 @@
 import { expect, test } from "vitest";
-import type { Model } from "../../src/domain/model.ts";
 import { Runner } from "../../src/upstreams/runner/runner.ts";
 import { RUNNER_LIMITS } from "../../src/upstreams/runner/runner-limits.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
+import { modelOf, promptOf } from "../support/samples.ts";
 import { callOf } from "./support.ts";
 
-const MODEL: Model = {
-  id: "m",
-  ownedBy: "vx",
-  createdSeconds: 0,
-  contextWindow: 8_192,
-  maxOutputTokens: 4_096,
-  defaultOutputTokens: 4_096,
-  promptOverheadTokens: { base: 0, perMessage: 0 },
-  inputMicrosPerMillionTokens: 1n,
-  outputMicrosPerMillionTokens: 1n,
-  upstreams: [{ kind: "sandbox", delayMs: 0 }],
-};
-const PROMPT = {
-  messages: [{ role: "user" as const, content: "[[tokens=8]]" }],
-  maxTokens: 100,
-  temperature: undefined,
-  stop: [],
-};
+const MODEL = modelOf({ upstreams: [{ kind: "sandbox", delayMs: 0 }] });
+const PROMPT = promptOf({ messages: [{ role: "user", content: "[[tokens=8]]" }] });
 
 test("the sandbox runs more concurrent streams than the limit of a model server", async () => {
   const runner = new Runner({
@@ -40,7 +24,7 @@ test("the sandbox runs more concurrent streams than the limit of a model server"
   );
   // All have begun and none has ended.
   const firsts = await Promise.all(streams.map((stream) => stream.next()));
-  expect(firsts.every(({ value }) => value?.kind === "delta")).toBe(true);
+  expect(firsts.every(({ value }) => value?.kind === "text")).toBe(true);
   for (const stream of streams) await stream.return?.();
   await runner.close();
 });

@@ -4,6 +4,7 @@ import { openUpstream } from "../../src/upstreams/open-upstream.ts";
 import type { Outcome } from "../../src/upstreams/runner/attempt.ts";
 import { Runner } from "../../src/upstreams/runner/runner.ts";
 import { RUNNER_LIMITS, type RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
+import { modelOf as sampleModel } from "../support/samples.ts";
 
 /** A runner whose clock and random numbers the test controls. */
 export class TestRunner extends Runner {
@@ -75,16 +76,5 @@ export function createTestRunner(limits: Partial<RunnerLimits> = {}): TestRunner
 }
 
 export function modelOf(...upstreams: Model["upstreams"]): Model {
-  return {
-    id: "test-model",
-    ownedBy: "tests",
-    createdSeconds: 0,
-    contextWindow: 1_000,
-    maxOutputTokens: 1_000,
-    defaultOutputTokens: 1_000,
-    promptOverheadTokens: { base: 0, perMessage: 0 },
-    inputMicrosPerMillionTokens: 1n,
-    outputMicrosPerMillionTokens: 1n,
-    upstreams,
-  };
+  return sampleModel({ id: "test-model", upstreams });
 }

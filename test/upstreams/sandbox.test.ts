@@ -1,10 +1,12 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { Prompt } from "../../src/domain/prompt.ts";
+import { usageOf } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
+import { promptOf } from "../support/samples.ts";
 
 const counter = new TokenCounter();
 const sandbox = new SandboxUpstream({
@@ -13,21 +15,15 @@ const sandbox = new SandboxUpstream({
 });
 afterAll(() => counter.close());
 
-function prompt(content: string, options: Partial<Prompt> = {}): Prompt {
-  return {
-    messages: [{ role: "user", content }],
-    maxTokens: 1_000,
-    temperature: undefined,
-    stop: [],
-    ...options,
-  };
+function prompt(content: string, values: Partial<Prompt> = {}): Prompt {
+  return promptOf({ messages: [{ role: "user", content }], maxTokens: 1_000, ...values });
 }
 
 async function reply(asked: Prompt, signal = new AbortController().signal) {
   const pieces: string[] = [];
   for await (const event of sandbox.generate(asked, signal)) {
     if (event.kind === "done") return { pieces, text: pieces.join(""), ...event };
-    pieces.push(event.content);
+    if (event.kind === "text") pieces.push(event.text);
   }
   throw new Error("the reply has no end");
 }
@@ -54,23 +50,25 @@ describe("the reply", () => {
     // Long enough to contain every sentence.
     const asked = prompt("[[tokens=1000]] x");
     const { text, usage } = await reply(asked);
-    expect(usage).toEqual({
-      inputTokens: await counter.countPrompt(asked.messages),
-      outputTokens: await counter.countText(text),
-    });
-    expect(usage?.outputTokens).toBe(1_000);
+    expect(usage).toEqual(
+      usageOf({
+        inputTokens: await counter.countPrompt(asked),
+        outputTokens: await counter.countTexts([text]),
+      }),
+    );
+    expect(usage?.output).toBe(1_000);
   });
 });
 
 describe("max_tokens", () => {
   test("truncates the reply at exactly that token", async () => {
     const { text, usage } = await reply(prompt("hello"));
-    const all = usage?.outputTokens ?? 0;
+    const all = usage?.output ?? 0;
     for (let maxTokens = 1; maxTokens <= all + 1; maxTokens++) {
       const cut = await reply(prompt("hello", { maxTokens }));
       expect(cut.finishReason).toBe(maxTokens < all ? "length" : "stop");
-      expect(cut.usage?.outputTokens).toBe(Math.min(maxTokens, all));
-      expect(await counter.countText(cut.text)).toBe(Math.min(maxTokens, all));
+      expect(cut.usage?.output).toBe(Math.min(maxTokens, all));
+      expect(await counter.countTexts([cut.text])).toBe(Math.min(maxTokens, all));
       expect(text.startsWith(cut.text)).toBe(true);
     }
   });
@@ -78,7 +76,7 @@ describe("max_tokens", () => {
   test("a reply of 32,000 tokens yields to the event loop", async () => {
     const count = reply(prompt("[[tokens=32000]]", { maxTokens: 32_000 }));
     expect(await longestTurnMs(count)).toBeLessThan(50);
-    expect((await count).usage?.outputTokens).toBe(32_000);
+    expect((await count).usage?.output).toBe(32_000);
   });
 });
 
@@ -90,19 +88,19 @@ describe("stop", () => {
       const cut = await reply(prompt("hello", { stop: ["not in the reply", stop] }));
       expect(cut.text).toBe(whole.text.slice(0, whole.text.indexOf(stop)));
       expect(cut.finishReason).toBe("stop");
-      expect(cut.usage?.outputTokens).toBeLessThanOrEqual(whole.usage?.outputTokens ?? 0);
+      expect(cut.usage?.output).toBeLessThanOrEqual(whole.usage?.output ?? 0);
     }
   });
 
   test("at a word boundary reports the tokens of the reply", async () => {
     const cut = await reply(prompt("hello", { stop: [" sandbox"] }));
-    expect(cut.usage?.outputTokens).toBe(await counter.countText(cut.text));
-    expect((await reply(prompt("hello", { stop: ["This"] }))).usage?.outputTokens).toBe(0);
+    expect(cut.usage?.output).toBe(await counter.countTexts([cut.text]));
+    expect((await reply(prompt("hello", { stop: ["This"] }))).usage?.output).toBe(0);
   });
 
   test("a stop text that max_tokens truncates does not match", async () => {
     const cut = await reply(prompt("hello", { stop: ["This is a"], maxTokens: 2 }));
-    expect(cut).toMatchObject({ text: "This is", finishReason: "length", usage: { outputTokens: 2 } });
+    expect(cut).toMatchObject({ text: "This is", finishReason: "length", usage: { output: 2 } });
   });
 });
 
@@ -110,11 +108,11 @@ describe("directives", () => {
   test("tokens sets the length of the reply", async () => {
     expect(await reply(prompt("[[tokens=7]] hello"))).toMatchObject({
       finishReason: "stop",
-      usage: { outputTokens: 7 },
+      usage: { output: 7 },
     });
     expect(await reply(prompt("[[tokens=200]]", { maxTokens: 150 }))).toMatchObject({
       finishReason: "length",
-      usage: { outputTokens: 150 },
+      usage: { output: 150 },
     });
   });
 
@@ -122,12 +120,12 @@ describe("directives", () => {
     const texts: string[] = [];
     const failing = async () => {
       for await (const event of sandbox.generate(prompt("[[fail_after=6]]"), AbortSignal.timeout(60_000)))
-        if (event.kind === "delta") texts.push(event.content);
+        if (event.kind === "text") texts.push(event.text);
     };
     await expect(failing()).rejects.toSatisfy(
       (error) => error instanceof UpstreamFailure && !error.isUnhealthy && !error.mayRetry,
     );
-    expect(await counter.countText(texts.join(""))).toBe(6);
+    expect(await counter.countTexts([texts.join("")])).toBe(6);
     await expect(reply(prompt("[[fail_after=0]]"))).rejects.toBeInstanceOf(UpstreamFailure);
   });
 
@@ -141,7 +139,7 @@ describe("directives", () => {
     "[[tokens=1",
     `[[${"tokens=1 ".repeat(50_000)}]]`,
   ])("%.30s is part of the prompt", async (content) => {
-    expect((await reply(prompt(content))).usage?.outputTokens).toBeGreaterThan(8);
+    expect((await reply(prompt(content))).usage?.output).toBeGreaterThan(8);
   });
 });
 

@@ -49,7 +49,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
   test("a reset during the reply is a failure after the received text", async () => {
     fake.next(silentAfter(2));
     const events = upstream.generate(PROMPT, NEVER)[Symbol.asyncIterator]();
-    expect((await events.next()).value).toEqual({ kind: "delta", content: "Hello, " });
+    expect((await events.next()).value).toEqual({ kind: "text", text: "Hello, " });
     fake.cutConnections();
     await expect(events.next()).rejects.toMatchObject({ kind: "dropped" });
   });

@@ -1,18 +1,13 @@
 import type { Model, RemoteSettings } from "../../src/domain/model.ts";
-import type { Prompt } from "../../src/domain/prompt.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
-import type { Upstream, UpstreamEvent } from "../../src/upstreams/upstream.ts";
+import type { Upstream, UpstreamEnd, UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import type { UpstreamCall } from "../../src/upstreams/upstream-call.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
+import { promptOf } from "../support/samples.ts";
 
-export const PROMPT: Prompt = {
-  messages: [{ role: "user", content: "Say hello." }],
-  maxTokens: 100,
-  temperature: undefined,
-  stop: [],
-};
+export const PROMPT = promptOf({ messages: [{ role: "user", content: "Say hello." }] });
 
 export const NEVER = new AbortController().signal;
 
@@ -43,7 +38,7 @@ export function openRemote(settings: RemoteSettings, env: Record<string, string>
 export type Outcome = {
   readonly text: string;
   readonly pieces: readonly string[];
-  readonly done: Extract<UpstreamEvent, { kind: "done" }> | undefined;
+  readonly done: UpstreamEnd | undefined;
   readonly failure: unknown;
 };
 
@@ -55,8 +50,8 @@ export async function read(events: AsyncIterable<UpstreamEvent>): Promise<Outcom
   try {
     for await (const event of events) {
       if (done) throw new Error("there was an event after the end");
-      if (event.kind === "delta") pieces.push(event.content);
-      else done = event;
+      if (event.kind === "text") pieces.push(event.text);
+      else if (event.kind === "done") done = event;
     }
   } catch (error) {
     failure = error;

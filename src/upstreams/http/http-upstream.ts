@@ -1,6 +1,7 @@
 import type { Pool } from "undici";
 import type { RemoteSettings } from "../../domain/model.ts";
 import type { Prompt } from "../../domain/prompt.ts";
+import { charactersIn } from "../../domain/prompt-texts.ts";
 import type { Dialect } from "../dialect.ts";
 import { Progress } from "../progress.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
@@ -52,8 +53,7 @@ export class HttpUpstream implements Upstream {
     signal: AbortSignal,
     progress = new Progress(),
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
-    const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
-    const body = await writeBody(this.#dialect.body(prompt, this.#settings.model), chars);
+    const body = await writeBody(this.#dialect.body(prompt, this.#settings.model), charactersIn(prompt));
     signal.throwIfAborted();
     const exchange = new Exchange(this.#dialect, prompt.maxTokens, progress);
     const { reply } = exchange;

@@ -1,4 +1,4 @@
-import type { TokenUsage } from "../../domain/prompt.ts";
+import { type Usage, usageOf } from "../../domain/usage.ts";
 
 /** Readers for untrusted JSON: an unexpected value is read as undefined, and nothing throws. */
 export type JsonObject = { readonly [name: string]: unknown };
@@ -30,11 +30,26 @@ export function asCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Undefined unless both counts are valid. */
-export function usageOf(inputTokens: unknown, outputTokens: unknown): TokenUsage | undefined {
-  const input = asCount(inputTokens);
-  const output = asCount(outputTokens);
-  return input === undefined || output === undefined
-    ? undefined
-    : { inputTokens: input, outputTokens: output };
+type ReportedCounts = {
+  readonly inputTokens?: unknown;
+  readonly outputTokens?: unknown;
+  readonly cachedInput?: unknown;
+  readonly cacheWrite?: unknown;
+  readonly reasoning?: unknown;
+  readonly imageTokens?: unknown;
+};
+
+/** Undefined unless both totals are valid. A detail that is not a count is ignored. */
+export function reportedUsage(counts: ReportedCounts): Usage | undefined {
+  const inputTokens = asCount(counts.inputTokens);
+  const outputTokens = asCount(counts.outputTokens);
+  if (inputTokens === undefined || outputTokens === undefined) return undefined;
+  return usageOf({
+    inputTokens,
+    outputTokens,
+    cachedInput: asCount(counts.cachedInput),
+    cacheWrite: asCount(counts.cacheWrite),
+    reasoning: asCount(counts.reasoning),
+    imageTokens: asCount(counts.imageTokens),
+  });
 }

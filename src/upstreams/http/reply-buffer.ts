@@ -1,6 +1,9 @@
-import type { FinishReason, TokenUsage } from "../../domain/prompt.ts";
+import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts";
+import type { Reasoning } from "../../domain/prompt.ts";
+import type { Usage } from "../../domain/usage.ts";
 import type { UpstreamEvent } from "../upstream.ts";
 import { exceedsMaxTokens, maxReplyChars } from "./response-limits.ts";
+import { UnreadDeltas } from "./unread-deltas.ts";
 
 /** A reply is open until exactly one of the other states; only an abort changes those. */
 type State =
@@ -13,18 +16,15 @@ const OPEN: State = { kind: "open" };
 const COMPLETE: State = { kind: "complete" };
 const CUT: State = { kind: "cut" };
 
-/**
- * The received, unread part of a reply. Unread pieces are joined: a slow reader gets fewer, longer pieces, so
- * there is one string and no queue.
- */
+/** The received, unread part of a reply. */
 export class ReplyBuffer {
   readonly #maxTokens: number;
   #state: State = OPEN;
-  #unread = "";
+  readonly #unread = new UnreadDeltas();
   #pieces = 0;
   #chars = 0;
   #finishReason: FinishReason | undefined;
-  #usage: TokenUsage | undefined;
+  #usage: Usage | undefined;
   #wakeReader: (() => void) | undefined;
 
   constructor(maxTokens: number) {
@@ -38,19 +38,33 @@ export class ReplyBuffer {
   /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
   append(piece: string): void {
     if (piece === "" || this.#state !== OPEN) return;
-    const room = maxReplyChars(this.#maxTokens) - this.#chars;
-    this.#unread += piece.length > room ? truncate(piece, room) : piece;
-    this.#pieces++;
-    this.#chars += piece.length;
-    if (piece.length > room || exceedsMaxTokens(this.#maxTokens, this.#pieces, this.#chars))
+    const room = this.#room();
+    const isCut = this.#measure(piece.length);
+    this.#unread.appendText(piece.length > room ? truncate(piece, room) : piece);
+    if (isCut) this.#state = CUT;
+  }
+
+  /** A part of a reasoning block; its text is appended to that of the part before, if that did not end a block. */
+  appendReasoning(reasoning: Reasoning): void {
+    const { text, signature = "", encrypted = "" } = reasoning;
+    const length = text.length + signature.length + encrypted.length;
+    if (length === 0 || this.#state !== OPEN) return;
+    if (this.#measure(length)) this.#state = CUT;
+    else this.#unread.append({ kind: "reasoning", reasoning });
+  }
+
+  appendToolCall(toolCall: ToolCallDelta): void {
+    if (this.#state !== OPEN) return;
+    if (this.#measure(toolCall.id.length + toolCall.name.length + toolCall.arguments.length))
       this.#state = CUT;
+    else this.#unread.append({ kind: "tool_call", toolCall });
   }
 
   setFinishReason(reason: FinishReason): void {
     if (this.#state === OPEN) this.#finishReason = reason;
   }
 
-  setUsage(usage: TokenUsage | undefined): void {
+  setUsage(usage: Usage | undefined): void {
     if (this.#state === OPEN && usage) this.#usage = usage;
   }
 
@@ -65,10 +79,9 @@ export class ReplyBuffer {
     this.#state = this.#finishReason === undefined ? { kind: "failed", error } : COMPLETE;
   }
 
-  /** Called when the call is aborted, in any state. Returns the unread text. */
+  /** Called when the call is aborted, in any state. Returns the unread texts. */
   abort(reason: unknown): string {
-    const unread = this.#unread;
-    this.#unread = "";
+    const unread = this.#unread.takeTexts();
     this.#state = { kind: "failed", error: reason };
     this.wakeReader();
     return unread;
@@ -76,19 +89,16 @@ export class ReplyBuffer {
 
   /** Called once per chunk, not once per piece. */
   wakeReader(): void {
-    if (this.#unread === "" && this.#state === OPEN) return;
+    if (this.#unread.isEmpty && this.#state === OPEN) return;
     const wake = this.#wakeReader;
     this.#wakeReader = undefined;
     wake?.();
   }
 
-  /** The next event, or undefined if there is none yet. Throws the failure after the text has been read. */
+  /** The next event, or undefined if there is none yet. Throws the failure after the pieces have been read. */
   nextEvent(): UpstreamEvent | undefined {
-    if (this.#unread !== "") {
-      const content = this.#unread;
-      this.#unread = "";
-      return { kind: "delta", content };
-    }
+    const delta: Delta | undefined = this.#unread.take();
+    if (delta) return delta;
     const state = this.#state;
     switch (state.kind) {
       case "open":
@@ -108,6 +118,18 @@ export class ReplyBuffer {
     return new Promise((resolve) => {
       this.#wakeReader = resolve;
     });
+  }
+
+  #room(): number {
+    return maxReplyChars(this.#maxTokens) - this.#chars;
+  }
+
+  /** Counts a piece; true if the reply exceeds its limit with it. */
+  #measure(length: number): boolean {
+    const isTooLong = length > this.#room();
+    this.#pieces++;
+    this.#chars += length;
+    return isTooLong || exceedsMaxTokens(this.#maxTokens, this.#pieces, this.#chars);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Prompt } from "../../domain/prompt.ts";
+import { textsOfMessage } from "../../domain/prompt-texts.ts";
 
 /** Behaviour of the sandbox that a prompt can set. */
 type Directive = {
@@ -16,7 +17,8 @@ const LARGEST = { tokens: 32_000, delay_ms: 10_000, fail_after: 32_000 } as cons
  * Text in any other form is part of the prompt.
  */
 export function directiveOf({ messages }: Prompt): Directive {
-  const content = messages.at(-1)?.content ?? "";
+  const last = messages.at(-1);
+  const [content = ""] = last ? textsOfMessage(last) : [];
   const inside = content.startsWith("[[")
     ? /^\[\[([a-z_]+=\d{1,5}(?: [a-z_]+=\d{1,5}){0,2})\]\]/.exec(content)?.[1]
     : undefined;

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SandboxSettings } from "../../domain/model.ts";
-import type { Prompt, PromptMessage } from "../../domain/prompt.ts";
+import type { Prompt } from "../../domain/prompt.ts";
+import { type PromptInput, textsOfMessage } from "../../domain/prompt-texts.ts";
+import { usageOf } from "../../domain/usage.ts";
 import { Progress } from "../progress.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
@@ -11,7 +13,7 @@ import { StopTexts } from "./stop-texts.ts";
 
 type SandboxOptions = {
   readonly settings: SandboxSettings;
-  readonly countPrompt: (messages: readonly PromptMessage[], signal: AbortSignal) => Promise<number>;
+  readonly countPrompt: (prompt: PromptInput, signal: AbortSignal) => Promise<number>;
 };
 
 const PIECE_TOKENS = 4;
@@ -36,9 +38,9 @@ export class SandboxUpstream implements Upstream {
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
     progress.wasSent = true;
     const { settings, countPrompt } = this.#options;
-    const inputTokens = await countPrompt(prompt.messages, signal);
+    const inputTokens = await countPrompt(prompt, signal);
     const directive = directiveOf(prompt);
-    const seed = seedOf(prompt.messages.flatMap(({ role, content }) => [role, content]));
+    const seed = seedOf(prompt.messages.flatMap((message) => [message.role, ...textsOfMessage(message)]));
     const wanted = directive.tokens ?? usualTokens(seed);
     const count = Math.min(wanted, prompt.maxTokens);
     const delayMs = directive.delayMs ?? settings.delayMs;
@@ -60,7 +62,7 @@ export class SandboxUpstream implements Upstream {
         }
         const content = stops.filter(piece);
         characters += content.length;
-        if (content !== "") yield { kind: "delta", content };
+        if (content !== "") yield { kind: "text", text: content };
         if (made === directive.failAfter && !stops.stopped) throw requestedFailure();
       }
     } finally {
@@ -68,11 +70,11 @@ export class SandboxUpstream implements Upstream {
     }
     const rest = stops.flush();
     characters += rest.length;
-    if (rest !== "") yield { kind: "delta", content: rest };
+    if (rest !== "") yield { kind: "text", text: rest };
     yield {
       kind: "done",
       finishReason: !stops.stopped && count < wanted ? "length" : "stop",
-      usage: { inputTokens, outputTokens: stops.stopped ? tokensWithin(seed, characters) : count },
+      usage: usageOf({ inputTokens, outputTokens: stops.stopped ? tokensWithin(seed, characters) : count }),
     };
   }
 

@@ -130,7 +130,7 @@ describe("over /v1/chat/completions", () => {
 
 test("the body for openai.com is valid too", () => {
   const { body } = createOpenaiDialect({ baseUrl: "https://api.openai.com/v1" });
-  const prompt = { messages: [], maxTokens: 7, temperature: undefined, stop: [] };
+  const prompt = { messages: [], maxTokens: 7, temperature: undefined, stop: [], options: {} };
   const messages = [{ role: "user" as const, content: "Hello" }];
   const sent: unknown = JSON.parse(JSON.stringify(body({ ...prompt, messages }, "m")));
   expect(requestProblems("openai", sent)).toEqual([]);

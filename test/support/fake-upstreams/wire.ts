@@ -1,5 +1,5 @@
 import type { RemoteKind } from "../../../src/domain/model.ts";
-import type { FinishReason } from "../../../src/domain/prompt.ts";
+import type { FinishReason } from "../../../src/domain/output.ts";
 
 /** The reply of a fake upstream, before it is encoded. */
 export type Reply = {

@@ -1,6 +1,7 @@
 import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
+import { usageOf } from "../../../domain/usage.ts";
 
 /** A request in the document, and its response. The tests send each one to a server. */
 export type OperationExample = {
@@ -81,7 +82,7 @@ export function operationExamples(model: Model): Readonly<Record<string, Operati
 
 /** The charge of one generation, and the remaining balance of the first credit. */
 function chargeOf(model: Model) {
-  const costMicros = costOf(model, TOKENS);
+  const costMicros = costOf(model.prices, usageOf(TOKENS));
   const balanceMicros = CREDIT_MICROS - costMicros;
   return {
     costMicros: Number(costMicros),
@@ -137,8 +138,8 @@ function modelExample(model: Model) {
     owned_by: model.ownedBy,
     context_window: model.contextWindow,
     max_output_tokens: model.maxOutputTokens,
-    input_micros_per_million_tokens: Number(model.inputMicrosPerMillionTokens),
-    output_micros_per_million_tokens: Number(model.outputMicrosPerMillionTokens),
+    input_micros_per_million_tokens: Number(model.prices.input),
+    output_micros_per_million_tokens: Number(model.prices.output),
   };
 }
 

@@ -1,0 +1,72 @@
+import type { Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
+
+/** The parts of a prompt whose tokens count as input. */
+export type PromptInput = Pick<Prompt, "messages" | "options">;
+
+/** Tokens of a message in addition to its texts: its role and delimiters. */
+export const MESSAGE_TOKENS = 4;
+
+/** Tools and schemas can be large, so their JSON is written once. */
+const definitions = new WeakMap<PromptOptions, string>();
+
+/** The JSON of the tools and of the schema of the reply, which upstreams make part of the prompt; usually empty. */
+export function definitionsOf(options: PromptOptions): string {
+  const { tools, responseFormat, suffix } = options;
+  if (!tools && !responseFormat && suffix === undefined) return "";
+  let text = definitions.get(options);
+  if (text === undefined) {
+    text = JSON.stringify([tools, responseFormat, suffix]);
+    definitions.set(options, text);
+  }
+  return text;
+}
+
+/** All texts of a prompt. */
+export function* textsOfPrompt({ messages, options }: PromptInput): Generator<string, void, undefined> {
+  for (const message of messages) yield* textsOfMessage(message);
+  const text = definitionsOf(options);
+  if (text !== "") yield text;
+}
+
+export function* textsOfMessage(message: PromptMessage): Generator<string, void, undefined> {
+  const { content, toolCalls, reasoning } = message;
+  if (typeof content === "string") yield content;
+  else for (const part of content) if (part.kind === "text") yield part.text;
+  if (toolCalls) {
+    for (const call of toolCalls) {
+      yield call.name;
+      yield call.arguments;
+    }
+  }
+  if (reasoning) for (const { text, encrypted } of reasoning) yield encrypted ?? text;
+}
+
+/** The number of images. */
+export function imagesIn(messages: readonly PromptMessage[]): number {
+  let images = 0;
+  for (const { content } of messages) {
+    if (typeof content === "string") continue;
+    for (const { kind } of content) if (kind === "image") images++;
+  }
+  return images;
+}
+
+/** Maximum tokens of the texts: a byte-level tokenizer makes at most one token per byte. */
+export function inputTokenBound(input: PromptInput): number {
+  let bound = input.messages.length * MESSAGE_TOKENS;
+  for (const text of textsOfPrompt(input)) bound += Buffer.byteLength(text, "utf8");
+  return bound;
+}
+
+/** The size of a prompt in UTF-16 code units, images included. */
+export function charactersIn(input: PromptInput): number {
+  let characters = 0;
+  for (const text of textsOfPrompt(input)) characters += text.length;
+  for (const { content } of input.messages) {
+    if (typeof content === "string") continue;
+    for (const part of content) {
+      if (part.kind === "image" && part.image.kind === "data") characters += part.image.base64.length;
+    }
+  }
+  return characters;
+}

@@ -1,0 +1,79 @@
+/**
+ * What a generation used, as disjoint meters: no token counts for two of them. The public counts of input and
+ * output tokens are the sums.
+ */
+export type Usage = {
+  /** Input tokens that were neither read from a cache nor written to it. */
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly cacheWrite: number;
+  /** Output tokens without reasoning. */
+  readonly output: number;
+  readonly reasoning: number;
+  /** Images in the prompt. */
+  readonly images: number;
+  /** Of the input tokens, those of images. For information: they cost what input costs. */
+  readonly imageTokens: number;
+};
+
+export const NO_USAGE: Usage = {
+  input: 0,
+  cachedInput: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: 0,
+  images: 0,
+  imageTokens: 0,
+};
+
+/** The counts that an upstream reported; each detail is part of its total. */
+type Reported = {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInput?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly reasoning?: number | undefined;
+  readonly imageTokens?: number | undefined;
+};
+
+/** Makes the counts disjoint. A detail that exceeds what its total leaves is lowered to that. */
+export function usageOf(reported: Reported): Usage {
+  const { inputTokens, outputTokens } = reported;
+  const cachedInput = Math.min(reported.cachedInput ?? 0, inputTokens);
+  const cacheWrite = Math.min(reported.cacheWrite ?? 0, inputTokens - cachedInput);
+  const reasoning = Math.min(reported.reasoning ?? 0, outputTokens);
+  return {
+    input: inputTokens - cachedInput - cacheWrite,
+    cachedInput,
+    cacheWrite,
+    output: outputTokens - reasoning,
+    reasoning,
+    images: 0,
+    imageTokens: Math.min(reported.imageTokens ?? 0, inputTokens),
+  };
+}
+
+export function inputTokensOf({ input, cachedInput, cacheWrite }: Usage): number {
+  return input + cachedInput + cacheWrite;
+}
+
+export function outputTokensOf({ output, reasoning }: Usage): number {
+  return output + reasoning;
+}
+
+/** Limits the usage to what the hold covers. The meters that usually cost least keep their counts. */
+export function clampUsage(usage: Usage, maxInputTokens: number, maxOutputTokens: number): Usage {
+  const cachedInput = Math.min(usage.cachedInput, maxInputTokens);
+  const cacheWrite = Math.min(usage.cacheWrite, maxInputTokens - cachedInput);
+  const input = Math.min(usage.input, maxInputTokens - cachedInput - cacheWrite);
+  const output = Math.min(usage.output, maxOutputTokens);
+  return {
+    input,
+    cachedInput,
+    cacheWrite,
+    output,
+    reasoning: Math.min(usage.reasoning, maxOutputTokens - output),
+    images: usage.images,
+    imageTokens: Math.min(usage.imageTokens, input + cachedInput + cacheWrite),
+  };
+}
