@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
+import { originsOf, originsProblem } from "./allowed-origins.ts";
 import { ConfigError } from "./config-error.ts";
 import {
   type ConnectionSettings,
@@ -28,6 +29,8 @@ export type Config = ConnectionSettings & {
   readonly maxBodyBytes: number;
   readonly authFailuresPerMinute: number;
   readonly maxConnectionsPerAddress: number;
+  /** The origins whose pages may call the public listener from a browser. */
+  readonly corsOrigins: readonly string[];
   /** Time between a stop signal and the drain. */
   readonly shutdownDelayMs: number;
 };
@@ -42,6 +45,11 @@ const count = (min: number, max: number) =>
     .transform(Number);
 const port = count(0, 65_535);
 const text = z.string().min(1);
+const checkedBy =
+  (problemOf: (value: string) => string | undefined) => (value: string, context: z.RefinementCtx) => {
+    const problem = problemOf(value);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  };
 const flag = z
   .enum(["0", "1"], { error: (issue) => `must be 0 or 1${not(issue)}` })
   .transform((value) => value === "1");
@@ -50,10 +58,7 @@ const schema = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must start with postgres:// or postgresql://")
-    .superRefine((url, context) => {
-      const problem = databaseUrlProblem(url);
-      if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-    })
+    .superRefine(checkedBy(databaseUrlProblem))
     .optional(),
   VX_HOST: text.default("127.0.0.1"),
   PORT: port.default(8080),
@@ -80,6 +85,7 @@ const schema = z.object({
   VX_ADMISSION_PIPELINES: count(1, 64).default(2),
   VX_BILLING_PIPELINES: count(1, 64).default(1),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
+  VX_CORS_ORIGINS: z.string().superRefine(checkedBy(originsProblem)).transform(originsOf).default([]),
   VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
 });
 
@@ -136,6 +142,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
+    corsOrigins: values.VX_CORS_ORIGINS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
   });
 }

@@ -12,6 +12,7 @@ import { bindHealth, type Readiness } from "../server/connect/health.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
 import { bindService } from "../server/connect/rpc-service.ts";
 import { rpcServer } from "../server/connect/serve-rpc.ts";
+import { Cors } from "../server/cors.ts";
 import { badRequestResponses } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
@@ -85,10 +86,12 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       bindReflection(router, [...developerServices, ...openServices]);
     },
   });
+  const cors = new Cors(config.corsOrigins);
   const handler = createHandler({
     rest: restServer({ ...shared, services }),
     rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
+    cors,
     newRequestId: deps.ids.request,
     log,
   });
@@ -98,7 +101,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     tls: config.tls?.read(),
     handler,
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
-    refusals: badRequestResponses(deps.ids.request),
+    refusals: badRequestResponses(deps.ids.request, cors),
   });
   metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);

@@ -1,6 +1,7 @@
 import { KEY_PREFIX } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
+import { answerPreflight, type Cors, isPreflight } from "./cors.ts";
 import { asDomainError } from "./errors/connect-error.ts";
 import { sendRefusal } from "./errors/refusal.ts";
 import {
@@ -22,6 +23,8 @@ type HandlerOptions = {
   readonly rpcs: ReadonlyMap<string, ServePath>;
   /** Pages and probes outside the API, by path, for GET and HEAD. */
   readonly pages: ReadonlyMap<string, ServePath>;
+  /** Undefined on the operator listener: pages of other origins never read its responses. */
+  readonly cors?: Cors;
   readonly newRequestId: () => string;
   readonly log: Log;
 };
@@ -38,13 +41,18 @@ export function createHandler(options: HandlerOptions): HttpHandler {
 }
 
 async function serve(
-  { rest, rpcs, pages }: HandlerOptions,
+  { rest, rpcs, pages, cors }: HandlerOptions,
   request: HttpRequest,
   response: HttpResponse,
   requestId: string,
 ): Promise<void> {
   const path = pathOf(request) ?? "";
   const isHostValid = hasValidHost(request);
+  const isOriginAllowed = cors?.setHeaders(request, response) === true;
+  if (isOriginAllowed && isHostValid && isPreflight(request)) {
+    answerPreflight(response, requestId);
+    return;
+  }
   if (rest && isHostValid && (path.startsWith("/v1/") || path === "/v1")) {
     // A REST call writes all its headers itself, at once.
     await rest(request, response, path, requestId);

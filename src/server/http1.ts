@@ -61,8 +61,12 @@ export class Http1 {
       // Data after a request with "connection: close" is ignored: the response to that request may not be sent yet.
       if (error.code === "HPE_CLOSED_CONNECTION") return;
       const connection = this.#connections.get(socket);
-      if (!socket.writable || !connection || !canSendError(connection)) socket.destroy();
-      else socket.end(options.refusals.rawResponse(PROBLEM_OF[error.code ?? ""] ?? "invalid"));
+      if (!socket.writable || !connection || !canSendError(connection)) {
+        socket.destroy();
+        return;
+      }
+      const problem = PROBLEM_OF[error.code ?? ""] ?? "invalid";
+      socket.end(options.refusals.rawResponse(problem, unfinishedRequest(connection)));
     });
     // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
     // sockets.
@@ -120,8 +124,13 @@ export class Http1 {
 }
 
 /** Whether the next response that the caller expects is the one to the request that could not be parsed. */
-function canSendError({ socket, latest }: Connection): boolean {
-  if (latest === undefined || latest.request.complete) return socket.openCalls === 0;
-  // The problem is in the body of the latest request.
-  return socket.openCalls === 1 && !latest.response.headersSent;
+function canSendError(connection: Connection): boolean {
+  const { socket, latest } = connection;
+  if (!unfinishedRequest(connection)) return socket.openCalls === 0;
+  return socket.openCalls === 1 && latest?.response.headersSent === false;
+}
+
+/** The request whose body has the problem; undefined if the problem is in the headers of the next request. */
+function unfinishedRequest({ latest }: Connection): HttpRequest | undefined {
+  return latest?.request.complete === false ? latest.request : undefined;
 }

@@ -224,6 +224,6 @@ export class Listener {
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     if (problem === undefined) this.#options.handler(request, response);
-    else this.#options.refusals.answer(problem, response);
+    else this.#options.refusals.answer(problem, request, response);
   };
 }

@@ -74,6 +74,11 @@ test.each([
     line: /^PORT, VX_ADMIN_PORT: both listeners would use port 18080; /,
   },
   {
+    what: "an origin with a path",
+    env: { VX_CORS_ORIGINS: "https://app.example.com,https://example.com/app" },
+    line: /^VX_CORS_ORIGINS: "https:\/\/example\.com\/app" is not an origin; /,
+  },
+  {
     what: "more connections than can be",
     env: { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" },
     line: /^VX_WORKERS, VX_DATABASE_CONNECTIONS/,

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { DomainError } from "../../domain/errors.ts";
-import { type HttpResponse, sendJson } from "../http.ts";
+import type { Cors } from "../cors.ts";
+import { type HttpRequest, type HttpResponse, sendJson } from "../http.ts";
 import { errorBody } from "./rest-error-body.ts";
 
 const PROBLEMS = {
@@ -16,14 +17,16 @@ export type BadRequest = keyof typeof PROBLEMS;
 
 /** The response to such a request: as raw text for the socket, or on a response object. */
 export type BadRequestResponses = {
-  readonly rawResponse: (problem: BadRequest) => string;
-  readonly answer: (problem: BadRequest, response: HttpResponse) => void;
+  readonly rawResponse: (problem: BadRequest, request: HttpRequest | undefined) => string;
+  readonly answer: (problem: BadRequest, request: HttpRequest, response: HttpResponse) => void;
 };
 
-export function badRequestResponses(newRequestId: () => string): BadRequestResponses {
+export function badRequestResponses(newRequestId: () => string, cors?: Cors): BadRequestResponses {
   return {
-    rawResponse: (problem) => rawResponse(problem, newRequestId()),
-    answer: (problem, response) => {
+    rawResponse: (problem, request) =>
+      rawResponse(problem, newRequestId(), (request && cors?.headersFor(request)) ?? {}),
+    answer: (problem, request, response) => {
+      cors?.setHeaders(request, response);
       const requestId = newRequestId();
       response.setHeader("x-request-id", requestId);
       sendJson(response, PROBLEMS[problem][0], bodyOf(problem, requestId));
@@ -35,7 +38,11 @@ function bodyOf(problem: BadRequest, requestId: string): string {
   return errorBody(new DomainError("invalid_argument", { message: PROBLEMS[problem][1] }), requestId);
 }
 
-function rawResponse(problem: BadRequest, requestId: string): string {
+function rawResponse(
+  problem: BadRequest,
+  requestId: string,
+  headers: Readonly<Record<string, string>>,
+): string {
   const [status] = PROBLEMS[problem];
   const body = bodyOf(problem, requestId);
   return [
@@ -44,6 +51,7 @@ function rawResponse(problem: BadRequest, requestId: string): string {
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "",
     body,
   ].join("\r\n");

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
+import { varyWith } from "../cors.ts";
 import { type HttpRequest, type HttpResponse, isClosed } from "../http.ts";
 
 export type PageOptions = {
@@ -47,7 +48,8 @@ export async function sendPacked(
 ): Promise<void> {
   // TypeScript cannot call writeHead on the union: the two response types declare it differently.
   const response = anyResponse as ServerResponse;
-  const headers = { ...fixedHeaders(options), etag };
+  const vary = varyWith(response, options.vary ?? "accept-encoding");
+  const headers = { ...fixedHeaders(options), vary, etag };
   if (request.headers["if-none-match"]?.includes(etag)) {
     response.writeHead(304, headers).end();
     return;
@@ -86,6 +88,5 @@ function fixedHeaders(options: PageOptions): Record<string, string> {
     "content-security-policy": options.contentSecurityPolicy,
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    vary: options.vary ?? "accept-encoding",
   };
 }

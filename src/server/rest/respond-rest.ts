@@ -24,7 +24,7 @@ export async function respondOnce(
     return;
   }
   // Also set on uncompressed responses: another caller may get a compressed one.
-  response.setHeader("vary", "accept-encoding");
+  response.addVary("accept-encoding");
   const encoding = chooseEncoding(call.headers("accept-encoding").join(","), text);
   if (encoding === undefined) {
     response.sendJson(200, text);
@@ -66,7 +66,7 @@ export async function respondWithStream(
 /** A message whose `type` is the name of its event; `restRoutes` checks that it has the field. */
 type Typed = Message & { readonly type: string };
 
-/** OPTIONS lists the verbs of an address. It requires a key like every other verb, and sends no CORS headers. */
+/** OPTIONS lists the verbs of an address. It requires a key; preflights never get here. */
 export function respondWithoutRoute(verb: string, allowed: readonly string[], response: RestResponse): void {
   if (allowed.length === 0) throw new RestProblem("not_found", "No route matches this path.");
   const list = allowed.join(", ");

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DomainError } from "../../domain/errors.ts";
+import { varyWith } from "../cors.ts";
 import { setErrorHeaders } from "../errors/error-headers.ts";
 import { errorStatus } from "../errors/rest-error-body.ts";
 import { type HttpResponse, isClosed } from "../http.ts";
@@ -72,6 +73,11 @@ export class RestResponse implements CallTransport {
 
   setHeader(name: string, value: string): void {
     this.#headers.push(name, value);
+  }
+
+  /** Declares that the response also depends on this request header. */
+  addVary(name: string): void {
+    this.#headers.push("vary", varyWith(this.#response, name));
   }
 
   /** Sends the headers of a stream; returns the response, for its pieces. */

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { httpBindings } from "../../src/server/rest/http-rule.ts";
+import { https } from "../rest/answers.ts";
+import { developerMethods, pathOf } from "../support/any-method.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { withinOneMinute } from "../support/minute.ts";
+import { bearer } from "../support/protocols.ts";
+import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { talk } from "../support/tcp.ts";
+import { type CaseKeys, type CorsCase, corsCases } from "./cors-cases.ts";
+
+const ALLOWED = "https://app.example.com";
+const ALSO_ALLOWED = "http://localhost:5173";
+const NOT_ALLOWED = [
+  "https://other.example.com",
+  "http://app.example.com",
+  "https://app.example.com:8443",
+  "https://app.example.com.attacker.example",
+  "https://sub.app.example.com",
+  "HTTPS://APP.EXAMPLE.COM",
+  "null",
+  "*",
+  "",
+];
+
+let app: TestApp;
+let keys: CaseKeys;
+
+beforeAll(async () => {
+  app = await startTestApp({
+    env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" },
+  });
+  const operator = operatorOf(app);
+  const paid = await createTestKey(operator);
+  await operator.creditAccount({
+    accountId: paid.accountId,
+    amountMicros: 10_000_000n,
+    reason: "test",
+    idempotencyKey: "credit",
+  });
+  const unpaid = await createTestKey(operator);
+  const full = await createTestKey(operator, { rateLimitRpm: 1 });
+  keys = { paid: paid.secret, unpaid: unpaid.secret, full: full.secret };
+});
+afterAll(() => app.stop());
+
+/** The response headers that pages can read without a list (Fetch standard), or that say nothing to a page. */
+const NEEDS_NO_LIST =
+  /^(cache-control|content-language|content-length|content-type|expires|last-modified|pragma|date|connection|keep-alive|transfer-encoding|vary|x-accel-buffering|access-control-.*)$/;
+/** Headers of pages for people. */
+const OF_PAGES = /^(content-security-policy|referrer-policy|x-content-type-options|etag)$/;
+
+function withOrigin(request: RawRequest, origin: string): RawRequest {
+  return { ...request, headers: { ...request.headers, origin } };
+}
+
+function corsHeaders({ headers }: RawAnswer): string[] {
+  return Object.keys(headers).filter((name) => name.startsWith("access-control-"));
+}
+
+describe.each(https)("over $name", ({ send }) => {
+  const answerTo = (one: CorsCase, origin?: string) =>
+    withinOneMinute(async () => {
+      if (one.usesFullWindow) {
+        await send(app.url, { method: "GET", path: "/v1/models", headers: bearer(keys.full) });
+      }
+      const request = one.request(keys);
+      return await send(app.url, origin === undefined ? request : withOrigin(request, origin));
+    });
+
+  test.each(corsCases)("$what can be read by allowed origins", async (one) => {
+    for (const origin of [ALLOWED, ALSO_ALLOWED]) {
+      const answer = await answerTo(one, origin);
+      expect(answer.status).toBe(one.status);
+      expect(corsHeaders(answer).sort()).toEqual([
+        "access-control-allow-origin",
+        "access-control-expose-headers",
+      ]);
+      expect(answer.headers["access-control-allow-origin"]).toBe(origin);
+      expect(answer.headers.vary?.split(", ")).toContain("Origin");
+      const exposed = answer.headers["access-control-expose-headers"]?.split(", ") ?? [];
+      const hidden = Object.keys(answer.headers).filter(
+        (name) => !exposed.includes(name) && !NEEDS_NO_LIST.test(name) && !OF_PAGES.test(name),
+      );
+      expect(hidden).toEqual([]);
+    }
+  });
+
+  test.each(corsCases)("$what has no CORS header for any other origin or without one", async (one) => {
+    const answers = [await answerTo(one), await answerTo(one, NOT_ALLOWED[0])];
+    for (const answer of answers) {
+      expect(corsHeaders(answer)).toEqual([]);
+      expect(answer.headers.vary ?? "").not.toMatch(/origin/i);
+    }
+  });
+
+  test.each(NOT_ALLOWED)("the origin %j is not allowed", async (origin) => {
+    const request = { method: "GET", path: "/v1/me", headers: { ...bearer(keys.paid), origin } };
+    expect(corsHeaders(await send(app.url, request))).toEqual([]);
+    const preflight = await send(app.url, preflightOf("/v1/me", "GET", origin));
+    expect(preflight.status).toBe(401);
+    expect(corsHeaders(preflight)).toEqual([]);
+  });
+
+  test("two Origin headers are no allowed origin", async () => {
+    const headers = { ...bearer(keys.paid), origin: [ALLOWED, ALSO_ALLOWED] };
+    expect(corsHeaders(await send(app.url, { method: "GET", path: "/v1/me", headers }))).toEqual([]);
+  });
+
+  test("a compressed response also depends on Accept-Encoding", async () => {
+    const headers = { ...bearer(keys.paid), origin: ALLOWED, "accept-encoding": "gzip" };
+    const models = await send(app.url, { method: "GET", path: "/v1/models", headers });
+    const page = await send(app.url, { method: "GET", path: "/openapi.json", headers });
+    expect(page.headers).toMatchObject({
+      "content-encoding": "gzip",
+      vary: "Origin, accept-encoding, x-forwarded-proto",
+    });
+    expect(["Origin", "Origin, accept-encoding"]).toContain(models.headers.vary);
+  });
+
+  test("a request with too large headers is refused with CORS headers where HTTP allows it", async () => {
+    const headers = { origin: ALLOWED, "x-long": "a".repeat(20_000) };
+    const answer = await send(app.url, { method: "GET", path: "/v1/me", headers });
+    expect(answer.status).toBe(431);
+    // The HTTP/1.1 parser stops before it has read the headers.
+    if (send === sendHttp2) expect(answer.headers["access-control-allow-origin"]).toBe(ALLOWED);
+    else expect(corsHeaders(answer)).toEqual([]);
+  });
+});
+
+function preflightOf(path: string, method: string, origin = ALLOWED): RawRequest {
+  const headers = {
+    origin,
+    "access-control-request-method": method,
+    "access-control-request-headers": "authorization,content-type,x-stainless-lang",
+  };
+  return { method: "OPTIONS", path, headers };
+}
+
+describe.each(https)("preflights over $name", ({ send }) => {
+  const routes = developerMethods.flatMap((method) => [
+    { path: pathOf(method), verb: "POST" },
+    { path: pathOf(method), verb: "GET" },
+    ...httpBindings(method).map(({ path, verb }) => ({ path, verb })),
+  ]);
+
+  test("are answered without a key on every path, and allow the method and its headers", async () => {
+    expect(routes.length).toBeGreaterThan(20);
+    for (const { path, verb } of [
+      ...routes,
+      { path: "/v1/nothing", verb: "POST" },
+      { path: "/", verb: "GET" },
+    ]) {
+      const answer = await send(app.url, preflightOf(path, verb));
+      expect({ status: answer.status, bytes: answer.body.length }, path).toEqual({ status: 204, bytes: 0 });
+      expect(answer.headers).toMatchObject({
+        "access-control-allow-origin": ALLOWED,
+        "access-control-max-age": "7200",
+        vary: "Origin",
+      });
+      expect(answer.headers["x-request-id"]).toMatch(/^req_/);
+      expect(answer.headers["access-control-allow-methods"]?.split(", ")).toContain(verb);
+      expect(answer.headers["access-control-allow-headers"]?.split(", ")).toEqual(
+        expect.arrayContaining([
+          "authorization",
+          "content-type",
+          "idempotency-key",
+          "connect-protocol-version",
+          "connect-timeout-ms",
+          "x-grpc-web",
+          "x-user-agent",
+          "grpc-timeout",
+          "*",
+        ]),
+      );
+    }
+  });
+
+  test("never allow credentials of the browser or access to a private network", async () => {
+    const preflight = preflightOf("/v1/me", "GET");
+    const headers = { ...preflight.headers, "access-control-request-private-network": "true" };
+    const answer = await send(app.url, { ...preflight, headers });
+    expect(answer.status).toBe(204);
+    expect(answer.headers["access-control-allow-credentials"]).toBeUndefined();
+    expect(answer.headers["access-control-allow-private-network"]).toBeUndefined();
+  });
+
+  test("cost no slot of the rate limit and no database call", async () => {
+    const before = await admissionBatches();
+    await send(app.url, preflightOf("/v1/generate", "POST"));
+    expect(await admissionBatches()).toBe(before);
+  });
+
+  test("of other origins are ordinary OPTIONS requests", async () => {
+    const rpc = await send(app.url, preflightOf("/vx.v1.MeService/GetMe", "POST", NOT_ALLOWED[0]));
+    const keyless = await send(app.url, preflightOf("/v1/me", "GET", NOT_ALLOWED[0]));
+    expect([rpc.status, keyless.status]).toEqual([405, 401]);
+    for (const answer of [rpc, keyless]) expect(corsHeaders(answer)).toEqual([]);
+  });
+});
+
+test("OPTIONS of an allowed origin without Access-Control-Request-Method needs a key", async () => {
+  const answer = await sendHttp1(app.url, {
+    method: "OPTIONS",
+    path: "/v1/me",
+    headers: { origin: ALLOWED },
+  });
+  expect(answer.status).toBe(401);
+  expect(answer.headers["access-control-allow-origin"]).toBe(ALLOWED);
+});
+
+test("a preflight with an invalid Host is refused", async () => {
+  const lines = [
+    "OPTIONS /v1/me HTTP/1.1",
+    "host: a b",
+    `origin: ${ALLOWED}`,
+    "access-control-request-method: GET",
+  ];
+  const { text } = await talk(app.url, [...lines, "connection: close", "", ""].join("\r\n"));
+  expect(text).toMatch(/^HTTP\/1\.1 400 /);
+  expect(text).toContain(`access-control-allow-origin: ${ALLOWED}\r\n`);
+});
+
+describe("refusals of the HTTP layer", () => {
+  const refusal = async (origin: string, lines: readonly string[], body = "") => {
+    const head = ["POST /v1/generate HTTP/1.1", "host: vx", `origin: ${origin}`, ...lines, "", ""];
+    const { text } = await talk(app.url, head.join("\r\n") + body);
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    return text.toLowerCase();
+  };
+
+  test.each([
+    ["several hosts", () => ["host: other"], ""],
+    ["an unknown transfer coding", () => ["transfer-encoding: gzip, chunked"], ""],
+    [
+      "an invalid chunk",
+      () => [
+        "transfer-encoding: chunked",
+        "content-type: application/json",
+        `authorization: Bearer ${keys.paid}`,
+      ],
+      "no length\r\n",
+    ],
+  ])("%s: an allowed origin can read the error, another one cannot", async (_what, lines, body) => {
+    const allowed = await refusal(ALLOWED, lines(), body);
+    expect(allowed).toContain(`\r\naccess-control-allow-origin: ${ALLOWED}\r\n`);
+    expect(allowed).toContain("\r\naccess-control-expose-headers: ");
+    expect(allowed).toContain("\r\nvary: origin\r\n");
+    expect(await refusal(NOT_ALLOWED[0] ?? "", lines(), body)).not.toMatch(/access-control|vary/);
+  });
+});
+
+test("the operator listener has no CORS headers", async () => {
+  const path = "/vx.admin.v1.AdminService/ListPlans";
+  const headers = { origin: ALLOWED, "content-type": "application/json", ...bearer(OPERATOR_TOKEN) };
+  const answers = [
+    await sendHttp1(app.adminUrl, { path, headers, body: "{}" }),
+    await sendHttp1(app.adminUrl, { path, headers: { origin: ALLOWED }, body: "{}" }),
+    await sendHttp1(app.adminUrl, preflightOf(path, "POST")),
+    await sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers }),
+    await sendHttp2(app.adminUrl, {
+      method: "GET",
+      path: "/metrics",
+      headers: { origin: ALLOWED, "x-long": "a".repeat(20_000) },
+    }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 415, 405, 200, 431]);
+  for (const answer of answers) expect(corsHeaders(answer)).toEqual([]);
+});
+
+async function admissionBatches(): Promise<string | undefined> {
+  const page = await fetch(`${app.adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) });
+  return /^vx_batch_size_count\{batcher="admission"\} (\d+)$/m.exec(await page.text())?.[1];
+}
