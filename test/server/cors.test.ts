@@ -5,6 +5,7 @@ import { developerMethods, pathOf } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
+import { createPaidKey } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
 import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
@@ -32,13 +33,7 @@ beforeAll(async () => {
     env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" },
   });
   const operator = operatorOf(app);
-  const paid = await createTestKey(operator);
-  await operator.creditAccount({
-    accountId: paid.accountId,
-    amountMicros: 10_000_000n,
-    reason: "test",
-    idempotencyKey: "credit",
-  });
+  const paid = await createPaidKey(operator);
   const unpaid = await createTestKey(operator);
   const full = await createTestKey(operator, { rateLimitRpm: 1 });
   keys = { paid: paid.secret, unpaid: unpaid.secret, full: full.secret };

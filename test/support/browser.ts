@@ -20,6 +20,8 @@ export async function openBrowser(userDataDir: string): Promise<BrowserContext> 
   return await chromium.launchPersistentContext(userDataDir, {
     executablePath: chromiumPath ?? "",
     headless: true,
+    // Certificates of the tests are self-signed.
+    ignoreHTTPSErrors: true,
     args: QUIET,
   });
 }
