@@ -53,6 +53,15 @@ export const corsCases: readonly CorsCase[] = [
     request: (keys) => rest("/v1/generate", { ...INTERRUPTED, stream: true }, keys.paid),
   },
   {
+    what: "a generation that is repeated with its idempotency key",
+    status: 200,
+    request: ({ paid }) => ({
+      path: "/v1/generate",
+      headers: { "content-type": "application/json", "idempotency-key": "once", ...bearer(paid) },
+      body: JSON.stringify(GENERATE),
+    }),
+  },
+  {
     what: "a chat completion",
     status: 200,
     request: (keys) => rest("/v1/chat/completions", GENERATE, keys.paid),
