@@ -1,0 +1,57 @@
+import { DomainError } from "../domain/errors.ts";
+import type { JsonObject, JsonValue } from "../domain/json.ts";
+
+/** Readers of untyped JSON in requests. Each of them throws a 400 that names the field if the value has another type. */
+
+/** A member of an object; undefined if it is missing or null. */
+export function memberOf(object: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
+}
+
+export function objectAt(value: JsonValue | undefined, field: string): JsonObject {
+  if (typeof value !== "object" || value === null || isList(value)) throw mustBe(field, "an object");
+  return value;
+}
+
+/** A list of at most `maxItems`. */
+export function listAt(value: JsonValue | undefined, field: string, maxItems: number): readonly JsonValue[] {
+  if (!isList(value)) throw mustBe(field, "a list");
+  if (value.length > maxItems) throw DomainError.ofField(field, `must have at most ${maxItems} items`);
+  return value;
+}
+
+export function textAt(value: JsonValue | undefined, field: string): string {
+  if (typeof value !== "string") throw mustBe(field, "a string");
+  return value;
+}
+
+export function optionalTextAt(value: JsonValue | undefined, field: string): string | undefined {
+  return value === undefined || value === null ? undefined : textAt(value, field);
+}
+
+export function optionalBooleanAt(value: JsonValue | undefined, field: string): boolean | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "boolean") throw mustBe(field, "true or false");
+  return value;
+}
+
+/** One of the texts. */
+export function choiceAt<Choice extends string>(
+  value: JsonValue | undefined,
+  field: string,
+  choices: readonly Choice[],
+): Choice {
+  const choice = choices.find((one) => one === value);
+  if (choice === undefined) {
+    throw mustBe(field, choices.map((one) => JSON.stringify(one)).join(" or "));
+  }
+  return choice;
+}
+
+function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+function mustBe(field: string, form: string): DomainError {
+  return DomainError.ofField(field, `must be ${form}`);
+}
