@@ -9,9 +9,11 @@ import type {
 import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import type { ModelSchema } from "../../gen/vx/v1/model_pb.js";
+import type { PricesSchema } from "../../gen/vx/v1/prices_pb.js";
 import { maskKey } from "../domain/api-key.ts";
 import type { Model, UpstreamSettings } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
+import type { Prices } from "../domain/price.ts";
 import { fromScopeBits } from "../domain/scope.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
@@ -76,35 +78,39 @@ export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySch
   };
 }
 
-export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
+/** The fields of a model that callers and operators see. */
+function commonFields(model: Model) {
   return {
     id: model.id,
-    object: "model",
-    created: BigInt(model.createdSeconds),
     ownedBy: model.ownedBy,
+    created: BigInt(model.createdSeconds),
     contextWindow: model.contextWindow,
     maxOutputTokens: model.maxOutputTokens,
     inputMicrosPerMillionTokens: model.prices.input,
     outputMicrosPerMillionTokens: model.prices.output,
+    prices: viewPrices(model.prices),
+    capabilities: [...model.capabilities],
+    aliases: [...model.aliases],
   };
+}
+
+export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
+  return { ...commonFields(model), object: "model" };
 }
 
 /** For operators: includes the upstreams, but no upstream API key. */
 export function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogModelSchema> {
-  return {
-    id: model.id,
-    ownedBy: model.ownedBy,
-    created: BigInt(model.createdSeconds),
-    contextWindow: model.contextWindow,
-    maxOutputTokens: model.maxOutputTokens,
-    inputMicrosPerMillionTokens: model.prices.input,
-    outputMicrosPerMillionTokens: model.prices.output,
-    upstreams: model.upstreams.map(viewUpstream),
-  };
+  return { ...commonFields(model), upstreams: model.upstreams.map(viewUpstream) };
 }
 
 function viewUpstream(upstream: UpstreamSettings): MessageInitShape<typeof ModelUpstreamSchema> {
-  if (upstream.kind === "sandbox") return { kind: upstream.kind };
-  const { kind, baseUrl, model, timeoutMs } = upstream;
-  return { kind, baseUrl, model, timeoutMs };
+  const { kind, weight = 0 } = upstream;
+  if (upstream.kind === "sandbox") return { kind, weight };
+  const { baseUrl, model, timeoutMs } = upstream;
+  return { kind, baseUrl, model, timeoutMs, weight };
+}
+
+function viewPrices(prices: Prices): MessageInitShape<typeof PricesSchema> {
+  const { input, cachedInput, cacheWrite, output, reasoning, image, request } = prices;
+  return { input, cachedInput, cacheWrite, output, reasoning, image, request };
 }

@@ -1,6 +1,7 @@
 import type { Account, AuditFinding, CatalogModel, Plan } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import type { Prices } from "../../gen/vx/v1/prices_pb.js";
 import { formatMicros } from "../domain/money.ts";
 import { type Column, formatTime } from "./print.ts";
 
@@ -43,12 +44,9 @@ export const modelColumns: readonly Column<CatalogModel>[] = [
   { title: "ID", value: (model) => model.id },
   { title: "CONTEXT", value: (model) => String(model.contextWindow), align: "right" },
   { title: "MAX OUTPUT", value: (model) => String(model.maxOutputTokens), align: "right" },
-  { title: "INPUT / 1M", value: (model) => formatMicros(model.inputMicrosPerMillionTokens), align: "right" },
-  {
-    title: "OUTPUT / 1M",
-    value: (model) => formatMicros(model.outputMicrosPerMillionTokens),
-    align: "right",
-  },
+  ...priceColumns<CatalogModel>(({ prices }) => prices),
+  { title: "CAPABILITIES", value: (model) => model.capabilities.join(",") },
+  { title: "ALIASES", value: (model) => model.aliases.join(",") },
   { title: "UPSTREAMS", value: (model) => model.upstreams.map(({ kind }) => kind).join(",") },
 ];
 
@@ -70,6 +68,27 @@ export const findingColumns: readonly Column<AuditFinding>[] = [
   { title: "RULE", value: (finding) => finding.rule },
   { title: "DETAIL", value: (finding) => finding.detail },
 ];
+
+/** One column per price. */
+function priceColumns<T>(pricesOf: (row: T) => Prices | undefined): readonly Column<T>[] {
+  const column = (title: string, price: (prices: Prices) => bigint): Column<T> => ({
+    title,
+    value: (row) => {
+      const prices = pricesOf(row);
+      return prices ? formatMicros(price(prices)) : "";
+    },
+    align: "right",
+  });
+  return [
+    column("INPUT / 1M", ({ input }) => input),
+    column("CACHED / 1M", ({ cachedInput }) => cachedInput),
+    column("CACHE WRITE / 1M", ({ cacheWrite }) => cacheWrite),
+    column("OUTPUT / 1M", ({ output }) => output),
+    column("REASONING / 1M", ({ reasoning }) => reasoning),
+    column("IMAGE", ({ image }) => image),
+    column("REQUEST", ({ request }) => request),
+  ];
+}
 
 /** Entries that are not generations have no tokens. */
 function tokens(entry: LedgerEntry, count: bigint): string {

@@ -7,7 +7,7 @@ export type RemoteKind = (typeof REMOTE_KINDS)[number];
 
 type Weighted = {
   /** The share of calls among the upstreams with a weight; undefined for an upstream that is used when these fail. */
-  readonly weight?: number;
+  readonly weight?: number | undefined;
 };
 
 export type SandboxSettings = Weighted & { readonly kind: "sandbox"; readonly delayMs: number };

@@ -41,7 +41,7 @@ export function parseModels(text: string, file: string, env: Env): readonly Mode
   const parsed = modelsSchema.safeParse(content, { error: valueProblem });
   if (!parsed.success) throw refuse(parsed.error.issues.flatMap((issue) => mistakesOf(issue, content)));
   const { models } = parsed.data;
-  const mistakes = [...sameIds(models), ...missingKeys(models, content, env)];
+  const mistakes = [...sameNames(models), ...missingKeys(models, content, env)];
   if (mistakes.length > 0) throw refuse(mistakes);
   return models;
 }
@@ -55,13 +55,17 @@ function mistakesOf(issue: z.core.$ZodIssue, content: unknown): Mistake[] {
   return [{ path: issue.path, message: isMissing ? "is missing" : issue.message }];
 }
 
-function sameIds(models: readonly Model[]): Mistake[] {
+/** An id or alias names one model. */
+function sameNames(models: readonly Model[]): Mistake[] {
   const seen = new Set<string>();
-  return models.flatMap(({ id }, at) => {
-    const isNew = !seen.has(id);
-    seen.add(id);
-    return isNew ? [] : [{ path: ["models", at, "id"], message: `"${id}" is used twice` }];
-  });
+  const isNew = (name: string) => seen.size < seen.add(name).size;
+  const repeated = ({ name, path }: { name: string; path: Path }): Mistake[] =>
+    isNew(name) ? [] : [{ path, message: `"${name}" is used twice` }];
+  const ids = models.flatMap(({ id }, at) => repeated({ name: id, path: ["models", at, "id"] }));
+  const aliases = models.flatMap((model, at) =>
+    model.aliases.flatMap((name, index) => repeated({ name, path: ["models", at, "aliases", index] })),
+  );
+  return [...ids, ...aliases];
 }
 
 function missingKeys(models: readonly Model[], content: unknown, env: Env): Mistake[] {

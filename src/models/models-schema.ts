@@ -1,23 +1,25 @@
 import { z } from "zod";
 import {
+  CAPABILITIES,
   DEFAULT_IMAGE_TOKENS,
   DEFAULT_MAX_MESSAGES,
   DEFAULT_OUTPUT_TOKENS,
   DEFAULT_PROMPT_OVERHEAD,
   REMOTE_KINDS,
 } from "../domain/model.ts";
-import { tokenPrices } from "../domain/price.ts";
+import { extraFields } from "./extra-fields.ts";
+import { checkPrices, priceFields, pricesOf } from "./price-fields.ts";
 
-/**
- * With the context window, the price and the overhead of 200 messages at their maximum, a call costs less
- * than 1.01 × 10^14 micros: every JSON reader represents it exactly, and it fits the ledger's bigint.
- */
+/** The maximum cost of a call depends on these limits: see MAX_PRICE. */
 const MAX_CONTEXT_WINDOW = 100_000_000;
-const MAX_PRICE = 1_000_000_000_000;
+const MAX_IMAGE_TOKENS = 100_000;
+const MAX_MESSAGES = 2_000;
 const MAX_OVERHEAD = { base: 10_000, perMessage: 1_000 };
 const MAX_TIMEOUT_MS = 600_000;
 const MAX_MODELS = 1_000;
 const MAX_UPSTREAMS = 8;
+const MAX_ALIASES = 20;
+const MAX_WEIGHT = 1_000;
 
 /** One path segment after percent-encoding; safe in a header and in a terminal. */
 const id = z
@@ -34,7 +36,7 @@ const name = z
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, "must not contain control characters");
 const tokens = z.int().min(1).max(MAX_CONTEXT_WINDOW);
-const price = z.int().min(0).max(MAX_PRICE).transform(BigInt);
+const weight = z.int().min(1).max(MAX_WEIGHT).optional();
 
 const baseUrl = z
   .string()
@@ -45,8 +47,8 @@ const baseUrl = z
   });
 
 const sandbox = z
-  .strictObject({ kind: z.literal("sandbox"), delay_ms: z.int().min(0).max(10_000).default(0) })
-  .transform(({ kind, delay_ms }) => ({ kind, delayMs: delay_ms }));
+  .strictObject({ kind: z.literal("sandbox"), delay_ms: z.int().min(0).max(10_000).default(0), weight })
+  .transform(({ delay_ms, ...values }) => ({ ...values, delayMs: delay_ms }));
 
 const remote = z
   .strictObject({
@@ -58,12 +60,12 @@ const remote = z
       .optional(),
     model: name,
     timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(60_000),
+    weight,
   })
-  .transform(({ kind, base_url, api_key_env, model, timeout_ms }) => ({
-    kind,
+  .transform(({ base_url, api_key_env, timeout_ms, ...values }) => ({
+    ...values,
     baseUrl: base_url,
     apiKeyEnv: api_key_env,
-    model,
     timeoutMs: timeout_ms,
   }));
 
@@ -89,8 +91,16 @@ const model = z
     max_output_tokens: tokens,
     default_output_tokens: tokens.optional(),
     prompt_overhead_tokens: promptOverhead.default(DEFAULT_PROMPT_OVERHEAD),
-    input_micros_per_million_tokens: price,
-    output_micros_per_million_tokens: price,
+    image_tokens: z.int().min(1).max(MAX_IMAGE_TOKENS).default(DEFAULT_IMAGE_TOKENS),
+    max_messages: z.int().min(1).max(MAX_MESSAGES).default(DEFAULT_MAX_MESSAGES),
+    aliases: z.array(id).max(MAX_ALIASES).default([]),
+    capabilities: z
+      .array(z.enum(CAPABILITIES))
+      .max(CAPABILITIES.length)
+      .default([])
+      .refine(areDistinct, "must not repeat an entry"),
+    extra_fields: extraFields,
+    ...priceFields,
     upstream: upstream.optional(),
     upstreams: z.array(upstream).min(1).max(MAX_UPSTREAMS).optional(),
   })
@@ -103,6 +113,7 @@ const model = z
     if ((values.default_output_tokens ?? 0) > values.max_output_tokens) {
       wrong("default_output_tokens", "must not be more than max_output_tokens");
     }
+    checkPrices(values, wrong);
     if (values.upstream && values.upstreams) wrong("upstreams", 'must not be given together with "upstream"');
     if (!values.upstream && !values.upstreams)
       wrong("upstream", 'is missing; give "upstream" or "upstreams"');
@@ -116,14 +127,18 @@ const model = z
     defaultOutputTokens:
       values.default_output_tokens ?? Math.min(DEFAULT_OUTPUT_TOKENS, values.max_output_tokens),
     promptOverheadTokens: values.prompt_overhead_tokens,
-    imageTokens: DEFAULT_IMAGE_TOKENS,
-    maxMessages: DEFAULT_MAX_MESSAGES,
-    aliases: [],
-    capabilities: [],
-    extraFields: [],
-    prices: tokenPrices(values.input_micros_per_million_tokens, values.output_micros_per_million_tokens),
+    imageTokens: values.image_tokens,
+    maxMessages: values.max_messages,
+    aliases: values.aliases,
+    capabilities: values.capabilities,
+    extraFields: values.extra_fields,
+    prices: pricesOf(values),
     upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
   }));
+
+function areDistinct(list: readonly string[]): boolean {
+  return new Set(list).size === list.length;
+}
 
 /** The schema of models.yaml; parsing returns models. */
 export const modelsSchema = z.strictObject({ models: z.array(model).min(1).max(MAX_MODELS) });

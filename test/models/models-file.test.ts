@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { tokenPrices } from "../../src/domain/price.ts";
+import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { ModelsError } from "../../src/models/models-error.ts";
 import { parseModels } from "../../src/models/models-file.ts";
@@ -46,10 +46,14 @@ models:
     max_output_tokens: 8192
     default_output_tokens: 1000
     prompt_overhead_tokens: {base: 0}
-    input_micros_per_million_tokens: 0
-    output_micros_per_million_tokens: 1000000000000
+    image_tokens: 1000
+    max_messages: 2000
+    aliases: [acme, acme/latest]
+    capabilities: [tools, images]
+    extra_fields: [top_k, chat_template_kwargs]
+    prices: {input: 1, cached_input: 2, cache_write: 3, output: 4, reasoning: 5, image: 6, request: 7}
     upstreams:
-      - {kind: openai, base_url: "https://api.example.com/v1", api_key_env: UPSTREAM_KEY, model: big, timeout_ms: 5000}
+      - {kind: openai, base_url: "https://api.example.com/v1", api_key_env: UPSTREAM_KEY, model: big, timeout_ms: 5000, weight: 3}
       - {kind: anthropic, base_url: "http://127.0.0.1:9000", model: other}
   - id: meta/llama-3:free
     context_window: 1
@@ -67,12 +71,20 @@ models:
       maxOutputTokens: 8_192,
       defaultOutputTokens: 1_000,
       promptOverheadTokens: { base: 0, perMessage: 16 },
-      aliases: [],
-      imageTokens: 4_096,
-      maxMessages: 200,
-      capabilities: [],
-      extraFields: [],
-      prices: tokenPrices(0n, 1_000_000_000_000n),
+      aliases: ["acme", "acme/latest"],
+      imageTokens: 1_000,
+      maxMessages: 2_000,
+      capabilities: ["tools", "images"],
+      extraFields: ["top_k", "chat_template_kwargs"],
+      prices: {
+        input: 1n,
+        cachedInput: 2n,
+        cacheWrite: 3n,
+        output: 4n,
+        reasoning: 5n,
+        image: 6n,
+        request: 7n,
+      },
       upstreams: [
         {
           kind: "openai",
@@ -80,6 +92,7 @@ models:
           apiKeyEnv: "UPSTREAM_KEY",
           model: "big",
           timeoutMs: 5_000,
+          weight: 3,
         },
         {
           kind: "anthropic",
@@ -107,6 +120,42 @@ models:
       upstreams: [{ kind: "sandbox", delayMs: 5 }],
     },
   ]);
+});
+
+/** One model with the prices of this group. */
+const priced = (prices: string) =>
+  yaml({ input_micros_per_million_tokens: "", output_micros_per_million_tokens: "", prices });
+
+test("prices that are left out follow those of input and output, or are 0", () => {
+  expect(parseModels(priced("{input: 3, output: 5}"), "models.yaml", env)[0]?.prices).toEqual(
+    tokenPrices(3n, 5n),
+  );
+});
+
+test("a call whose every limit and price is at its maximum costs less than 2^53 micros", () => {
+  const max = "1000000000000";
+  const prices = ["input", "output", "image", "request"].map((name) => `${name}: ${max}`).join(", ");
+  const [model] = parseModels(
+    yaml({
+      context_window: "100000000",
+      max_output_tokens: "50000000",
+      image_tokens: "100000",
+      max_messages: "2000",
+      prompt_overhead_tokens: "{base: 10000, per_message: 1000}",
+      input_micros_per_million_tokens: "",
+      output_micros_per_million_tokens: "",
+      prices: `{${prices}}`,
+    }),
+    "models.yaml",
+    env,
+  );
+  if (!model) throw new Error("no model");
+  const { base, perMessage } = model.promptOverheadTokens;
+  const outputTokens = model.maxOutputTokens;
+  const images = 100;
+  const inputTokens =
+    model.contextWindow - outputTokens + images * model.imageTokens + base + perMessage * model.maxMessages;
+  expect(maxCostOf(model.prices, { inputTokens, outputTokens, images })).toBeLessThan(220_000_000_000_000n);
 });
 
 const openai = (more: string) => `{kind: openai, base_url: "https://x.example", model: m${more}}`;
@@ -165,6 +214,52 @@ describe("a mistake is reported with its line and its field", () => {
       /^models.yaml:6: .*output_micros/,
     ],
     ["a price in quotes", { input_micros_per_million_tokens: '"1"' }, /^models.yaml:5: .*input_micros/],
+    [
+      "both forms of prices",
+      { prices: "{input: 1, output: 1}", output_micros_per_million_tokens: "" },
+      /^models.yaml:5: .*input_micros_per_million_tokens: must not be given together with "prices"$/,
+    ],
+    [
+      "no price",
+      { input_micros_per_million_tokens: "", output_micros_per_million_tokens: "" },
+      /^models.yaml:2: models\[0\]\.prices: is missing$/,
+    ],
+    [
+      "one of two prices",
+      { output_micros_per_million_tokens: "" },
+      /^models.yaml:2: models\[0\]\.output_micros_per_million_tokens: is missing$/,
+    ],
+    [
+      "an unknown price",
+      {
+        input_micros_per_million_tokens: "",
+        output_micros_per_million_tokens: "",
+        prices: "{input: 1, output: 1, audio: 1}",
+      },
+      /prices\.audio: is not a known field$/,
+    ],
+    ["2,001 messages", { max_messages: "2001" }, /max_messages: must be at most 2000$/],
+    ["0 tokens of an image", { image_tokens: "0" }, /image_tokens: must be at least 1$/],
+    ["an unknown capability", { capabilities: "[tools, flight]" }, /capabilities\[1\]: must be "tools" or/],
+    ["a repeated capability", { capabilities: "[tools, tools]" }, /capabilities: must not repeat an entry$/],
+    [
+      "an extra field that vx sets",
+      { extra_fields: "[top_k, stream]" },
+      /extra_fields\[1\]: is a field that/,
+    ],
+    [
+      "an extra field that multiplies the output",
+      { extra_fields: "[n]" },
+      /extra_fields\[0\]: is a field that/,
+    ],
+    [
+      "a malformed extra field",
+      { extra_fields: "[__proto__]" },
+      /extra_fields\[0\]: must be the name of a field$/,
+    ],
+    ["a weight of 0", { upstream: "{kind: sandbox, weight: 0}" }, /upstream\.weight: must be at least 1$/],
+    ["the id as an alias", { aliases: "[acme-1]" }, /aliases\[0\]: "acme-1" is used twice$/],
+    ["a malformed alias", { aliases: '["a b"]' }, /aliases\[0\]: must consist of letters/],
     ["an unknown field", { colour: "red" }, /^models.yaml:8: models\[0\]\.colour: is not a known field$/],
     ["no upstream", { upstream: "" }, /^models.yaml:2: models\[0\]\.upstream: is missing/],
     [
@@ -224,6 +319,13 @@ describe("a mistake is reported with its line and its field", () => {
   test("the same id twice", () => {
     const twice = yaml() + yaml().replace("models:\n", "");
     expect(mistakes(twice)).toEqual(['models.yaml:8: models[1].id: "acme-1" is used twice']);
+  });
+
+  test("an alias of another model", () => {
+    const other = yaml({ id: "acme-2", aliases: "[acme-1]" }).replace("models:\n", "");
+    expect(mistakes(yaml() + other)).toEqual([
+      'models.yaml:14: models[1].aliases[0]: "acme-1" is used twice',
+    ]);
   });
 
   test("several mistakes, one per line", () => {

@@ -4,6 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Prices } from "./prices_pb.js";
 
 /**
  * Describes the file vx/v1/model.proto.
@@ -71,6 +72,28 @@ export declare type Model = Message<"vx.v1.Model"> & {
    * @generated from field: int64 output_micros_per_million_tokens = 8;
    */
   outputMicrosPerMillionTokens: bigint;
+
+  /**
+   * All prices of the model.
+   *
+   * @generated from field: vx.v1.Prices prices = 9;
+   */
+  prices?: Prices | undefined;
+
+  /**
+   * What the model can do besides replying to text with text: "tools", "images", "json_schema", "reasoning" and
+   * "embeddings".
+   *
+   * @generated from field: repeated string capabilities = 10;
+   */
+  capabilities: string[];
+
+  /**
+   * Other names that requests may use for the model.
+   *
+   * @generated from field: repeated string aliases = 11;
+   */
+  aliases: string[];
 };
 
 /**

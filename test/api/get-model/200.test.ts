@@ -15,7 +15,17 @@ const IDS = [
   "x".repeat(128),
 ];
 
-const file = createModelsFile(modelsYaml(IDS));
+const file = createModelsFile(
+  `${modelsYaml(IDS)}
+  - id: detailed
+    aliases: [latest, "vendor/latest"]
+    capabilities: [tools, images]
+    context_window: 100
+    max_output_tokens: 50
+    prices: {input: 10, cached_input: 1, cache_write: 12, output: 20, reasoning: 30, image: 4, request: 5}
+    upstream: {kind: sandbox}
+`,
+);
 let app: TestApp;
 let key: TestKey;
 
@@ -46,4 +56,45 @@ test.each(IDS)("REST: %.30s, percent-encoded", async (id) => {
   });
   expect(answer.status).toBe(200);
   expect(await answer.json()).toMatchObject({ id, object: "model", created: 0, owned_by: "vx" });
+});
+
+test.each(["detailed", "latest", "vendor%2Flatest"])(
+  "%s: capabilities, aliases and all prices",
+  async (name) => {
+    const answer = await fetch(`${app.url}/v1/models/${name}`, { headers: bearer(key.secret) });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({
+      id: "detailed",
+      capabilities: ["tools", "images"],
+      aliases: ["latest", "vendor/latest"],
+      prices: {
+        input: 10,
+        cached_input: 1,
+        cache_write: 12,
+        output: 20,
+        reasoning: 30,
+        image: 4,
+        request: 5,
+      },
+    });
+  },
+);
+
+test("a call by an alias gets a reply and a charge of the model's id", async () => {
+  const operator = operatorOf(app);
+  const payer = await createTestKey(operator);
+  await operator.creditAccount({
+    accountId: payer.accountId,
+    amountMicros: 1_000_000n,
+    reason: "test",
+    idempotencyKey: "test",
+  });
+  const call = await fetch(`${app.url}/v1/generate`, {
+    method: "POST",
+    headers: { ...bearer(payer.secret), "content-type": "application/json" },
+    body: JSON.stringify({ model: "latest", messages: [{ role: "user", content: "Hi" }], max_tokens: 5 }),
+  });
+  expect(await call.json()).toMatchObject({ model: "detailed" });
+  const ledger = await fetch(`${app.url}/v1/ledger?page_size=1`, { headers: bearer(payer.secret) });
+  expect(await ledger.json()).toMatchObject({ entries: [{ model: "detailed" }] });
 });

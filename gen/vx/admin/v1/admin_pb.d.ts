@@ -7,6 +7,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
+import type { Prices } from "../../v1/prices_pb.js";
 
 /**
  * Describes the file vx/admin/v1/admin.proto.
@@ -1041,11 +1042,33 @@ export declare type CatalogModel = Message<"vx.admin.v1.CatalogModel"> & {
   outputMicrosPerMillionTokens: bigint;
 
   /**
-   * The upstreams of the model. They are tried in this order.
+   * The upstreams of the model. Those with a weight share the calls; the others are tried after them, in this order.
    *
    * @generated from field: repeated vx.admin.v1.ModelUpstream upstreams = 8;
    */
   upstreams: ModelUpstream[];
+
+  /**
+   * All prices of the model.
+   *
+   * @generated from field: vx.v1.Prices prices = 9;
+   */
+  prices?: Prices | undefined;
+
+  /**
+   * What the model can do besides replying to text with text: "tools", "images", "json_schema", "reasoning" and
+   * "embeddings".
+   *
+   * @generated from field: repeated string capabilities = 10;
+   */
+  capabilities: string[];
+
+  /**
+   * Other names that requests may use for the model.
+   *
+   * @generated from field: repeated string aliases = 11;
+   */
+  aliases: string[];
 };
 
 /**
@@ -1087,6 +1110,13 @@ export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
    * @generated from field: int32 timeout_ms = 4;
    */
   timeoutMs: number;
+
+  /**
+   * The share of the calls among the upstreams with a weight. 0 for an upstream that is used when these fail.
+   *
+   * @generated from field: int32 weight = 5;
+   */
+  weight: number;
 };
 
 /**

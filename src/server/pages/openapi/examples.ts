@@ -140,6 +140,21 @@ function modelExample(model: Model) {
     max_output_tokens: model.maxOutputTokens,
     input_micros_per_million_tokens: Number(model.prices.input),
     output_micros_per_million_tokens: Number(model.prices.output),
+    prices: pricesExample(model),
+    capabilities: [...model.capabilities],
+    aliases: [...model.aliases],
+  };
+}
+
+function pricesExample({ prices }: Model) {
+  return {
+    input: Number(prices.input),
+    cached_input: Number(prices.cachedInput),
+    cache_write: Number(prices.cacheWrite),
+    output: Number(prices.output),
+    reasoning: Number(prices.reasoning),
+    image: Number(prices.image),
+    request: Number(prices.request),
   };
 }
 
