@@ -37,7 +37,16 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^node:tls$/, places: ["server/", "upstreams/", "cli/", "app/tls-files.ts"] },
   {
     packages: /^node:net$/,
-    places: ["server/", "store/driver/", "embedded-postgres/", "upstreams/", "cli/", "app/"],
+    places: [
+      "server/",
+      "store/driver/",
+      "embedded-postgres/",
+      "upstreams/",
+      "cli/",
+      "app/",
+      // Its lists of addresses, without connections.
+      "domain/private-host.ts",
+    ],
   },
   { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
   { packages: /^node:cluster$/, places: ["app/workers.ts", "main.ts", "cli/"] },

@@ -8,6 +8,8 @@ export type GenerationRequest = {
   readonly format: Format;
   readonly model: string;
   readonly messages: readonly PromptMessage[];
+  /** The field of each message, for errors; undefined if they are `messages[0]`, `messages[1]` and so on. */
+  readonly fields?: readonly string[];
   /** The limit that the caller requested; the model and its context window may lower it. */
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;

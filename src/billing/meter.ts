@@ -5,6 +5,7 @@ import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
+import { checkRequest } from "./check-request.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
@@ -78,6 +79,7 @@ export class Meter {
     running.reserve(accountId);
     let generation: Generation | undefined;
     try {
+      await checkRequest(model, request);
       const id = ids.generation(laneOfId(accountId));
       const pending = { id, caller, request, model, idempotency: await idempotencyOf(caller, request) };
       const placed = await placeHold(this.#parts, pending);

@@ -7,7 +7,7 @@ const SLICE_CHARACTERS = 524_288;
 
 /** Equal payloads have equal digests. Large texts are hashed in slices. */
 export async function digestOf(method: string, request: GenerationRequest): Promise<string> {
-  const { messages, maxCostMicros, ...others } = request;
+  const { messages, fields, maxCostMicros, ...others } = request;
   const hash = new SlicedHash();
   await hash.update(JSON.stringify([method, others, String(maxCostMicros)]));
   for (const message of messages) await addMessage(hash, message);

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { charactersOf } from "../domain/characters.ts";
 import { DomainError } from "../domain/errors.ts";
 import { maxCharactersOf, tooLong } from "./text-limits.ts";
 
@@ -36,13 +37,6 @@ function shortText(field: DescField, text: string, path: string): string {
   const max = maxCharactersOf(field);
   if (text.length > max && charactersOf(text) > max) throw DomainError.ofField(path, tooLong(max));
   return "";
-}
-
-/** A surrogate pair is one character. */
-function charactersOf(text: string): number {
-  let pairs = 0;
-  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xd800) pairs++;
-  return text.length - pairs;
 }
 
 function planOf(desc: DescMessage): Plan {

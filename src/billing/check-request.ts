@@ -1,0 +1,101 @@
+import { hasMoreCharacters } from "../domain/characters.ts";
+import { checkConversation, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
+import { DomainError } from "../domain/errors.ts";
+import { isJsonLonger } from "../domain/json-size.ts";
+import type { Capability, Model } from "../domain/model.ts";
+import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
+import type { GenerationRequest } from "./generation-request.ts";
+
+const MAX_TOOLS = 256;
+/** The tools and the schema of the reply together, as JSON: they are part of the prompt. */
+const MAX_DEFINITION_CHARACTERS = 1_048_576;
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;
+const SCHEMA_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+type Names = { readonly messages: string; readonly responseFormat: string; readonly reasoning: string };
+
+/** The fields that the formats name differently. */
+const NAMES: Readonly<Record<Format, Names>> = {
+  native: { messages: "messages", responseFormat: "response_format", reasoning: "reasoning_effort" },
+  "openai-chat": { messages: "messages", responseFormat: "response_format", reasoning: "reasoning_effort" },
+  "openai-responses": { messages: "input", responseFormat: "text.format", reasoning: "reasoning.effort" },
+  "anthropic-messages": {
+    messages: "messages",
+    responseFormat: "output_config.format",
+    reasoning: "thinking",
+  },
+};
+
+/**
+ * The checks that requests of all formats share, made before anything is held. The codec of a format checks the
+ * types of its fields before.
+ */
+export async function checkRequest(model: Model, request: GenerationRequest): Promise<void> {
+  const { format, messages, options } = request;
+  const names = NAMES[format];
+  // The .proto limits native requests.
+  if (format !== "native" && messages.length > model.maxMessages) {
+    const description = `must have at most ${model.maxMessages} messages for "${model.id}"`;
+    throw DomainError.ofField(names.messages, description);
+  }
+  if (options !== NO_OPTIONS) checkOptions(model, options, names);
+  const images = await checkConversation(request);
+  if (images > 0) requireCapability(model, "images", names.messages);
+}
+
+function checkOptions(model: Model, options: PromptOptions, names: Names): void {
+  const { tools = [], responseFormat, reasoningEffort = "none", suffix = "" } = options;
+  checkTools(tools);
+  checkToolChoice(options);
+  if (responseFormat?.kind === "json_schema" && !SCHEMA_NAME.test(responseFormat.name)) {
+    throw DomainError.ofField(`${names.responseFormat}.name`, nameRule(64));
+  }
+  const definitions = [
+    ...tools.flatMap(({ name, description = "", parameters = {} }) => [name, description, parameters]),
+    responseFormat?.kind === "json_schema" ? responseFormat.schema : {},
+  ];
+  if (isJsonLonger(definitions, MAX_DEFINITION_CHARACTERS)) {
+    const field = tools.length > 0 ? "tools" : names.responseFormat;
+    const description = `must be at most ${MAX_DEFINITION_CHARACTERS} characters of JSON, tools and schema together`;
+    throw DomainError.ofField(field, description);
+  }
+  if (hasMoreCharacters([suffix], MAX_MESSAGE_CHARACTERS)) {
+    throw DomainError.ofField("suffix", `must be at most ${MAX_MESSAGE_CHARACTERS} characters`);
+  }
+  if (tools.length > 0) requireCapability(model, "tools", "tools");
+  if (responseFormat) requireCapability(model, "json_schema", names.responseFormat);
+  if (reasoningEffort !== "none") requireCapability(model, "reasoning", names.reasoning);
+}
+
+function checkTools(tools: readonly Tool[]): void {
+  if (tools.length > MAX_TOOLS) throw DomainError.ofField("tools", `must have at most ${MAX_TOOLS} items`);
+  const known = new Set<string>();
+  for (const [i, { name }] of tools.entries()) {
+    if (!TOOL_NAME.test(name)) throw DomainError.ofField(`tools[${i}].name`, nameRule(128));
+    if (known.has(name)) {
+      throw DomainError.ofField(`tools[${i}].name`, `must differ from those of the other tools: "${name}"`);
+    }
+    known.add(name);
+  }
+}
+
+function checkToolChoice({ tools = [], toolChoice }: PromptOptions): void {
+  if (toolChoice?.kind === "required" && tools.length === 0) {
+    throw DomainError.ofField("tool_choice", "requires tools");
+  }
+  if (toolChoice?.kind === "tool" && !tools.some(({ name }) => name === toolChoice.name)) {
+    throw DomainError.ofField("tool_choice", "must be the name of one of the tools");
+  }
+}
+
+function nameRule(max: number): string {
+  return `must be 1 to ${max} letters, digits, "_" or "-"`;
+}
+
+function requireCapability(model: Model, capability: Capability, field: string): void {
+  if (model.capabilities.includes(capability)) return;
+  throw DomainError.ofField(
+    field,
+    `requires the capability "${capability}", which "${model.id}" does not have`,
+  );
+}

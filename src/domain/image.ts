@@ -1,0 +1,109 @@
+import { setImmediate } from "node:timers/promises";
+import { DomainError } from "./errors.ts";
+import { isPrivateHost } from "./private-host.ts";
+import { IMAGE_TYPES, type Image, type ImageType } from "./prompt.ts";
+
+export const MAX_IMAGE_BYTES = 20_971_520;
+const MAX_URL_CHARACTERS = 8_192;
+
+/** Checking or encoding a slice takes a few milliseconds; then the event loop runs other work. */
+const SLICE_CHARACTERS = 1_048_576;
+/** A multiple of three, so that the base64 forms of slices can be joined. */
+const SLICE_BYTES = 786_432;
+
+const DATA_URL = /^data:([^;,]{1,100});base64,/i;
+
+/** The image of a URL with the scheme http, https or data. The server does not fetch it here. */
+export function imageOfUrl(text: string, field: string): Image {
+  if (/^data:/i.test(text)) return imageOfDataUrl(text, field);
+  if (text.length > MAX_URL_CHARACTERS) {
+    throw DomainError.ofField(field, `must be at most ${MAX_URL_CHARACTERS} characters`);
+  }
+  if (!URL.canParse(text)) throw DomainError.ofField(field, "must be a URL");
+  const { protocol, username, password, hostname } = new URL(text);
+  if (protocol !== "https:" && protocol !== "http:") {
+    throw DomainError.ofField(field, "must be an https, http or data URL");
+  }
+  if (username !== "" || password !== "") throw DomainError.ofField(field, "must not contain credentials");
+  if (isPrivateHost(hostname)) {
+    throw DomainError.ofField(field, `must have a public host, and "${hostname}" is not one`);
+  }
+  return { kind: "url", url: text };
+}
+
+function imageOfDataUrl(text: string, field: string): Image {
+  const [head, mediaType] = DATA_URL.exec(text.slice(0, 200)) ?? [];
+  if (head === undefined || mediaType === undefined) {
+    throw DomainError.ofField(field, 'must have the form "data:image/png;base64,…"');
+  }
+  return imageOfBase64(mediaType, text.slice(head.length), field);
+}
+
+/** Checks the type and the size. `checkBase64` checks every character, once per request, in slices. */
+export function imageOfBase64(mediaType: string, base64: string, field: string): Image {
+  const type = imageTypeOf(mediaType, field);
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+  if ((base64.length / 4) * 3 - padding > MAX_IMAGE_BYTES) throw tooLarge(field);
+  if (base64.length % 4 !== 0) throw DomainError.ofField(field, NOT_BASE64);
+  refuseOtherType(Buffer.from(base64.slice(0, 16), "base64"), type, field);
+  return { kind: "data", mediaType: type, base64 };
+}
+
+/** An empty media type stands for that of the bytes. */
+export async function imageOfBytes(mediaType: string, bytes: Uint8Array, field: string): Promise<Image> {
+  if (bytes.length > MAX_IMAGE_BYTES) throw tooLarge(field);
+  const head = Buffer.from(bytes.subarray(0, 12));
+  const type = mediaType === "" ? sniffedType(head) : imageTypeOf(mediaType, field);
+  if (type === undefined) throw DomainError.ofField(field, `must be the bytes of an image: ${TYPES}`);
+  refuseOtherType(head, type, field);
+  const slices: string[] = [];
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+    if (at > 0) await setImmediate();
+    const slice = bytes.subarray(at, at + SLICE_BYTES);
+    slices.push(Buffer.from(slice.buffer, slice.byteOffset, slice.length).toString("base64"));
+  }
+  return { kind: "data", mediaType: type, base64: slices.join("") };
+}
+
+const TYPES = IMAGE_TYPES.join(", ");
+const NOT_BASE64 = "must be base64 with padding and without other characters";
+
+/** Refuses what decoders skip or guess: other characters, missing padding, stray bits in the last character. */
+export async function checkBase64(base64: string, field: string): Promise<void> {
+  for (let at = 0; at < base64.length; at += SLICE_CHARACTERS) {
+    if (at > 0) await setImmediate();
+    const slice = base64.slice(at, at + SLICE_CHARACTERS);
+    const isLast = at + SLICE_CHARACTERS >= base64.length;
+    const isValid = Buffer.from(slice, "base64").toString("base64") === slice;
+    if (!isValid || (!isLast && slice.endsWith("="))) throw DomainError.ofField(field, NOT_BASE64);
+  }
+}
+
+/** Some clients write image/jpg for image/jpeg. */
+function imageTypeOf(mediaType: string, field: string): ImageType {
+  const name = mediaType.toLowerCase().replace(/^image\/jpg$/, "image/jpeg");
+  const type = IMAGE_TYPES.find((known) => known === name);
+  if (type === undefined) throw DomainError.ofField(field, `must have one of the media types ${TYPES}`);
+  return type;
+}
+
+function refuseOtherType(head: Buffer, declared: ImageType, field: string): void {
+  const type = sniffedType(head);
+  if (type === declared) return;
+  const found = type === undefined ? "not those of an image" : `those of ${type}`;
+  throw DomainError.ofField(field, `has the media type ${declared}, but its bytes are ${found}`);
+}
+
+/** The type by the first 12 bytes. */
+function sniffedType(head: Buffer): ImageType | undefined {
+  const text = head.toString("latin1");
+  if (text.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (text.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (text.startsWith("GIF87a") || text.startsWith("GIF89a")) return "image/gif";
+  if (text.startsWith("RIFF") && text.slice(8, 12) === "WEBP") return "image/webp";
+  return undefined;
+}
+
+function tooLarge(field: string): DomainError {
+  return DomainError.ofField(field, `must be an image of at most ${MAX_IMAGE_BYTES} bytes`);
+}
