@@ -3,7 +3,7 @@ import { anthropicDialect } from "./anthropic.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Connections } from "./http/connection-pool.ts";
 import { HttpUpstream } from "./http/http-upstream.ts";
-import { createOpenaiDialect } from "./openai.ts";
+import { createOpenaiDialect } from "./openai/openai-dialect.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** A message for the operator: the key of an upstream is missing or malformed. */

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
-import { createOpenaiDialect } from "../../src/upstreams/openai.ts";
+import { createOpenaiDialect } from "../../src/upstreams/openai/openai-dialect.ts";
 import { type FakeCall, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";
+import { promptOf } from "../support/samples.ts";
 import { NEVER, openRemote, PROMPT, read } from "./support.ts";
 
 const CONVERSATION: Prompt = {
@@ -21,6 +22,43 @@ const CONVERSATION: Prompt = {
   options: {},
   stop: ["END", "\n"],
 };
+
+/** A conversation with everything besides text. */
+const AGENT: Prompt = promptOf({
+  messages: [
+    {
+      role: "user",
+      content: [
+        { kind: "text", text: "Look." },
+        { kind: "image", image: { kind: "url", url: "https://example.com/a.png" }, detail: "low" },
+        { kind: "image", image: { kind: "data", mediaType: "image/png", base64: "AAAA" }, detail: undefined },
+      ],
+    },
+    {
+      role: "assistant",
+      content: "",
+      reasoning: [{ text: "Hm.", signature: "sig", encrypted: undefined }],
+      toolCalls: [{ id: "c1", name: "look", arguments: '{"at":1}' }],
+    },
+    { role: "tool", toolCallId: "c1", content: "nothing" },
+    { role: "assistant", content: "Nothing." },
+    { role: "user", content: "Again." },
+  ],
+  options: {
+    topP: 0.5,
+    seed: 0,
+    presencePenalty: 1,
+    frequencyPenalty: -1,
+    reasoningEffort: "low",
+    tools: [
+      { name: "look", description: "Looks.", parameters: { type: "object" }, strict: true },
+      { name: "wait", description: undefined, parameters: undefined, strict: undefined },
+    ],
+    toolChoice: { kind: "tool", name: "look" },
+    parallelToolCalls: false,
+    responseFormat: { kind: "json_schema", name: "s", schema: { type: "object" }, strict: undefined },
+  },
+});
 
 let fake: FakeUpstream;
 
@@ -49,6 +87,67 @@ describe("openai", () => {
       stream: true,
       stream_options: { include_usage: true },
     });
+  });
+
+  test("tools, calls, results, images and options are sent", async () => {
+    const { body } = await sent(AGENT);
+    expect(body).toEqual({
+      model: "fake-model",
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Look." },
+            { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } },
+            { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+          ],
+        },
+        {
+          role: "assistant",
+          tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: '{"at":1}' } }],
+        },
+        { role: "tool", tool_call_id: "c1", content: "nothing" },
+        { role: "assistant", content: "Nothing." },
+        { role: "user", content: "Again." },
+      ],
+      max_tokens: 100,
+      top_p: 0.5,
+      seed: 0,
+      presence_penalty: 1,
+      frequency_penalty: -1,
+      reasoning_effort: "low",
+      tools: [
+        {
+          type: "function",
+          function: { name: "look", description: "Looks.", parameters: { type: "object" }, strict: true },
+        },
+        { type: "function", function: { name: "wait" } },
+      ],
+      tool_choice: { type: "function", function: { name: "look" } },
+      parallel_tool_calls: false,
+      response_format: { type: "json_schema", json_schema: { name: "s", schema: { type: "object" } } },
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  test("without tools, fields about tools are not sent", async () => {
+    const { body } = await sent({
+      ...PROMPT,
+      options: { toolChoice: { kind: "none" }, parallelToolCalls: true },
+    });
+    expect(Object.keys(body)).not.toContain("tool_choice");
+    expect(Object.keys(body)).not.toContain("parallel_tool_calls");
+  });
+
+  test.each([
+    [{ kind: "json" } as const, { type: "json_object" }],
+    [
+      { kind: "json_schema", name: "n", schema: {}, strict: false } as const,
+      { type: "json_schema", json_schema: { name: "n", schema: {}, strict: false } },
+    ],
+  ])("the format of the reply is sent", async (responseFormat, expected) => {
+    expect((await sent({ ...PROMPT, options: { responseFormat } })).body.response_format).toEqual(expected);
   });
 
   test("unset fields of a prompt are not sent", async () => {

@@ -1,5 +1,8 @@
 import type { Model, RemoteSettings } from "../../src/domain/model.ts";
+import { type Delta, type Output, OutputBuilder } from "../../src/domain/output.ts";
+import type { Dialect } from "../../src/upstreams/dialect.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
+import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
 import type { Upstream, UpstreamEnd, UpstreamEvent } from "../../src/upstreams/upstream.ts";
@@ -33,6 +36,38 @@ export function openRemote(settings: RemoteSettings, env: Record<string, string>
       throw new Error("no sandbox here");
     },
   });
+}
+
+/** What a reader makes of the events, or of a whole reply, of an upstream. */
+export function replyOf(
+  { createReader }: Pick<Dialect, "createReader">,
+  events: readonly (object | string)[] | { readonly whole: object },
+  maxTokens = 1_000,
+): { deltas: Delta[]; output: Output; done: UpstreamEnd | undefined } {
+  const reply = new ReplyBuffer(maxTokens);
+  const reader = createReader(reply);
+  const builder = new OutputBuilder();
+  const deltas: Delta[] = [];
+  const take = () => {
+    for (let event = reply.nextEvent(); event; event = reply.nextEvent()) {
+      if (event.kind === "done") return event;
+      deltas.push(event);
+      builder.append(event);
+    }
+    return undefined;
+  };
+  let done: UpstreamEnd | undefined;
+  if ("whole" in events) {
+    reader.readWhole(JSON.stringify(events.whole));
+    done = take();
+  } else {
+    for (const event of events) {
+      reader.readEvent(typeof event === "string" ? event : JSON.stringify(event));
+      done = take();
+      if (done) break;
+    }
+  }
+  return { deltas, output: builder.output, done };
 }
 
 export type Outcome = {

@@ -2,7 +2,7 @@ import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts"
 import type { Reasoning } from "../../domain/prompt.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { UpstreamEvent } from "../upstream.ts";
-import { exceedsMaxTokens, maxReplyChars } from "./response-limits.ts";
+import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
 import { UnreadDeltas } from "./unread-deltas.ts";
 
 /** A reply is open until exactly one of the other states; only an abort changes those. */
@@ -23,6 +23,8 @@ export class ReplyBuffer {
   readonly #unread = new UnreadDeltas();
   #pieces = 0;
   #chars = 0;
+  #opaqueChars = 0;
+  #hasToolCalls = false;
   #finishReason: FinishReason | undefined;
   #usage: Usage | undefined;
   #wakeReader: (() => void) | undefined;
@@ -47,16 +49,19 @@ export class ReplyBuffer {
   /** A part of a reasoning block; its text is appended to that of the part before, if that did not end a block. */
   appendReasoning(reasoning: Reasoning): void {
     const { text, signature = "", encrypted = "" } = reasoning;
-    const length = text.length + signature.length + encrypted.length;
-    if (length === 0 || this.#state !== OPEN) return;
-    if (this.#measure(length)) this.#state = CUT;
+    const opaqueChars = signature.length + encrypted.length;
+    if (text.length + opaqueChars === 0 || this.#state !== OPEN) return;
+    this.#opaqueChars += opaqueChars;
+    const isCut = text !== "" && this.#measure(text.length);
+    if (isCut || this.#opaqueChars > maxOpaqueChars(this.#maxTokens)) this.#state = CUT;
     else this.#unread.append({ kind: "reasoning", reasoning });
   }
 
   appendToolCall(toolCall: ToolCallDelta): void {
     if (this.#state !== OPEN) return;
-    if (this.#measure(toolCall.id.length + toolCall.name.length + toolCall.arguments.length))
-      this.#state = CUT;
+    this.#hasToolCalls = true;
+    const { id, name, arguments: text } = toolCall;
+    if (this.#measure(id.length + name.length + text.length)) this.#state = CUT;
     else this.#unread.append({ kind: "tool_call", toolCall });
   }
 
@@ -104,7 +109,7 @@ export class ReplyBuffer {
       case "open":
         return undefined;
       case "complete":
-        return { kind: "done", finishReason: this.#finishReason ?? "stop", usage: this.#usage };
+        return { kind: "done", finishReason: this.#endReason(), usage: this.#usage };
       case "cut":
         // The reported usage, if any, may include tokens beyond the limit.
         return { kind: "done", finishReason: "length", usage: undefined };
@@ -118,6 +123,13 @@ export class ReplyBuffer {
     return new Promise((resolve) => {
       this.#wakeReader = resolve;
     });
+  }
+
+  /** Some servers report "stop" for a reply with tool calls. */
+  #endReason(): FinishReason {
+    const reason = this.#finishReason ?? "stop";
+    if (reason !== "stop" && reason !== "tool_calls") return reason;
+    return this.#hasToolCalls ? "tool_calls" : "stop";
   }
 
   #room(): number {

@@ -34,3 +34,8 @@ export function maxReplyChars(maxTokens: number): number {
 export function maxStreamBytes(maxTokens: number): number {
   return BASE_BYTES + maxTokens * BYTES_PER_TOKEN;
 }
+
+/** Upper limit on signatures and encrypted reasoning, which are not tokens of the reply. */
+export function maxOpaqueChars(maxTokens: number): number {
+  return 65_536 + maxTokens * 64;
+}

@@ -5,12 +5,13 @@ import type { Delta } from "../../domain/output.ts";
  * or one reasoning block, are joined: a slow reader gets fewer, longer pieces. A reply of text alone is one string.
  */
 export class UnreadDeltas {
-  /** Pieces before the text. */
+  /** Pieces before the text; those before the head are taken. */
   #queue: Delta[] = [];
+  #head = 0;
   #text = "";
 
   get isEmpty(): boolean {
-    return this.#text === "" && this.#queue.length === 0;
+    return this.#text === "" && this.#head === this.#queue.length;
   }
 
   appendText(text: string): void {
@@ -19,14 +20,19 @@ export class UnreadDeltas {
 
   append(delta: Exclude<Delta, { kind: "text" }>): void {
     this.#flushText();
-    const last = this.#queue.at(-1);
+    const last = this.#head < this.#queue.length ? this.#queue.at(-1) : undefined;
     const joined = last && joinedOf(last, delta);
     if (joined) this.#queue[this.#queue.length - 1] = joined;
     else this.#queue.push(delta);
   }
 
   take(): Delta | undefined {
-    if (this.#queue.length > 0) return this.#queue.shift();
+    const delta = this.#queue[this.#head];
+    if (delta) {
+      this.#head++;
+      if (this.#head === this.#queue.length) this.#clearQueue();
+      return delta;
+    }
     if (this.#text === "") return undefined;
     const text = this.#text;
     this.#text = "";
@@ -35,10 +41,15 @@ export class UnreadDeltas {
 
   /** Takes all pieces; returns their texts. */
   takeTexts(): string {
-    const texts = this.#queue.map(textOf).join("") + this.#text;
-    this.#queue = [];
+    const texts = this.#queue.slice(this.#head).map(textOf).join("") + this.#text;
+    this.#clearQueue();
     this.#text = "";
     return texts;
+  }
+
+  #clearQueue(): void {
+    this.#queue = [];
+    this.#head = 0;
   }
 
   #flushText(): void {

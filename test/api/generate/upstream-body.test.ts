@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createOpenaiDialect } from "../../../src/upstreams/openai.ts";
+import { createOpenaiDialect } from "../../../src/upstreams/openai/openai-dialect.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { refuse, reply } from "../../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, FakeUpstream } from "../../support/fake-upstreams/fake-upstream.ts";

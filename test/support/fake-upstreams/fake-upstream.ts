@@ -8,6 +8,7 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { RemoteSettings } from "../../../src/domain/model.ts";
 import { reply } from "./behaviours.ts";
+import { requestProblems } from "./request-schemas.ts";
 import { Turn } from "./turn.ts";
 import { openaiWire, type Reply, type Wire } from "./wire.ts";
 
@@ -32,7 +33,7 @@ export const DEFAULT_REPLY: Reply = {
   usage: { input: 11, output: 4 },
 };
 
-/** A model server on loopback that follows a script and records every call. */
+/** A strict model server on loopback: it records every call, refuses invalid bodies and follows a script. */
 export class FakeUpstream {
   readonly calls: FakeCall[] = [];
   readonly #server: Server;
@@ -151,6 +152,14 @@ export class FakeUpstream {
     this.#changed();
     if (request.url?.split("?")[0] !== this.#wire.path) {
       response.writeHead(404).end();
+      return;
+    }
+    const problems = requestProblems(this.#wire.kind, body);
+    if (problems.length > 0) {
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(
+        JSON.stringify({ error: { type: "invalid_request_error", message: problems.join("; ") } }),
+      );
       return;
     }
     const behaviour = this.#script.shift() ?? this.#usual;

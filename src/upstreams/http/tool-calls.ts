@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { UpstreamFailure } from "../upstream-failure.ts";
+import type { ReplyBuffer } from "./reply-buffer.ts";
+
+const MAX_CALLS = 256;
+/** Longer ids are replaced: callers cannot send them back. */
+const MAX_ID_CHARS = 200;
+/** Of the arguments that arrive before the name of their call. */
+const MAX_EARLY_CHARS = 65_536;
+
+/** A part of a tool call, as the upstream sends it. */
+export type ToolCallPart = {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly arguments?: string | undefined;
+};
+
+type OpenCall = {
+  id: string | undefined;
+  /** The position in the reply; undefined until the name is known. */
+  index: number | undefined;
+  /** Arguments that arrived before the name. */
+  early: string;
+  hasArguments: boolean;
+};
+
+/**
+ * Writes the tool calls of a reply into its buffer. Upstreams number calls as they like, leave out ids and send names
+ * late: callers get each call with an id and a name in its first piece, and numbers without gaps.
+ */
+export class ToolCalls {
+  readonly #reply: ReplyBuffer;
+  readonly #calls = new Map<string, OpenCall>();
+  readonly #ids = new Set<string>();
+  #begun = 0;
+
+  constructor(reply: ReplyBuffer) {
+    this.#reply = reply;
+  }
+
+  /** The upstream's id of the call. */
+  idOf(key: string): string | undefined {
+    return this.#calls.get(key)?.id;
+  }
+
+  /** Appends a part to the call with this key, which the upstream uses for all its parts. */
+  append(key: string, part: ToolCallPart): void {
+    const call = this.#callOf(key);
+    if (part.id !== undefined && part.id !== "") call.id ??= part.id;
+    const text = part.arguments ?? "";
+    if (text !== "") call.hasArguments = true;
+    if (call.index === undefined && !part.name) {
+      call.early += text;
+      if (call.early.length > MAX_EARLY_CHARS) throw garbled("a tool call has no name");
+    } else if (call.index === undefined) {
+      this.#begin(call, part.name ?? "", text);
+    } else if (text !== "") {
+      this.#reply.appendToolCall({ index: call.index, id: "", name: "", arguments: text });
+    }
+  }
+
+  /** Appends what the upstream repeats at the end of a call, if it did not send it before. */
+  complete(key: string, part: ToolCallPart): void {
+    const hasArguments = this.#calls.get(key)?.hasArguments ?? false;
+    this.append(key, hasArguments ? { id: part.id, name: part.name } : part);
+  }
+
+  /** Called when all calls are complete. A call without arguments gets an empty object, which is valid JSON. */
+  end(): void {
+    for (const [key, call] of this.#calls) {
+      if (call.index === undefined) throw garbled("a tool call has no name");
+      if (!call.hasArguments) this.append(key, { arguments: "{}" });
+    }
+  }
+
+  #callOf(key: string): OpenCall {
+    const known = this.#calls.get(key);
+    if (known) return known;
+    if (this.#calls.size >= MAX_CALLS) throw garbled(`the reply has more than ${MAX_CALLS} tool calls`);
+    const call: OpenCall = { id: undefined, index: undefined, early: "", hasArguments: false };
+    this.#calls.set(key, call);
+    return call;
+  }
+
+  #begin(call: OpenCall, name: string, text: string): void {
+    const index = this.#begun++;
+    call.index = index;
+    this.#reply.appendToolCall({ index, id: this.#uniqueId(call.id), name, arguments: call.early + text });
+    call.early = "";
+  }
+
+  #uniqueId(id = ""): string {
+    const isUsable = id !== "" && id.length <= MAX_ID_CHARS && !this.#ids.has(id);
+    const unique = isUsable ? id : `call_${randomUUID().replaceAll("-", "")}`;
+    this.#ids.add(unique);
+    return unique;
+  }
+}
+
+function garbled(message: string): UpstreamFailure {
+  return new UpstreamFailure("garbled", message);
+}

@@ -1,0 +1,85 @@
+import {
+  type ContentPart,
+  NO_OPTIONS,
+  type Prompt,
+  type PromptMessage,
+  type PromptOptions,
+  type ResponseFormat,
+  type Tool,
+  type ToolCall,
+  type ToolChoice,
+} from "../../domain/prompt.ts";
+import { urlOf } from "../http/image-url.ts";
+
+type MaxTokensName = "max_tokens" | "max_completion_tokens";
+
+/** The body of a request for a chat completion. Members without a value are not sent. */
+export function openaiBody(prompt: Prompt, model: string, maxTokensName: MaxTokensName): object {
+  const { messages, maxTokens, temperature, stop, options } = prompt;
+  return {
+    model,
+    messages: messages.map(messageOf),
+    [maxTokensName]: maxTokens,
+    temperature,
+    stop: stop.length === 0 ? undefined : stop,
+    ...(options === NO_OPTIONS ? undefined : fieldsOf(options)),
+    // Always stream, so that the output is known when a caller disconnects.
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+}
+
+/** The format has no place for reasoning, so that of earlier replies is left out. */
+function messageOf({ role, content, toolCalls, toolCallId }: PromptMessage): object {
+  const encoded = typeof content === "string" ? content : content.map(partOf);
+  if (toolCallId !== undefined) return { role, content: encoded, tool_call_id: toolCallId };
+  if (!toolCalls) return { role, content: encoded };
+  const toolCallsOf = toolCalls.map(callOf);
+  // Some servers refuse empty texts, and null is refused by others.
+  return encoded.length === 0
+    ? { role, tool_calls: toolCallsOf }
+    : { role, content: encoded, tool_calls: toolCallsOf };
+}
+
+function partOf(part: ContentPart): object {
+  if (part.kind === "text") return { type: "text", text: part.text };
+  return { type: "image_url", image_url: { url: urlOf(part.image), detail: part.detail } };
+}
+
+function callOf({ id, name, arguments: text }: ToolCall): object {
+  return { id, type: "function", function: { name, arguments: text } };
+}
+
+function fieldsOf(options: PromptOptions): object {
+  const { tools = [], toolChoice, responseFormat } = options;
+  return {
+    top_p: options.topP,
+    seed: options.seed,
+    presence_penalty: options.presencePenalty,
+    frequency_penalty: options.frequencyPenalty,
+    reasoning_effort: options.reasoningEffort,
+    response_format: responseFormat && formatOf(responseFormat),
+    // Servers refuse these fields if there are no tools.
+    ...(tools.length === 0
+      ? undefined
+      : {
+          tools: tools.map(toolOf),
+          tool_choice: toolChoice && choiceOf(toolChoice),
+          parallel_tool_calls: options.parallelToolCalls,
+        }),
+  };
+}
+
+function toolOf({ name, description, parameters, strict }: Tool): object {
+  return { type: "function", function: { name, description, parameters, strict } };
+}
+
+function choiceOf(choice: ToolChoice): unknown {
+  return choice.kind === "tool" ? { type: "function", function: { name: choice.name } } : choice.kind;
+}
+
+function formatOf(format: ResponseFormat): object {
+  if (format.kind === "json") return { type: "json_object" };
+  const { name, schema, strict } = format;
+  return { type: "json_schema", json_schema: { name, schema, strict } };
+}

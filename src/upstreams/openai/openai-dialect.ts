@@ -1,0 +1,20 @@
+import type { RemoteSettings } from "../../domain/model.ts";
+import type { Dialect } from "../dialect.ts";
+import { openaiBody } from "./openai-body.ts";
+import { OpenaiReader } from "./openai-reader.ts";
+
+/** Hosts whose newer models refuse max_tokens; all other servers accept it. */
+const HOSTS_WITH_MAX_COMPLETION_TOKENS = /(^|\.)(openai\.com|openai\.azure\.com)$/i;
+
+/** Servers with an OpenAI-compatible API for chat completions: vLLM, Ollama, llama.cpp and hosted ones. */
+export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">): Dialect {
+  const maxTokensName = HOSTS_WITH_MAX_COMPLETION_TOKENS.test(new URL(baseUrl).hostname)
+    ? "max_completion_tokens"
+    : "max_tokens";
+  return {
+    path: (basePath) => `${basePath}/chat/completions`,
+    headers: (apiKey) => (apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    body: (prompt, model) => openaiBody(prompt, model, maxTokensName),
+    createReader: (reply) => new OpenaiReader(reply),
+  };
+}
