@@ -15,7 +15,7 @@ const SANDBOX = {
   imageTokens: DEFAULT_IMAGE_TOKENS,
   maxMessages: DEFAULT_MAX_MESSAGES,
   aliases: [],
-  capabilities: [],
+  capabilities: ["tools", "images", "json_schema", "reasoning"],
   extraFields: [],
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;

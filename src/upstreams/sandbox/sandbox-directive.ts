@@ -1,40 +1,57 @@
-import type { Prompt } from "../../domain/prompt.ts";
+import type { PromptMessage } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 
 /** Behaviour of the sandbox that a prompt can set. */
-type Directive = {
+export type Directive = {
   readonly tokens?: number;
-  readonly delayMs?: number;
+  readonly delay_ms?: number;
   /** Fail after this many tokens. */
-  readonly failAfter?: number;
+  readonly fail_after?: number;
+  /** Tokens of reasoning before the reply. */
+  readonly reasoning?: number;
+  /** Input tokens to report as read from a cache. */
+  readonly cached?: number;
+  /** Input tokens to report as written to a cache. */
+  readonly cache_write?: number;
+  /** Call this many tools. */
+  readonly tools?: number;
+  /** Call the tool with this name; the first one if the name is empty. */
+  readonly tool?: string;
 };
 
 /** Name → maximum. */
-const LARGEST = { tokens: 32_000, delay_ms: 10_000, fail_after: 32_000 } as const;
+const LARGEST = {
+  tokens: 32_000,
+  delay_ms: 10_000,
+  fail_after: 32_000,
+  reasoning: 32_000,
+  cached: 99_999_999,
+  cache_write: 99_999_999,
+  tools: 16,
+} as const;
+
+const DIRECTIVE = /^\[\[([\w.=:-]{1,150}(?: [\w.=:-]{1,150}){0,7})\]\]/;
+const PART = /^(?:tool(?:=([\w.:-]{1,128}))?|([a-z_]+)=(\d{1,8}))$/;
+
+const NONE: Directive = {};
 
 /**
- * The directive in double brackets at the start of the last message, such as "[[tokens=200 delay_ms=20]]".
- * Text in any other form is part of the prompt.
+ * The directive in double brackets at the start of a message, such as "[[tokens=200 delay_ms=20]]". Text in any
+ * other form is part of the prompt.
  */
-export function directiveOf({ messages }: Prompt): Directive {
-  const last = messages.at(-1);
-  const [content = ""] = last ? textsOfMessage(last) : [];
-  const inside = content.startsWith("[[")
-    ? /^\[\[([a-z_]+=\d{1,5}(?: [a-z_]+=\d{1,5}){0,2})\]\]/.exec(content)?.[1]
-    : undefined;
-  if (inside === undefined) return {};
-  const values = new Map<string, number>();
+export function directiveOf(message: PromptMessage | undefined): Directive {
+  if (!message) return NONE;
+  const [content = ""] = textsOfMessage(message);
+  const inside = content.startsWith("[[") ? DIRECTIVE.exec(content)?.[1] : undefined;
+  if (inside === undefined) return NONE;
+  const directive: { [name: string]: number | string } = {};
   for (const part of inside.split(" ")) {
-    const [name = "", value = ""] = part.split("=");
-    if (!isName(name) || values.has(name) || Number(value) > LARGEST[name]) return {};
-    values.set(name, Number(value));
+    const [found, tool = "", name = "tool", value] = PART.exec(part) ?? [];
+    if (found === undefined || Object.hasOwn(directive, name)) return NONE;
+    if (value !== undefined && !(isName(name) && Number(value) <= LARGEST[name])) return NONE;
+    directive[name] = value === undefined ? tool : Number(value);
   }
-  const [tokens, delayMs, failAfter] = ["tokens", "delay_ms", "fail_after"].map((name) => values.get(name));
-  return {
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(delayMs === undefined ? {} : { delayMs }),
-    ...(failAfter === undefined ? {} : { failAfter }),
-  };
+  return directive;
 }
 
 function isName(name: string): name is keyof typeof LARGEST {

@@ -54,11 +54,17 @@ export function* replyTokens(seed: number): Generator<string, never> {
   for (let state = next(seed); ; state = next(state)) yield* pick(state);
 }
 
+/** The text of a reply of the default length. */
+export function sentencesOf(seed: number): string {
+  const tokens = replyTokens(seed);
+  return Array.from({ length: usualTokens(seed) }, () => tokens.next().value).join("");
+}
+
 /** Number of tokens in the first `characters` of the reply; a partial last token counts. */
-export function tokensWithin(seed: number, characters: number): number {
+export function tokensWithin(reply: Iterable<string>, characters: number): number {
   let tokens = 0;
   let seen = 0;
-  for (const token of replyTokens(seed)) {
+  for (const token of reply) {
     if (seen >= characters) break;
     seen += token.length;
     tokens++;

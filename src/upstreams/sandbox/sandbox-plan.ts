@@ -1,0 +1,94 @@
+import type { Prompt, ReasoningEffort, Tool } from "../../domain/prompt.ts";
+import { textsOfMessage } from "../../domain/prompt-texts.ts";
+import { type Directive, directiveOf } from "./sandbox-directive.ts";
+import { replyTokens, seedOf, sentencesOf, usualTokens } from "./sandbox-text.ts";
+import { instanceOf } from "./schema/instance.ts";
+
+/** A part of a reply, with the tokens it has if nothing cuts it. */
+export type Segment = {
+  readonly part:
+    | { readonly kind: "text" }
+    | { readonly kind: "reasoning"; readonly signature: string }
+    | { readonly kind: "tool_call"; readonly index: number; readonly id: string; readonly name: string };
+  readonly tokens: () => Iterable<string>;
+  readonly count: number;
+};
+
+/** What the sandbox does for a prompt. */
+export type Plan = { readonly directive: Directive; readonly segments: readonly Segment[] };
+
+const REASONING_TOKENS: Readonly<Record<ReasoningEffort, number>> = {
+  none: 0,
+  minimal: 8,
+  low: 16,
+  medium: 32,
+  high: 64,
+};
+
+/** JSON has one token for each of these. */
+const JSON_TOKEN = /.{1,4}/gsu;
+
+export function planOf(prompt: Prompt): Plan {
+  const { messages, options } = prompt;
+  const lastUser = messages.findLastIndex(({ role }) => role === "user");
+  const directive = directiveOf(messages[lastUser]);
+  const seed = seedOf(messages.flatMap((message) => [message.role, ...textsOfMessage(message)]));
+  const segments: Segment[] = [];
+  const reasoning = directive.reasoning ?? REASONING_TOKENS[options.reasoningEffort ?? "none"];
+  if (reasoning > 0) {
+    const tokens = () => replyTokens(~seed >>> 0);
+    segments.push({
+      part: { kind: "reasoning", signature: `sandbox_${hexOf(seed)}` },
+      tokens,
+      count: reasoning,
+    });
+  }
+  // After the results of its calls, the sandbox replies with text, so that loops of agents end.
+  const hasResults = messages.findLastIndex(({ role }) => role === "tool") > lastUser;
+  const tools = hasResults ? [] : toolsToCall(prompt, directive);
+  if (tools.length === 0 || directive.tokens !== undefined)
+    segments.push(textSegment(prompt, directive, seed));
+  for (const [index, { name, parameters }] of tools.entries()) {
+    const id = `call_${hexOf(seed)}${index}`;
+    segments.push({
+      part: { kind: "tool_call", index, id, name },
+      ...jsonTokens(instanceOf(parameters ?? {}, "object")),
+    });
+  }
+  return { directive, segments };
+}
+
+/** A choice that requires a tool, or a directive, gets calls. */
+function toolsToCall({ options }: Prompt, directive: Directive): readonly Tool[] {
+  const { tools = [], toolChoice, parallelToolCalls } = options;
+  if (tools.length === 0 || toolChoice?.kind === "none") return [];
+  const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
+  if (!isForced && directive.tool === undefined && directive.tools === undefined) return [];
+  const wanted = toolChoice?.kind === "tool" ? toolChoice.name : directive.tool;
+  const named = tools.findIndex(({ name }) => name === wanted);
+  if (wanted && named < 0 && !isForced) return [];
+  const count = parallelToolCalls === false ? 1 : (directive.tools ?? 1);
+  const first = Math.max(0, named);
+  return Array.from({ length: count }, (_, i) => tools[(first + i) % tools.length] as Tool);
+}
+
+function textSegment({ options }: Prompt, directive: Directive, seed: number): Segment {
+  const part = { kind: "text" } as const;
+  switch (options.responseFormat?.kind) {
+    case "json_schema":
+      return { part, ...jsonTokens(instanceOf(options.responseFormat.schema)) };
+    case "json":
+      return { part, ...jsonTokens({ reply: sentencesOf(seed) }) };
+    case undefined:
+      return { part, tokens: () => replyTokens(seed), count: directive.tokens ?? usualTokens(seed) };
+  }
+}
+
+function jsonTokens(value: unknown): Pick<Segment, "tokens" | "count"> {
+  const tokens = JSON.stringify(value).match(JSON_TOKEN) ?? [];
+  return { tokens: () => tokens, count: tokens.length };
+}
+
+function hexOf(seed: number): string {
+  return seed.toString(16).padStart(8, "0");
+}

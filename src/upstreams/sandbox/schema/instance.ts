@@ -1,0 +1,137 @@
+import type { JsonObject, JsonValue } from "../../../domain/json.ts";
+import { type FlatSchema, isObject, listOf, SchemaReader, typesOf } from "./flat-schema.ts";
+import { numberFor } from "./number-for.ts";
+import { SchemaHeights } from "./schema-height.ts";
+import { textFor } from "./text-for.ts";
+import { WorkBudget } from "./work-budget.ts";
+
+/** Levels that have optional properties and items. */
+const FULL_LEVELS = 3;
+/** Beyond this many levels, values are null even if their schema forbids that. */
+const MAX_LEVELS = 24;
+/** A value is one unit, or more if it is long. Beyond the budget, values are null as well. */
+const MAX_WORK = 50_000;
+const CHARACTERS_PER_UNIT = 8;
+const MAX_OPTIONAL = 100;
+const MAX_ITEMS = 1_000;
+const MAX_CHOICES = 64;
+
+const KEYWORDS_OF_TYPES: readonly (readonly [type: string, keywords: readonly string[]])[] = [
+  ["object", ["properties", "required", "additionalProperties", "minProperties"]],
+  ["array", ["items", "prefixItems", "minItems", "contains"]],
+  ["number", ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
+];
+
+/**
+ * A value that matches a JSON Schema: always the same one. Keywords that would need a search, such as "not", are
+ * ignored. Time and size are bounded for every schema; a schema beyond the bounds gets a value that may not match.
+ */
+export function instanceOf(schema: JsonObject, type?: "object"): JsonValue {
+  const value = new InstanceMaker(schema).valueOf(schema, 0, 0);
+  return type === "object" && !isObject(value) ? {} : value;
+}
+
+class InstanceMaker {
+  readonly #reader: SchemaReader;
+  readonly #heights: SchemaHeights;
+  readonly #work = new WorkBudget(MAX_WORK);
+
+  constructor(root: JsonObject) {
+    this.#reader = new SchemaReader(root, this.#work);
+    this.#heights = new SchemaHeights(this.#reader);
+  }
+
+  /** Different variants differ, if the schema allows that: lists may require different items. */
+  valueOf(schema: JsonValue, level: number, variant: number): JsonValue {
+    if (level > MAX_LEVELS || !this.#work.spend(1)) return null;
+    let flat = this.#reader.flatten(schema);
+    for (let chosen = 0; flat.$choices !== undefined && chosen < MAX_CHOICES; chosen++) {
+      const { $choices, ...rest } = flat;
+      flat = rest;
+      for (const choice of listOf($choices)) {
+        flat = this.#reader.merge(flat, this.#branchOf(listOf(choice), level, variant));
+      }
+    }
+    if (flat.const !== undefined) return this.#ifSmall(flat.const);
+    const values = listOf(flat.enum);
+    if (values.length > 0) return this.#ifSmall(values[variant % values.length] ?? null);
+    switch (this.#typeOf(flat, level)) {
+      case "object":
+        return this.#objectOf(flat, level, variant);
+      case "array":
+        return this.#listOf(flat, level, variant);
+      case "number":
+        return numberFor(flat, false, variant);
+      case "integer":
+        return numberFor(flat, true, variant);
+      case "boolean":
+        return variant % 2 === 0;
+      case "null":
+        return null;
+      default:
+        return this.#ifSmall(textFor(flat, variant));
+    }
+  }
+
+  #ifSmall(value: JsonValue): JsonValue {
+    const isScalar = typeof value !== "string" && typeof value !== "object";
+    return isScalar || this.#work.spend(JSON.stringify(value).length / CHARACTERS_PER_UNIT) ? value : null;
+  }
+
+  /** The first branch, or at a deep level the one that ends soonest. */
+  #branchOf(branches: readonly JsonValue[], level: number, variant: number): JsonValue {
+    const limit = MAX_LEVELS - level;
+    const possible = branches.slice(0, MAX_CHOICES).filter((branch) => branch !== false);
+    const heights = possible.map((branch) => this.#heights.heightOf(branch, limit));
+    const finite = possible.filter((_, i) => Number.isFinite(heights[i]));
+    if (level < FULL_LEVELS && finite.length > 0) return finite[variant % finite.length] ?? {};
+    return possible[heights.indexOf(Math.min(...heights))] ?? {};
+  }
+
+  #typeOf(flat: FlatSchema, level: number): JsonValue | undefined {
+    const types = typesOf(flat.type);
+    if (types.includes("null") && level > FULL_LEVELS) return "null";
+    const given = types.find((type) => type !== "null") ?? types[0];
+    if (given !== undefined) return given;
+    return KEYWORDS_OF_TYPES.find(([, keywords]) => keywords.some((name) => Object.hasOwn(flat, name)))?.[0];
+  }
+
+  #objectOf(flat: FlatSchema, level: number, variant: number): JsonValue {
+    const properties = isObject(flat.properties) ? flat.properties : {};
+    const names = new Set(listOf(flat.required).filter((name) => typeof name === "string"));
+    if (level < FULL_LEVELS) {
+      for (const name of Object.keys(properties).slice(0, MAX_OPTIONAL)) {
+        if (this.#isPossible(properties[name] ?? {}, level)) names.add(name);
+      }
+    }
+    const others = flat.additionalProperties ?? {};
+    if (others !== false) {
+      const min = Math.min(Number(flat.minProperties ?? 0), MAX_ITEMS);
+      for (let extra = 1; names.size < min; extra++) names.add(`extra_${extra}`);
+    }
+    const characters = [...names].reduce((sum, name) => sum + name.length, 0);
+    if (!this.#work.spend(names.size + characters / CHARACTERS_PER_UNIT)) return {};
+    const entries = [...names].map((name) => {
+      const schema = Object.hasOwn(properties, name) ? properties[name] : others;
+      return [name, this.valueOf(schema ?? {}, level + 1, variant)] as const;
+    });
+    return Object.fromEntries(entries);
+  }
+
+  /** An optional part may be left out if it has no end. */
+  #isPossible(schema: JsonValue, level: number): boolean {
+    return schema !== false && Number.isFinite(this.#heights.heightOf(schema, MAX_LEVELS - level - 1));
+  }
+
+  #listOf(flat: FlatSchema, level: number, variant: number): JsonValue {
+    const first = [...listOf(flat.prefixItems), ...listOf(flat.items)].slice(0, MAX_ITEMS);
+    if (flat.contains !== undefined) first.push(flat.contains);
+    const others = Array.isArray(flat.items) ? {} : (flat.items ?? {});
+    const usual = level < FULL_LEVELS && this.#isPossible(others, level) ? 1 : 0;
+    const wanted = Math.max(first.length, usual, Number(flat.minItems ?? 0));
+    const count = Math.min(wanted, Number(flat.maxItems ?? MAX_ITEMS), MAX_ITEMS);
+    return Array.from({ length: Math.max(0, Math.trunc(count) || 0) }, (_, i) =>
+      this.valueOf(first[i] ?? others, level + 1, variant + i),
+    );
+  }
+}

@@ -1,0 +1,290 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import type { JsonObject, JsonValue } from "../../src/domain/json.ts";
+import { instanceOf } from "../../src/upstreams/sandbox/schema/instance.ts";
+
+const PERSON = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer" } },
+  required: ["name", "age"],
+  additionalProperties: false,
+};
+
+const SCHEMAS: Readonly<Record<string, JsonObject>> = {
+  "an empty schema": {},
+  "a text": { type: "string" },
+  "a short text": { type: "string", maxLength: 2 },
+  "an empty text": { type: "string", maxLength: 0 },
+  "a long text": { type: "string", minLength: 40, maxLength: 41 },
+  "an integer between": { type: "integer", exclusiveMinimum: 3, maximum: 4 },
+  "a negative integer": { type: "integer", maximum: -7 },
+  "an integer below": { type: "integer", exclusiveMaximum: 1 },
+  "a number between": { type: "number", exclusiveMinimum: 0.1, exclusiveMaximum: 0.2 },
+  "a number from": { type: "number", minimum: 2.5 },
+  "a number up to": { type: "number", maximum: 0.25 },
+  "a multiple": { type: "integer", multipleOf: 7, minimum: 50 },
+  "a negative multiple": { type: "integer", multipleOf: 7, maximum: -50 },
+  "a fraction": { type: "number", multipleOf: 0.25, exclusiveMinimum: 1 },
+  "a boolean": { type: "boolean" },
+  "a null": { type: "null" },
+  "one of several types": { type: ["null", "integer"] },
+  "an enum": { enum: ["red", "green"] },
+  "an enum of objects": { enum: [{ a: 1 }, null] },
+  "a constant": { const: { a: [1, null] } },
+  "a person": PERSON,
+  "optional properties": { type: "object", properties: { a: { type: "string" }, b: false } },
+  "properties without a type": {
+    properties: { a: { minimum: 4 }, b: { items: { type: "null" } } },
+    required: ["a", "b"],
+  },
+  "unknown required properties": {
+    type: "object",
+    required: ["a", "b"],
+    additionalProperties: { type: "integer" },
+  },
+  "many properties": { type: "object", minProperties: 5, additionalProperties: { type: "boolean" } },
+  "names of Object.prototype": {
+    type: "object",
+    properties: { constructor: { type: "integer" }, toString: { type: "null" } },
+    required: ["constructor", "toString", "valueOf"],
+  },
+  "a list": { type: "array", items: PERSON },
+  "a list of three": { type: "array", items: { type: "string" }, minItems: 3 },
+  "an empty list": { type: "array", items: { type: "string" }, maxItems: 0 },
+  "a list of different texts": {
+    type: "array",
+    items: { type: "string", maxLength: 3 },
+    minItems: 5,
+    uniqueItems: true,
+  },
+  "a list of different values": {
+    type: "array",
+    items: { enum: ["a", "b", "c"] },
+    minItems: 3,
+    uniqueItems: true,
+  },
+  "a list of different objects": { type: "array", items: PERSON, minItems: 4, uniqueItems: true },
+  "a list that contains": { type: "array", items: { type: "integer" }, contains: { const: 12 } },
+  "a tuple": {
+    type: "array",
+    prefixItems: [{ type: "string" }, { type: "integer" }],
+    items: false,
+    minItems: 2,
+  },
+  "a choice": { anyOf: [{ type: "integer", minimum: 5 }, { type: "string" }] },
+  "a choice with a null": { anyOf: [PERSON, { type: "null" }] },
+  "a choice among requirements": {
+    type: "object",
+    properties: { a: { type: "string" }, b: { type: "string" } },
+    anyOf: [{ required: ["a"] }, { required: ["b"] }],
+  },
+  "a discriminated union": {
+    type: "array",
+    minItems: 2,
+    items: {
+      oneOf: [
+        {
+          type: "object",
+          properties: { kind: { const: "circle" }, radius: { type: "number" } },
+          required: ["kind", "radius"],
+          additionalProperties: false,
+        },
+        {
+          type: "object",
+          properties: { kind: { const: "square" }, side: { type: "number" } },
+          required: ["kind", "side"],
+          additionalProperties: false,
+        },
+      ],
+    },
+  },
+  "all of": {
+    allOf: [
+      { type: "object", properties: { a: { type: "number", minimum: 3 } }, required: ["a"] },
+      { properties: { a: { type: "integer", maximum: 4 }, b: { enum: [1, 2] } }, required: ["b"] },
+      { properties: { b: { enum: [2, 3] } } },
+    ],
+  },
+  "a condition": {
+    type: "object",
+    properties: { country: { enum: ["US", "FR"] } },
+    required: ["country"],
+    if: { properties: { country: { const: "FR" } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { required: ["code"] },
+  },
+  "a reference": {
+    $defs: { person: PERSON },
+    type: "object",
+    properties: { p: { $ref: "#/$defs/person" } },
+    required: ["p"],
+  },
+  "a reference with escapes": { $defs: { "a/b~c d": { type: "integer" } }, $ref: "#/$defs/a~1b~0c%20d" },
+  "a reference beside keywords": { $defs: { text: { type: "string" } }, $ref: "#/$defs/text", minLength: 9 },
+  "a linked list": {
+    $ref: "#/$defs/node",
+    $defs: {
+      node: {
+        type: "object",
+        properties: {
+          value: { type: "number" },
+          next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] },
+        },
+        required: ["value", "next"],
+        additionalProperties: false,
+      },
+    },
+  },
+  "a tree": {
+    type: "object",
+    properties: { name: { type: "string" }, children: { type: "array", items: { $ref: "#" } } },
+    required: ["name", "children"],
+    additionalProperties: false,
+  },
+  "an expression that ends only in a literal": {
+    $ref: "#/$defs/expression",
+    $defs: {
+      expression: { anyOf: [{ $ref: "#/$defs/sum" }, { $ref: "#/$defs/literal" }] },
+      sum: {
+        type: "object",
+        properties: { left: { $ref: "#/$defs/expression" }, right: { $ref: "#/$defs/expression" } },
+        required: ["left", "right"],
+        additionalProperties: false,
+      },
+      literal: {
+        type: "object",
+        properties: { value: { type: "number" } },
+        required: ["value"],
+        additionalProperties: false,
+      },
+    },
+  },
+};
+
+const PATTERNS: readonly string[] = [
+  "^[a-z]+$",
+  "^\\d{3}-\\d{4}$",
+  "^(foo|bar)_[A-Z]{2,}$",
+  "^[^a-z]*x$",
+  "^#[0-9a-fA-F]{6}$",
+  "^\\p{Lu}\\w*$",
+  "^(?:\\+?1[-. ])?\\(\\d{3}\\) ?\\d+$",
+  "^v?(?<major>0|[1-9]\\d*)\\.(0|[1-9]\\d*)$",
+  "^\\u0041\\x42\\/\\.\\$$",
+  "^[\\w.-]+@[\\w-]+\\.[a-z]{2,4}$",
+  "a|b",
+  "^$",
+];
+
+function check(schema: JsonObject): JsonValue {
+  const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+  const instance = instanceOf(schema);
+  const isValid = validate(JSON.parse(JSON.stringify(instance)));
+  expect(validate.errors ?? [], JSON.stringify(instance)).toEqual([]);
+  expect(isValid).toBe(true);
+  return instance;
+}
+
+describe("an instance matches", () => {
+  test.each(Object.entries(SCHEMAS))("%s", (_, schema) => {
+    check(schema);
+    check({
+      type: "object",
+      properties: { inner: { ...schema, $defs: undefined } as never },
+      ...defsOf(schema),
+      required: ["inner"],
+    });
+  });
+
+  test.each(PATTERNS)("the pattern %s", (pattern) => {
+    check({ type: "string", pattern });
+  });
+
+  test("a pattern with a minimum length", () => {
+    expect(check({ type: "string", pattern: "^[a-z]+$", minLength: 12 })).toHaveLength(12);
+  });
+
+  test("formats", () => {
+    const at = (format: string) => String(instanceOf({ type: "string", format }));
+    expect(new Date(at("date-time")).getTime()).not.toBeNaN();
+    expect(new Date(at("date")).getTime()).not.toBeNaN();
+    expect(at("email")).toMatch(/^\w+@\w+\.\w+$/);
+    expect(URL.canParse(at("uri"))).toBe(true);
+    expect(at("uuid")).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/);
+    expect(at("unknown")).toBe("text");
+  });
+});
+
+test("has no optional part that never ends, but ends a required one", () => {
+  const optional = {
+    type: "object",
+    properties: { a: { type: "integer" }, again: { $ref: "#" } },
+    required: ["a"],
+  };
+  check(optional);
+  check({
+    type: "object",
+    properties: { again: { $ref: "#/$defs/endless" } },
+    $defs: { endless: { type: "object", properties: { a: { $ref: "#/$defs/endless" } }, required: ["a"] } },
+  });
+  expect(
+    JSON.stringify(instanceOf({ type: "object", properties: { a: { $ref: "#" } }, required: ["a"] })).length,
+  ).toBeLessThan(1_000);
+});
+
+describe("a hostile schema takes little time and space", () => {
+  const names = Array.from({ length: 10_000 }, (_, i) => `p${i}`);
+  const all = (schema: JsonObject) => Object.fromEntries(names.map((name) => [name, schema]));
+  const branching = all({ $ref: "#" });
+  const longText = "x".repeat(1_000_000);
+  const schemas: Readonly<Record<string, JsonObject>> = {
+    "10,000 required properties": { type: "object", properties: all({ type: "string" }), required: names },
+    "10,000 references": {
+      properties: branching,
+      required: names,
+      anyOf: [{ required: ["p0"] }, { required: ["p1"] }],
+    },
+    "10,000 merged properties": { properties: branching, allOf: [{ $ref: "#" }, { properties: branching }] },
+    "10,000 choices": { anyOf: names.map(() => ({ $ref: "#" })) },
+    "repeated long names and constants": {
+      properties: { a: { $ref: "#" }, b: { $ref: "#" }, [longText]: { $ref: "#" }, c: { const: longText } },
+      required: ["a", "b", "c", longText],
+    },
+    "no end": {
+      properties: { a: { $ref: "#" }, b: { $ref: "#" }, c: { $ref: "#" } },
+      required: ["a", "b", "c"],
+    },
+    "references in a circle": { allOf: [{ $ref: "#/allOf/1" }, { $ref: "#/allOf/0" }] },
+    "nested long lists": {
+      minItems: 1e9,
+      items: { minItems: 1e9, items: { type: "string", minLength: 1e9 } },
+    },
+    "nested repetitions": { pattern: "((((a{1000}){1000}){1000}){1000})" },
+    "nested groups": { pattern: "(".repeat(2_000) },
+    "wrong keywords": {
+      type: 7,
+      properties: [],
+      required: "a",
+      enum: {},
+      anyOf: 3,
+      allOf: [null, 4],
+      $ref: "#/%E0%A4%A",
+      items: 5,
+      minItems: "x",
+      minimum: "1",
+      pattern: 5,
+    },
+  };
+
+  test.each(Object.entries(schemas))("%s", (_, schema) => {
+    instanceOf(schema);
+    const before = process.threadCpuUsage().user;
+    const instance = instanceOf(schema);
+    expect((process.threadCpuUsage().user - before) / 1_000).toBeLessThan(50);
+    expect(JSON.stringify(instance).length).toBeLessThan(1_000_000);
+  });
+});
+
+function defsOf({ $defs }: JsonObject): JsonObject {
+  return $defs === undefined ? {} : { $defs };
+}
