@@ -1,5 +1,5 @@
 import type { RemoteKind, RemoteSettings, SandboxSettings, UpstreamSettings } from "../domain/model.ts";
-import { anthropicDialect } from "./anthropic.ts";
+import { anthropicDialect } from "./anthropic/anthropic-dialect.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Connections } from "./http/connection-pool.ts";
 import { HttpUpstream } from "./http/http-upstream.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { EventStream } from "../../src/upstreams/http/event-stream.ts";
-import { writeBody } from "../../src/upstreams/http/request-body.ts";
+import { RawJson, writeBody } from "../../src/upstreams/http/request-body.ts";
 import { flood } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { openaiJsonWire, type Wire } from "../support/fake-upstreams/wire.ts";
@@ -101,6 +101,13 @@ test("a conversation of 32 MiB is encoded as JSON without blocking the event loo
   const written = Buffer.concat(body?.parts as Buffer[]);
   expect(written.length).toBe(body?.bytes);
   expect(written.equals(Buffer.from(JSON.stringify(value)))).toBe(true);
+});
+
+test("JSON text becomes part of a small and of a large body", async () => {
+  const body = { call: new RawJson('{"a": [1]}'), text: "x".repeat(10) };
+  expect((await writeBody(body, 10)).parts).toBe('{"call":{"a":[1]},"text":"xxxxxxxxxx"}');
+  const { parts } = await writeBody(body, 100_000);
+  expect(Buffer.concat(parts as Buffer[]).toString()).toBe('{"call":{"a": [1]},"text":"xxxxxxxxxx"}');
 });
 
 test("a large conversation arrives unchanged", async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
-import type { Prompt } from "../../src/domain/prompt.ts";
+import type { Prompt, Reasoning, ReasoningEffort, ToolChoice } from "../../src/domain/prompt.ts";
 import { createOpenaiDialect } from "../../src/upstreams/openai/openai-dialect.ts";
 import { type FakeCall, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";
@@ -208,6 +208,174 @@ describe("anthropic", () => {
       temperature: 1,
       stop_sequences: ["END", "\n"],
       stream: true,
+    });
+  });
+
+  test("tools, calls, results, images and options are sent", async () => {
+    const { topP, tools, responseFormat } = AGENT.options;
+    const options = { topP, topK: 5, tools, responseFormat, toolChoice: { kind: "required" } as const };
+    const { body } = await sent({ ...AGENT, options: { ...options, parallelToolCalls: false } } as Prompt);
+    expect(body).toEqual({
+      model: "fake-model",
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Look." },
+            { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } },
+          ],
+        },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "Hm.", signature: "sig" },
+            { type: "tool_use", id: "c1", name: "look", input: { at: 1 } },
+          ],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: "nothing" }] },
+        { role: "assistant", content: "Nothing." },
+        { role: "user", content: "Again." },
+      ],
+      max_tokens: 100,
+      top_p: 0.5,
+      top_k: 5,
+      tools: [
+        { name: "look", description: "Looks.", input_schema: { type: "object" }, strict: true },
+        { name: "wait", input_schema: { type: "object" } },
+      ],
+      tool_choice: { type: "any", disable_parallel_tool_use: true },
+      output_config: { format: { type: "json_schema", schema: { type: "object" } } },
+      stream: true,
+    });
+  });
+
+  test("results of tools and the text after them become one turn of the user", async () => {
+    const call = (id: string) => ({ id, name: "f", arguments: "{}" });
+    const image = {
+      kind: "image",
+      image: { kind: "url", url: "https://example.com/a.png" },
+      detail: "high",
+    } as const;
+    const { body } = await sent(
+      promptOf({
+        messages: [
+          { role: "user", content: "Go." },
+          { role: "assistant", content: "", toolCalls: [call("a"), call("b"), call("c")] },
+          { role: "tool", toolCallId: "a", content: "" },
+          { role: "tool", toolCallId: "b", content: [image, { kind: "text", text: "" }] },
+          { role: "tool", toolCallId: "c", content: "done" },
+          { role: "user", content: "" },
+          { role: "user", content: "Well?" },
+        ],
+      }),
+    );
+    expect((body.messages as unknown[]).at(-1)).toEqual({
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "a" },
+        {
+          type: "tool_result",
+          tool_use_id: "b",
+          content: [{ type: "image", source: { type: "url", url: "https://example.com/a.png" } }],
+        },
+        { type: "tool_result", tool_use_id: "c", content: "done" },
+        { type: "text", text: "Well?" },
+      ],
+    });
+  });
+
+  test.each<[ToolChoice | undefined, boolean | undefined, object | undefined]>([
+    [undefined, undefined, undefined],
+    [undefined, true, undefined],
+    [undefined, false, { type: "auto", disable_parallel_tool_use: true }],
+    [{ kind: "none" }, false, { type: "none" }],
+    [{ kind: "auto" }, undefined, { type: "auto" }],
+    [{ kind: "tool", name: "look" }, false, { type: "tool", name: "look", disable_parallel_tool_use: true }],
+  ])("the tool choice %o with parallel calls %s is sent", async (toolChoice, parallelToolCalls, expected) => {
+    const { tools } = AGENT.options;
+    const { body } = await sent({ ...PROMPT, options: { tools, toolChoice, parallelToolCalls } } as Prompt);
+    expect(body.tool_choice).toEqual(expected);
+  });
+
+  test("only reasoning that the API can check is sent", async () => {
+    const reasoning = [
+      { text: "signed", signature: "s", encrypted: undefined },
+      { text: "", signature: undefined, encrypted: "e" },
+      { text: "of another server", signature: undefined, encrypted: undefined },
+      { text: "of another server", signature: "rs_1", encrypted: "e" },
+    ];
+    const { body } = await sent(
+      promptOf({
+        messages: [...PROMPT.messages, { role: "assistant", content: "Yes.", reasoning }, ...PROMPT.messages],
+      }),
+    );
+    expect((body.messages as { content: unknown }[])[1]?.content).toEqual([
+      { type: "thinking", thinking: "signed", signature: "s" },
+      { type: "redacted_thinking", data: "e" },
+      { type: "text", text: "Yes." },
+    ]);
+  });
+
+  describe("reasoning_effort", () => {
+    const fieldsOf = async (
+      reasoningEffort: ReasoningEffort,
+      model: string,
+      prompt: Partial<Prompt> = {},
+    ) => {
+      const { thinking, output_config } = (
+        await sent(promptOf({ maxTokens: 10_000, ...prompt, options: { reasoningEffort } }), { model })
+      ).body;
+      return { thinking, output_config };
+    };
+
+    test("makes newer Claude models think as much as they need", async () => {
+      for (const model of ["claude-opus-5-5", "claude-sonnet-4-6", "us.anthropic.claude-opus-4-7-v1"]) {
+        expect(await fieldsOf("minimal", model)).toEqual({
+          thinking: { type: "adaptive" },
+          output_config: { effort: "low" },
+        });
+        expect(await fieldsOf("none", model)).toEqual({
+          thinking: { type: "disabled" },
+          output_config: undefined,
+        });
+      }
+    });
+
+    test("gives older Claude models, and other models, a budget below max_tokens", async () => {
+      for (const model of [
+        "claude-sonnet-4-5-20250929",
+        "claude-opus-4-20250514",
+        "claude-3-7-sonnet-latest",
+        "kimi-k2",
+      ]) {
+        const budget = async (effort: ReasoningEffort, maxTokens: number) =>
+          (await fieldsOf(effort, model, { maxTokens })).thinking;
+        expect(await budget("medium", 10_000)).toEqual({ type: "enabled", budget_tokens: 5_000 });
+        expect(await budget("low", 1_025)).toEqual({ type: "enabled", budget_tokens: 1_024 });
+        expect(await budget("high", 100_000)).toEqual({ type: "enabled", budget_tokens: 32_000 });
+        expect(await budget("high", 1_024)).toBeUndefined();
+        expect(await budget("none", 10_000)).toBeUndefined();
+      }
+    });
+
+    test("gives no budget if the reply continues one whose reasoning is missing", async () => {
+      const conversation = (reasoning?: Reasoning[]): Partial<Prompt> => ({
+        messages: [
+          { role: "user", content: "Go." },
+          {
+            role: "assistant",
+            content: "",
+            toolCalls: [{ id: "a", name: "f", arguments: "{}" }],
+            ...(reasoning ? { reasoning } : {}),
+          },
+          { role: "tool", toolCallId: "a", content: "done" },
+        ],
+      });
+      const signed = [{ text: "", signature: "s", encrypted: undefined }];
+      expect((await fieldsOf("low", "claude-sonnet-4-5", conversation())).thinking).toBeUndefined();
+      expect((await fieldsOf("low", "claude-sonnet-4-5", conversation(signed))).thinking).toBeDefined();
+      expect((await fieldsOf("low", "claude-opus-5", conversation())).thinking).toBeDefined();
     });
   });
 

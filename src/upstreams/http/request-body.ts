@@ -24,6 +24,20 @@ export async function writeBody(value: object, chars: number): Promise<RequestBo
   return { parts, bytes: parts.reduce((sum, { length }) => sum + length, 0) };
 }
 
+/** JSON text that becomes part of a body as it is. It must be valid. */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** For a body that is encoded at once, so it is small. */
+  toJSON(): unknown {
+    return JSON.parse(this.text);
+  }
+}
+
 function* pieces(value: unknown): Generator<string, void, undefined> {
   if (typeof value === "string" && value.length > AT_ONCE_CHARS) {
     yield '"';
@@ -37,6 +51,10 @@ function* pieces(value: unknown): Generator<string, void, undefined> {
   }
   if (typeof value !== "object" || value === null) {
     yield JSON.stringify(value);
+    return;
+  }
+  if (value instanceof RawJson) {
+    yield value.text;
     return;
   }
   const isArray = Array.isArray(value);

@@ -12,7 +12,10 @@ const MAX_EARLY_CHARS = 65_536;
 export type ToolCallPart = {
   readonly id?: string | undefined;
   readonly name?: string | undefined;
+  /** A part of the arguments. */
   readonly arguments?: string | undefined;
+  /** All arguments, in case the upstream sends no parts of them. */
+  readonly whole?: string | undefined;
 };
 
 type OpenCall = {
@@ -22,6 +25,7 @@ type OpenCall = {
   /** Arguments that arrived before the name. */
   early: string;
   hasArguments: boolean;
+  whole: string;
 };
 
 /**
@@ -38,6 +42,10 @@ export class ToolCalls {
     this.#reply = reply;
   }
 
+  has(key: string): boolean {
+    return this.#calls.has(key);
+  }
+
   /** The upstream's id of the call. */
   idOf(key: string): string | undefined {
     return this.#calls.get(key)?.id;
@@ -47,6 +55,7 @@ export class ToolCalls {
   append(key: string, part: ToolCallPart): void {
     const call = this.#callOf(key);
     if (part.id !== undefined && part.id !== "") call.id ??= part.id;
+    if (part.whole !== undefined) call.whole = part.whole;
     const text = part.arguments ?? "";
     if (text !== "") call.hasArguments = true;
     if (call.index === undefined && !part.name) {
@@ -59,17 +68,11 @@ export class ToolCalls {
     }
   }
 
-  /** Appends what the upstream repeats at the end of a call, if it did not send it before. */
-  complete(key: string, part: ToolCallPart): void {
-    const hasArguments = this.#calls.get(key)?.hasArguments ?? false;
-    this.append(key, hasArguments ? { id: part.id, name: part.name } : part);
-  }
-
   /** Called when all calls are complete. A call without arguments gets an empty object, which is valid JSON. */
   end(): void {
     for (const [key, call] of this.#calls) {
       if (call.index === undefined) throw garbled("a tool call has no name");
-      if (!call.hasArguments) this.append(key, { arguments: "{}" });
+      if (!call.hasArguments) this.append(key, { arguments: call.whole });
     }
   }
 
@@ -77,7 +80,7 @@ export class ToolCalls {
     const known = this.#calls.get(key);
     if (known) return known;
     if (this.#calls.size >= MAX_CALLS) throw garbled(`the reply has more than ${MAX_CALLS} tool calls`);
-    const call: OpenCall = { id: undefined, index: undefined, early: "", hasArguments: false };
+    const call: OpenCall = { id: undefined, index: undefined, early: "", hasArguments: false, whole: "{}" };
     this.#calls.set(key, call);
     return call;
   }

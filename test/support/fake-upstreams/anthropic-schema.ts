@@ -1,39 +1,110 @@
-import { anyObject, count, either, flag, list, object, text } from "./schema-parts.ts";
+import {
+  anyObject,
+  count,
+  either,
+  flag,
+  list,
+  nonEmptyText,
+  object,
+  oneOf,
+  type Schema,
+  share,
+  text,
+} from "./schema-parts.ts";
 
-/** MessageCreateParams of the package @anthropic-ai/sdk. */
+/**
+ * MessageCreateParams of the package @anthropic-ai/sdk, without what tools of the server need. The sampling
+ * parameters are those of earlier versions of the package: the API still has them for older models.
+ */
 
-const cacheControl = object({ type: { const: "ephemeral" }, ttl: { enum: ["5m", "1h"] } }, ["type"]);
-const anthropicText = object({ type: { const: "text" }, text, cache_control: cacheControl }, [
-  "type",
-  "text",
-]);
-const anthropicTool = object(
-  { name: text, description: text, input_schema: anyObject, cache_control: cacheControl },
+function block(type: string, properties: Record<string, Schema>, required = Object.keys(properties)): Schema {
+  return object({ type: { const: type }, ...properties }, ["type", ...required]);
+}
+
+const image = block("image", {
+  source: either(
+    block("base64", {
+      media_type: oneOf("image/jpeg", "image/png", "image/gif", "image/webp"),
+      data: { type: "string", pattern: "^[A-Za-z0-9+/]+={0,2}$" },
+    }),
+    block("url", { url: { type: "string", pattern: "^https?://" } }),
+  ),
+});
+// "text content blocks must be non-empty"
+const textBlock = block("text", { text: nonEmptyText });
+const toolResult = block(
+  "tool_result",
+  { tool_use_id: text, content: either(text, list(either(textBlock, image), 1)), is_error: flag },
+  ["tool_use_id"],
+);
+const toolName = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,128}$" };
+
+const userMessage = object(
+  {
+    role: { const: "user" },
+    content: either(nonEmptyText, list(either(textBlock, image, toolResult), 1)),
+  },
+  ["role", "content"],
+);
+const assistantBlock = either(
+  textBlock,
+  block("thinking", { thinking: text, signature: nonEmptyText }),
+  block("redacted_thinking", { data: nonEmptyText }),
+  block("tool_use", { id: text, name: toolName, input: anyObject }),
+);
+const assistantMessage = object(
+  { role: { const: "assistant" }, content: either(nonEmptyText, list(assistantBlock, 1)) },
+  ["role", "content"],
+);
+
+const tool = object(
+  {
+    name: toolName,
+    description: text,
+    input_schema: { type: "object", properties: { type: { const: "object" } }, required: ["type"] },
+    strict: flag,
+  },
   ["name", "input_schema"],
 );
-
-export const anthropicRequest = object(
-  {
-    model: text,
-    max_tokens: count,
-    messages: list(
-      object({ role: { enum: ["user", "assistant"] }, content: either(text, list(anthropicText, 1)) }, [
-        "role",
-        "content",
-      ]),
-      1,
-    ),
-    system: either(text, list(anthropicText, 1)),
-    temperature: { type: "number", minimum: 0, maximum: 1 },
-    top_k: { type: "integer", minimum: 0 },
-    top_p: { type: "number", minimum: 0, maximum: 1 },
-    stop_sequences: list(text, 1),
-    stream: flag,
-    tools: list(anthropicTool, 1),
-    tool_choice: anyObject,
-    thinking: anyObject,
-    output_config: anyObject,
-    metadata: object({ user_id: text }, []),
-  },
-  ["model", "max_tokens", "messages"],
+const single = { disable_parallel_tool_use: flag };
+const toolChoice = either(
+  block("auto", single, []),
+  block("any", single, []),
+  block("none", {}),
+  block("tool", { name: toolName, ...single }, ["name"]),
 );
+const thinking = either(
+  block("enabled", { budget_tokens: { type: "integer", minimum: 1_024 } }),
+  block("disabled", {}),
+  block("adaptive", {}),
+);
+const outputConfig = object(
+  {
+    effort: oneOf("low", "medium", "high", "xhigh", "max"),
+    format: block("json_schema", { schema: anyObject }),
+  },
+  [],
+);
+
+export const anthropicRequest = {
+  ...object(
+    {
+      model: text,
+      max_tokens: count,
+      messages: list(either(userMessage, assistantMessage), 1),
+      system: either(text, list(textBlock, 1)),
+      temperature: share,
+      top_k: { type: "integer", minimum: 0 },
+      top_p: share,
+      stop_sequences: list(nonEmptyText, 1),
+      stream: flag,
+      tools: list(tool, 1),
+      tool_choice: toolChoice,
+      thinking,
+      output_config: outputConfig,
+      metadata: object({ user_id: text }, []),
+    },
+    ["model", "max_tokens", "messages"],
+  ),
+  dependentRequired: { tool_choice: ["tools"] },
+};

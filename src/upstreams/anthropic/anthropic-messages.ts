@@ -1,0 +1,91 @@
+import type { ContentPart, Image, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
+import { RawJson } from "../http/request-body.ts";
+
+type Block = { readonly type: string; readonly [name: string]: unknown };
+type Content = string | readonly Block[];
+type Turn = { readonly role: "user" | "assistant"; content: Content };
+
+/** The API has a separate field for system messages, wherever they are in the conversation. */
+export function systemOf(messages: readonly PromptMessage[]): Content | undefined {
+  let system: Content | undefined;
+  for (const message of messages) {
+    if (message.role === "system") system = joined(system, contentOf(message));
+  }
+  return system;
+}
+
+/**
+ * Roles must alternate, so consecutive messages of one role become one message with several blocks. Results of tools
+ * belong to the user's turn. The API refuses empty texts, so they are left out.
+ */
+export function turnsOf(messages: readonly PromptMessage[]): readonly Turn[] {
+  const turns: Turn[] = [];
+  for (const message of messages) {
+    if (message.role === "system") continue;
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const content = contentOf(message);
+    if (content.length === 0) continue;
+    const last = turns.at(-1);
+    if (last?.role === role) last.content = joined(last.content, content);
+    else turns.push({ role, content });
+  }
+  return turns;
+}
+
+/** Whether the API can check that the reasoning is its own: it refuses reasoning of other servers. */
+export function isOwnReasoning({ signature, encrypted }: Reasoning): boolean {
+  return Boolean(signature) !== Boolean(encrypted);
+}
+
+function joined(before: Content | undefined, next: Content): Content {
+  if (before === undefined || before === "") return next;
+  const blocks = typeof before === "string" ? [textBlock(before)] : (before as Block[]);
+  if (typeof next !== "string") blocks.push(...next);
+  else if (next !== "") blocks.push(textBlock(next));
+  return blocks;
+}
+
+function contentOf({ content, toolCalls, reasoning, toolCallId }: PromptMessage): Content {
+  if (toolCallId !== undefined) return [resultBlock(toolCallId, content)];
+  if (typeof content === "string" && !toolCalls && !reasoning) return content;
+  return [
+    ...(reasoning ?? []).filter(isOwnReasoning).map(reasoningBlock),
+    ...(typeof content === "string" ? textBlocks(content) : blocksOf(content)),
+    ...(toolCalls ?? []).map(callBlock),
+  ];
+}
+
+function blocksOf(parts: readonly ContentPart[]): Block[] {
+  return parts.flatMap((part) => (part.kind === "text" ? textBlocks(part.text) : [imageBlock(part.image)]));
+}
+
+function textBlocks(text: string): Block[] {
+  return text === "" ? [] : [textBlock(text)];
+}
+
+function textBlock(text: string): Block {
+  return { type: "text", text };
+}
+
+function imageBlock(image: Image): Block {
+  const source =
+    image.kind === "url"
+      ? { type: "url", url: image.url }
+      : { type: "base64", media_type: image.mediaType, data: image.base64 };
+  return { type: "image", source };
+}
+
+function reasoningBlock({ text, signature, encrypted }: Reasoning): Block {
+  return encrypted
+    ? { type: "redacted_thinking", data: encrypted }
+    : { type: "thinking", thinking: text, signature };
+}
+
+function callBlock({ id, name, arguments: text }: ToolCall): Block {
+  return { type: "tool_use", id, name, input: new RawJson(text) };
+}
+
+function resultBlock(id: string, content: PromptMessage["content"]): Block {
+  const result = typeof content === "string" ? content : blocksOf(content);
+  return { type: "tool_result", tool_use_id: id, content: result.length === 0 ? undefined : result };
+}

@@ -1,0 +1,145 @@
+import type { FinishReason } from "../../domain/output.ts";
+import type { ResponseReader } from "../dialect.ts";
+import { asObject, asText, type JsonObject } from "../http/json-value.ts";
+import type { ReplyBuffer } from "../http/reply-buffer.ts";
+import { ToolCalls } from "../http/tool-calls.ts";
+import { readObject } from "../http/upstream-error.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
+import { usageReportedBy } from "./anthropic-usage.ts";
+
+export class AnthropicReader implements ResponseReader {
+  readonly #reply: ReplyBuffer;
+  readonly #toolCalls: ToolCalls;
+  #startUsage: JsonObject | undefined;
+  /** Of the open block of reasoning; it arrives after the text. */
+  #signature = "";
+
+  constructor(reply: ReplyBuffer) {
+    this.#reply = reply;
+    this.#toolCalls = new ToolCalls(reply);
+  }
+
+  readEvent(data: string): void {
+    const event = readObject(data);
+    switch (event.type) {
+      case "message_start":
+        this.#startUsage = asObject(asObject(event.message)?.usage);
+        break;
+      case "content_block_start":
+        this.#beginBlock(`${event.index}`, asObject(event.content_block));
+        break;
+      case "content_block_delta":
+        this.#readDelta(`${event.index}`, asObject(event.delta));
+        break;
+      case "content_block_stop":
+        this.#endReasoning();
+        break;
+      case "message_delta":
+        this.#endContent(asObject(event.delta));
+        this.#reply.setUsage(usageReportedBy(this.#startUsage, asObject(event.usage)));
+        break;
+      case "message_stop":
+        this.#endContent(undefined);
+        this.#reply.complete();
+        break;
+      // Pings and event types added in the future.
+      default:
+    }
+  }
+
+  readWhole(body: string): void {
+    const message = readObject(body);
+    if (message.type !== "message" || !Array.isArray(message.content)) {
+      throw new UpstreamFailure("garbled", "the response is not a message");
+    }
+    for (const [i, block] of message.content.entries()) {
+      this.#beginBlock(`${i}`, asObject(block));
+      this.#endReasoning();
+    }
+    this.#endContent(message);
+    this.#reply.setUsage(usageReportedBy(undefined, asObject(message.usage)));
+    this.#reply.complete();
+  }
+
+  /** A block of a whole reply, or the usually empty beginning of a streamed one. */
+  #beginBlock(key: string, block: JsonObject | undefined): void {
+    this.#endReasoning();
+    switch (block?.type) {
+      case "text":
+        this.#reply.append(asText(block.text) ?? "");
+        break;
+      case "thinking":
+        this.#appendReasoning(asText(block.thinking) ?? "");
+        this.#signature = asText(block.signature) ?? "";
+        break;
+      case "redacted_thinking":
+        this.#reply.appendReasoning({ text: "", signature: undefined, encrypted: asText(block.data) });
+        break;
+      case "tool_use":
+        this.#toolCalls.append(key, {
+          id: asText(block.id),
+          name: asText(block.name),
+          whole: inputOf(block.input),
+        });
+        break;
+      // Blocks of tools that run at the upstream, and those added in the future.
+      default:
+    }
+  }
+
+  #readDelta(key: string, delta: JsonObject | undefined): void {
+    switch (delta?.type) {
+      case "text_delta":
+        this.#reply.append(asText(delta.text) ?? "");
+        break;
+      case "thinking_delta":
+        this.#appendReasoning(asText(delta.thinking) ?? "");
+        break;
+      case "signature_delta":
+        this.#signature = asText(delta.signature) ?? "";
+        break;
+      case "input_json_delta":
+        // The input of tools that run at the upstream is not part of the reply.
+        if (this.#toolCalls.has(key)) this.#toolCalls.append(key, { arguments: asText(delta.partial_json) });
+        break;
+      default:
+    }
+  }
+
+  #appendReasoning(text: string): void {
+    this.#reply.appendReasoning({ text, signature: undefined, encrypted: undefined });
+  }
+
+  #endReasoning(): void {
+    if (this.#signature === "") return;
+    this.#reply.appendReasoning({ text: "", signature: this.#signature, encrypted: undefined });
+    this.#signature = "";
+  }
+
+  #endContent(value: JsonObject | undefined): void {
+    this.#endReasoning();
+    const reason = asText(value?.stop_reason);
+    if (reason !== undefined) this.#reply.setFinishReason(finishReasonOf(reason));
+    this.#toolCalls.end();
+  }
+}
+
+/** The input as JSON text. A stream begins with an empty input and sends its text in deltas. */
+function inputOf(input: unknown): string | undefined {
+  const object = asObject(input);
+  return object && Object.keys(object).length > 0 ? JSON.stringify(object) : undefined;
+}
+
+function finishReasonOf(reason: string): FinishReason {
+  switch (reason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "tool_use":
+      return "tool_calls";
+    case "refusal":
+      return "content_filter";
+    default:
+      return "stop";
+  }
+}
