@@ -1,34 +1,35 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RunningServer, startServer, vx } from "./support.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { spawnVx, vx } from "./support.ts";
 
-let server: RunningServer;
+let app: TestApp;
+let env: Record<string, string>;
 
 beforeAll(async () => {
-  server = await startServer();
+  app = await startTestApp();
+  env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
 });
-afterAll(async () => {
-  await server?.stop();
-});
+afterAll(() => app.stop());
 
 test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by one micro", async () => {
-  const created = await vx(["accounts", "create", "--name", "acme", "--json"], server.env);
+  const created = await vx(["accounts", "create", "--name", "acme", "--json"], env);
   const { id } = JSON.parse(created.stdout).account;
-  await vx(["accounts", "credit", id, "25.00", "--reason", "invoice 1001"], server.env);
+  await vx(["accounts", "credit", id, "25.00", "--reason", "invoice 1001"], env);
 
-  const good = await vx(["audit", "--json"], server.env);
+  const good = await vx(["audit", "--json"], env);
   expect(good).toMatchObject({ code: 0, stderr: "" });
   const totals = { accounts: 1, entries: 1, keys: 0, balance_micros: 25_000_000 };
   expect(JSON.parse(good.stdout)).toEqual({ consistent: true, ...totals, findings: [] });
-  expect((await vx(["audit"], server.env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +yes\n$/);
+  expect((await vx(["audit"], env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +yes\n$/);
 
-  await server.database.owner`UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = ${id}`;
-  const bad = await vx(["audit", "--json"], server.env);
+  await app.database.owner`UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = ${id}`;
+  const bad = await spawnVx(["audit", "--json"], env);
   expect(bad.code).toBe(1);
   expect(JSON.parse(bad.stdout)).toMatchObject({
     consistent: false,
     findings: [{ account_id: id, rule: "balance_equals_ledger", detail: expect.any(String) }],
   });
-  const table = await vx(["audit"], server.env);
+  const table = await vx(["audit"], env);
   expect(table).toMatchObject({ code: 1, stderr: expect.stringMatching(/^vx: .*differ/) });
   expect(table.stdout).toMatch(
     new RegExp(`\\$25\\.000001 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `),

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "../support/database.ts";
-import { freePort, vx } from "./support.ts";
+import { freePort, spawnVx, vx } from "./support.ts";
 
 test("migrate creates the schema in an empty database and can be repeated", async () => {
   const database = await createTestDatabase({ template: "template0" });
   onTestFinished(() => database.drop());
   for (const _ of ["empty", "up to date"]) {
-    expect(await vx(["migrate"], { DATABASE_URL: database.url })).toEqual({
+    expect(await spawnVx(["migrate"], { DATABASE_URL: database.url })).toEqual({
       code: 0,
       stdout: "The schema of the database is up to date.\n",
       stderr: "",

@@ -5,8 +5,11 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { vi } from "vitest";
+import { runCommandLine } from "../../src/cli/program.ts";
 import { cleanEnv } from "../support/clean-env.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -29,8 +32,50 @@ export async function ended(child: ChildProcess): Promise<Ended> {
   return { code, stdout, stderr };
 }
 
-export async function vx(args: readonly string[], env: Env = {}): Promise<Ended> {
+/** Runs a command in a process, as a shell does. */
+export async function spawnVx(args: readonly string[], env: Env = {}): Promise<Ended> {
   return await ended(startVx(args, env));
+}
+
+let isRunning = false;
+
+/**
+ * Runs a command in the process of the test, which takes a small part of the time of a spawn. Only one command
+ * runs at a time, because it uses the environment, the output and the exit code of the process.
+ */
+export async function vx(args: readonly string[], env: Env = {}): Promise<Ended> {
+  if (isRunning) throw new Error("another command is running in this process");
+  isRunning = true;
+  const stdout = new CollectedOutput();
+  const stderr = new CollectedOutput();
+  const spies = [
+    vi.spyOn(process, "stdout", "get").mockReturnValue(stdout as never),
+    vi.spyOn(process, "stderr", "get").mockReturnValue(stderr as never),
+    vi.spyOn(process, "exit").mockImplementation(((code: number) => {
+      process.exitCode = code;
+    }) as never),
+  ];
+  const { env: envBefore, exitCode: exitCodeBefore } = process;
+  process.env = cleanEnv(env);
+  process.exitCode = undefined;
+  try {
+    await runCommandLine([...args]);
+    return { code: Number(process.exitCode ?? 0), stdout: stdout.text, stderr: stderr.text };
+  } finally {
+    process.env = envBefore;
+    process.exitCode = exitCodeBefore;
+    for (const spy of spies) spy.mockRestore();
+    isRunning = false;
+  }
+}
+
+class CollectedOutput extends Writable {
+  text = "";
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
 }
 
 export type RunningServer = {

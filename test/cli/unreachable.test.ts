@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { closeServer, type Ended, ended, freePort, listen, startVx, vx } from "./support.ts";
+import { closeServer, type Ended, ended, freePort, listen, spawnVx, startVx, vx } from "./support.ts";
 
 const TOKEN = "a-token-of-some-length";
 const CREDIT = ["accounts", "credit", "acct_1", "25.00", "--reason", "invoice 1001"];
@@ -34,7 +34,8 @@ function failed({ code, stdout, stderr }: Ended, message: RegExp): void {
 describe("without a response", () => {
   test("the error contains the address of the server", async () => {
     const port = String(await freePort());
-    const outcome = await vx(["plans", "list", "--json"], { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: port });
+    const env = { VX_ADMIN_TOKEN: TOKEN, VX_ADMIN_PORT: port };
+    const outcome = await spawnVx(["plans", "list", "--json"], env);
     failed(outcome, new RegExp(`^vx: cannot connect to http://127\\.0\\.0\\.1:${port} .*vx serve`));
   });
 
@@ -120,7 +121,7 @@ test("serve with an unreachable database is a one-line error", async () => {
     DATABASE_URL: `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`,
     VX_ADMIN_TOKEN: TOKEN,
   };
-  failed(await vx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
+  failed(await spawnVx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);
 });
 
 test("closed output ends the command without an error", async () => {

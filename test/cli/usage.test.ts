@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { vx } from "./support.ts";
+import { spawnVx, vx } from "./support.ts";
 
 const CALLS = [
   "accounts create",
@@ -20,7 +20,7 @@ const CALLS = [
 ];
 const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "models", "ledger"];
 
-describe.concurrent("help", () => {
+describe("help", () => {
   test.for(CALLS)("of 'vx %s' has an example and --json", async (command) => {
     const { code, stdout, stderr } = await vx([...command.split(" "), "--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -34,13 +34,13 @@ describe.concurrent("help", () => {
   });
 
   test("without a command is printed as wrong usage", async () => {
-    const { code, stdout, stderr } = await vx([]);
+    const { code, stdout, stderr } = await spawnVx([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^Usage: vx /);
   });
 
   test("--version prints the version", async () => {
-    expect(await vx(["--version"])).toEqual({
+    expect(await spawnVx(["--version"])).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
       stderr: "",
@@ -48,7 +48,7 @@ describe.concurrent("help", () => {
   });
 });
 
-describe.concurrent("wrong usage exits 2 with an error on stderr", () => {
+describe("wrong usage exits 2 with an error on stderr", () => {
   const WRONG: readonly [args: string, why: RegExp][] = [
     ["nonesuch", /unknown command/],
     ["accounts nonesuch", /unknown command/],
@@ -127,7 +127,7 @@ describe.concurrent("wrong usage exits 2 with an error on stderr", () => {
   });
 
   test("serve with an invalid setting", async () => {
-    const outcome = await vx(["serve"], { PORT: "http" });
+    const outcome = await spawnVx(["serve"], { PORT: "http" });
     expect(outcome).toMatchObject({
       code: 2,
       stdout: "",
@@ -159,7 +159,7 @@ describe.concurrent("wrong usage exits 2 with an error on stderr", () => {
   });
 
   test("serve with a missing models file", async () => {
-    const { code, stderr } = await vx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: "/none" });
+    const { code, stderr } = await spawnVx(["serve"], { VX_MODELS: "/none.yaml", VX_DATA_DIR: "/none" });
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr:
