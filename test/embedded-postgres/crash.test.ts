@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import {
   beginEndless,
   cleanUp,
-  makeFolder,
+  makeDataFolder,
   patient,
   postmasterPid,
   processesIn,
@@ -14,14 +14,14 @@ afterEach(cleanUp);
 
 describe("after a crash of the database", patient, () => {
   test("ensureRunning does nothing while the database runs", async () => {
-    const server = await start(await makeFolder());
+    const server = await start(await makeDataFolder());
     const pid = await postmasterPid(server);
     await server.ensureRunning();
     expect(await postmasterPid(server)).toBe(pid);
   });
 
   test("concurrent ensureRunning calls restart a killed database once, with all commits", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     await query(server, "create table kept as select 42 as answer");
     for (const pid of await processesIn(dataDir)) process.kill(pid, "SIGKILL");
@@ -31,7 +31,7 @@ describe("after a crash of the database", patient, () => {
   });
 
   test("a child process that survives its postmaster does not block the restart", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     const endless = await beginEndless(server, "select count(*) from generate_series(1, 100000000000) as n");
     process.kill(await postmasterPid(server), "SIGKILL");
@@ -44,7 +44,7 @@ describe("after a crash of the database", patient, () => {
   });
 
   test("a new server process starts the database after its postmaster was killed", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     process.kill(await postmasterPid(server), "SIGKILL");
     const again = await start(dataDir);
@@ -54,7 +54,7 @@ describe("after a crash of the database", patient, () => {
   test("ensureRunning adds no handler to the process", async () => {
     const events = ["exit", "beforeExit", "SIGINT", "SIGTERM", "SIGHUP"];
     const before = events.map((name) => process.listenerCount(name));
-    await start(await makeFolder());
+    await start(await makeDataFolder());
     expect(events.map((name) => process.listenerCount(name))).toEqual(before);
   });
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
 import { EmbeddedPostgresError } from "../../src/embedded-postgres/embedded-postgres.ts";
-import { cleanUp, makeFolder, patient, processesIn, start } from "./support.ts";
+import { cleanUp, makeDataFolder, makeFolder, patient, processesIn, start } from "./support.ts";
 
 afterEach(cleanUp);
 
@@ -35,40 +35,31 @@ describe("errors of the embedded database, in one line", patient, () => {
   });
 
   test("a database of another major version is rejected with both versions", async () => {
-    const dataDir = await makeFolder();
-    const server = await start(dataDir);
-    await server.stop();
-    await writeFile(join(server.clusterDir, "PG_VERSION"), "16\n");
+    const dataDir = await makeDataFolder();
+    await writeFile(join(dataDir, "postgres", "PG_VERSION"), "16\n");
     expect((await failure(start(dataDir))).message).toContain("was made by PostgreSQL 16, but this is 18");
   });
 
   test("a folder without a database is rejected", async () => {
     const dataDir = await makeFolder();
-    const server = await start(dataDir);
-    await server.stop();
-    const other = await makeFolder();
-    await mkdir(join(other, "postgres"), { mode: 0o755 });
-    await writeFile(join(other, "postgres", "holiday.txt"), "");
-    const { message } = await failure(start(other));
+    await mkdir(join(dataDir, "postgres"), { mode: 0o755 });
+    await writeFile(join(dataDir, "postgres", "holiday.txt"), "");
+    const { message } = await failure(start(dataDir));
     // If root runs the test, the owner of the folder is checked first.
     expect(message).toMatch(/is not a PostgreSQL data folder|belongs to root/);
   });
 
   test("the error for an invalid setting quotes PostgreSQL, and no process remains", async () => {
-    const dataDir = await makeFolder();
-    const server = await start(dataDir);
-    await server.stop();
-    await appendFile(join(server.clusterDir, "postgresql.auto.conf"), "shared_buffers = 'a lot'\n");
+    const dataDir = await makeDataFolder();
+    await appendFile(join(dataDir, "postgres", "postgresql.auto.conf"), "shared_buffers = 'a lot'\n");
     const { message } = await failure(start(dataDir));
     expect(message).toContain('invalid value for parameter "shared_buffers": "a lot"');
     expect(await processesIn(dataDir)).toEqual([]);
   });
 
   test("the error for a damaged database contains the end of its log", async () => {
-    const dataDir = await makeFolder();
-    const server = await start(dataDir);
-    await server.stop();
-    await writeFile(join(server.clusterDir, "global", "pg_control"), "x".repeat(8192));
+    const dataDir = await makeDataFolder();
+    await writeFile(join(dataDir, "postgres", "global", "pg_control"), "x".repeat(8192));
     expect((await failure(start(dataDir))).message).toMatch(/PostgreSQL did not start .*pg_control/i);
     expect(await processesIn(dataDir)).toEqual([]);
   });

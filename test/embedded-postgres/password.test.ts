@@ -9,6 +9,7 @@ import {
   cleanUp,
   isRoot,
   launchOwner,
+  makeDataFolder,
   makeFolder,
   patient,
   postmasterPid,
@@ -47,12 +48,12 @@ describe("the password of the embedded database", patient, () => {
     expect(second.password).toBe(first.password);
     expect(await tryToLogIn(second, "postgres", second.password)).toBe("postgres");
 
-    const other = await start(await makeFolder());
+    const other = await start(await makeDataFolder());
     expect(other.password).not.toBe(first.password);
   });
 
   test("is required for every login, and differs for each role", async () => {
-    const server = await start(await makeFolder());
+    const server = await start(await makeDataFolder());
     await query(server, "CREATE ROLE app LOGIN");
     expect(await tryToLogIn(server, "app", server.passwordOf("app"))).toBe(refused);
     await query(server, `ALTER ROLE app PASSWORD '${server.verifierOf("app")}'`);
@@ -78,7 +79,7 @@ describe("the password of the embedded database", patient, () => {
   });
 
   test("is replaced if its file is missing, also for a database with trust authentication", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const old = await start(dataDir);
     await query(old, "CREATE TABLE kept AS SELECT 42 AS answer");
     await query(old, "ALTER ROLE postgres PASSWORD NULL");
@@ -96,7 +97,7 @@ describe("the password of the embedded database", patient, () => {
   });
 
   test("is not replaced while the database runs: the error says how to stop it", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const owner = await launchOwner(dataDir).ready;
     await owner.kill();
     const pid = await postmasterPid(owner.report);
@@ -116,7 +117,7 @@ describe("the password of the embedded database", patient, () => {
   test.skipIf(!isRoot)(
     "is not accessible to another program of the database's system user (skipped: this is not root)",
     async () => {
-      const dataDir = await makeFolder();
+      const dataDir = await makeDataFolder();
       const server = await start(dataDir);
       const { uid, gid } = await stat(server.clusterDir);
       const script = join(import.meta.dirname, "intruder.ts");

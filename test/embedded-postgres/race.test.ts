@@ -7,6 +7,7 @@ import {
   eventually,
   killOwner,
   launchOwner,
+  makeDataFolder,
   makeFolder,
   patient,
   postmasterPid,
@@ -61,7 +62,7 @@ describe("concurrent and interrupted starts", patient, () => {
   });
 
   test("old leftover folders are removed, also if their pid is in use again", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const leftover = join(dataDir, `postgres.new-${process.pid}-abcdef`);
     await mkdir(leftover);
     await writeFile(join(leftover, "PG_VERSION"), "18\n");

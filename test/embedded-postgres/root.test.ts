@@ -2,10 +2,12 @@ import { chmod, chown, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile 
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
+import { putDatabase } from "../support/data-folder.ts";
 import {
   cleanUp,
   isRoot,
   launchOwner,
+  makeDataFolder,
   makeFolder,
   patient,
   postmasterPid,
@@ -118,14 +120,13 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
   test("a database that became inaccessible is not replaced by an empty one", async () => {
     const parent = await makeFolder();
     const dataDir = join(parent, "data");
-    await (await start(dataDir)).stop();
+    putDatabase(dataDir);
     await chmod(parent, 0o700);
     await expect(start(dataDir)).rejects.toThrow(/cannot reach the database in .*chmod o\+x/);
   });
 
   test("an ordinary user gets an error that names the owner of the database", async () => {
-    const dataDir = await makeFolder();
-    await (await start(dataDir)).stop();
+    const dataDir = await makeDataFolder();
     const { report } = await launchOwner(dataDir, { uid: 65533 }).ready;
     expect(report.error).toMatch(/^EmbeddedPostgresError: the database in /);
     expect(report.error).toContain(`belongs to uid ${unprivilegedUid}, but this is uid 65533`);
@@ -133,7 +134,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
   });
 
   test("root runs the database of an ordinary user as that user, and keeps its owner", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     await (await start(dataDir)).stop();
     for (const name of ["", ...(await readdir(dataDir, { recursive: true }))]) {
       await chown(join(dataDir, name), 65533, 65533);
@@ -155,6 +156,7 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
 
   test("a temporary socket folder of another user is refused", async () => {
     const dataDir = join(await makeFolder(), "d".repeat(120));
+    putDatabase(dataDir);
     const server = await start(dataDir);
     await server.stop();
     await mkdir(server.socketDir, { mode: 0o700 });

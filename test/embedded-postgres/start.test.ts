@@ -1,7 +1,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { cleanUp, makeFolder, patient, query, start } from "./support.ts";
+import { putDatabase } from "../support/data-folder.ts";
+import { cleanUp, makeDataFolder, makeFolder, patient, query, start } from "./support.ts";
 
 afterEach(cleanUp);
 
@@ -25,7 +26,7 @@ describe("start of the embedded database", patient, () => {
   });
 
   test("the database is durable, uses UTF-8 and listens only on the unix socket", async () => {
-    const server = await start(await makeFolder());
+    const server = await start(await makeDataFolder());
     const settings = await query(server, "select name, setting from pg_settings");
     const setting = Object.fromEntries(settings.map((row) => [row.name, row.setting]));
     expect(setting).toMatchObject({
@@ -55,7 +56,7 @@ describe("start of the embedded database", patient, () => {
   test.runIf(process.platform === "linux")(
     "backends do not return the memory of each statement to the system",
     async () => {
-      const server = await start(await makeFolder());
+      const server = await start(await makeDataFolder());
       const pid = (await readFile(join(server.clusterDir, "postmaster.pid"), "utf8")).split("\n")[0];
       const environment = (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0");
       expect(environment).toContain("MALLOC_TRIM_THRESHOLD_=8388608");
@@ -64,6 +65,7 @@ describe("start of the embedded database", patient, () => {
 
   test("the socket of a long path is in the temporary folder, and removed by a stop", async () => {
     const dataDir = join(await makeFolder(), "d".repeat(120));
+    putDatabase(dataDir);
     const server = await start(dataDir);
     expect(server.socketDir.startsWith(dataDir)).toBe(false);
     expect((await stat(server.socketDir)).mode & 0o777).toBe(0o700);
@@ -82,7 +84,7 @@ describe("start of the embedded database", patient, () => {
   });
 
   test("the log collector writes into the log folder", async () => {
-    const server = await start(await makeFolder());
+    const server = await start(await makeDataFolder());
     await expect(query(server, "select no_such_column")).rejects.toThrow("no_such_column");
     const names = await readdir(server.logDir);
     const logs = await Promise.all(names.map((name) => readFile(join(server.logDir, name), "utf8")));

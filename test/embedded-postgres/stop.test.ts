@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { beginEndless, cleanUp, makeFolder, patient, processesIn, start } from "./support.ts";
+import { beginEndless, cleanUp, makeDataFolder, patient, processesIn, start } from "./support.ts";
 
 afterEach(cleanUp);
 
 describe("stop of the embedded database", patient, () => {
   test("ends all processes, including the log collector", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     expect((await processesIn(dataDir)).length).toBeGreaterThan(3);
     await server.stop();
@@ -13,7 +13,7 @@ describe("stop of the embedded database", patient, () => {
   });
 
   test("cancels running statements instead of waiting for them", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     const sleeper = await beginEndless(server, "select pg_sleep(600)");
     await server.stop();
@@ -22,7 +22,7 @@ describe("stop of the embedded database", patient, () => {
   });
 
   test("can be called twice, and after the postmaster has exited", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     for (const pid of await processesIn(dataDir)) process.kill(pid, "SIGKILL");
     await Promise.all([server.stop(), server.stop()]);
@@ -31,7 +31,7 @@ describe("stop of the embedded database", patient, () => {
   });
 
   test("is final: ensureRunning rejects afterwards", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     const restart = server.ensureRunning();
     const stop = server.stop();

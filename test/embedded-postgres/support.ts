@@ -9,6 +9,7 @@ import {
   startEmbeddedPostgres,
 } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { listProcesses } from "../../src/embedded-postgres/processes.ts";
+import { putDatabase } from "../support/data-folder.ts";
 
 export const isRoot = process.getuid?.() === 0;
 /** Options of `describe`: starting real servers takes long. */
@@ -22,6 +23,13 @@ export async function makeFolder(mode = 0o755): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "vx-embedded-")));
   await chmod(folder, mode);
   folders.push(folder);
+  return folder;
+}
+
+/** A folder with a new database, for tests whose subject is not its creation. */
+export async function makeDataFolder(): Promise<string> {
+  const folder = await makeFolder();
+  putDatabase(folder);
   return folder;
 }
 

@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { putDatabase } from "../support/data-folder.ts";
 import {
   cleanUp,
   eventually,
   launchOwner,
+  makeDataFolder,
   makeFolder,
   patient,
   postmasterPid,
@@ -31,7 +33,7 @@ async function spawnBystander(): Promise<number> {
 
 describe("leftovers of an earlier server", patient, () => {
   test("a postmaster is adopted after its server's process group was killed", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const owner = await launchOwner(dataDir).ready;
     expect(owner.report).toMatchObject({ adopted: false });
     const pid = await postmasterPid(owner.report);
@@ -48,7 +50,7 @@ describe("leftovers of an earlier server", patient, () => {
   test.each(["postmaster.pid", "socket lock", "both"])(
     "a stale file is removed although its pid belongs to another program now (%s)",
     async (which) => {
-      const dataDir = await makeFolder();
+      const dataDir = await makeDataFolder();
       const server = await start(dataDir);
       const pidFile = join(server.clusterDir, "postmaster.pid");
       const socketLock = join(server.socketDir, ".s.PGSQL.5432.lock");
@@ -71,15 +73,13 @@ describe("leftovers of an earlier server", patient, () => {
   );
 
   test("an empty pid file, as after a power failure, is removed", async () => {
-    const dataDir = await makeFolder();
-    const server = await start(dataDir);
-    await server.stop();
-    await writeFile(join(server.clusterDir, "postmaster.pid"), "");
+    const dataDir = await makeDataFolder();
+    await writeFile(join(dataDir, "postgres", "postmaster.pid"), "");
     expect(await start(dataDir)).toMatchObject({ adopted: false });
   });
 
   test("a start waits for a postmaster that is shutting down, then launches a new one", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     const pid = await postmasterPid(server);
     process.kill(pid, "SIGINT");
@@ -89,7 +89,7 @@ describe("leftovers of an earlier server", patient, () => {
   });
 
   test("a postmaster without its socket is restarted", async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     await rm(server.socketDir, { recursive: true });
     const again = await start(dataDir);
@@ -98,6 +98,7 @@ describe("leftovers of an earlier server", patient, () => {
 
   test("a new database replaces one whose folder was deleted while it ran", async () => {
     const dataDir = join(await makeFolder(), "data");
+    putDatabase(dataDir);
     const server = await start(dataDir);
     const pid = await postmasterPid(server);
     await query(server, "create table old ()");

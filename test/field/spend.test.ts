@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { createDataFolder } from "../support/data-folder.ts";
 import { urlTo } from "../support/embedded.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
@@ -8,9 +9,8 @@ import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { generators } from "../support/generators.ts";
 import { modelsJson, REQUEST } from "../support/metered.ts";
 import { createModelsFile } from "../support/models.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
-const folder = createTemporaryFolder("loss");
+const folder = createDataFolder("loss");
 let upstream: FakeUpstream;
 let models: ReturnType<typeof createModelsFile>;
 

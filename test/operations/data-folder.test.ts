@@ -14,7 +14,7 @@ import {
   useDataFolder,
 } from "./server-process.ts";
 
-useDataFolder();
+useDataFolder({ withDatabase: true });
 
 test("after kill -9 the next start reuses the database without data loss", async () => {
   const first = start();

@@ -5,13 +5,13 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/h
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { startTestApp } from "../support/app.ts";
+import { createDataFolder } from "../support/data-folder.ts";
 import { urlTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 test("while the database is down, calls and /readyz return 503; afterwards both recover", async () => {
-  const folder = createTemporaryFolder("loss");
+  const folder = createDataFolder("loss");
   const postgres = await startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
   const url = urlTo(postgres);
   const app = await startTestApp({ env: { DATABASE_URL: url } });

@@ -6,14 +6,14 @@ import {
   startEmbeddedPostgres,
 } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { createDataFolder } from "../support/data-folder.ts";
 import { loginTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { Line } from "../torture/line.ts";
 
-const folder = createTemporaryFolder("read-only");
+const folder = createDataFolder("read-only");
 let primary: EmbeddedPostgres;
 let owner: postgres.Sql;
 let standby: Standby;

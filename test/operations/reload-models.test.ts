@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { putDatabase } from "../support/data-folder.ts";
 import { createModelsFile, modelsYaml } from "../support/models.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
@@ -33,6 +34,7 @@ async function idsOf(url: string, secret: string): Promise<string[]> {
 
 describe.each([1, 2])("with %i server process(es)", (workers) => {
   test("SIGHUP reloads the models in all processes; an invalid file changes nothing and is logged once per process", async () => {
+    putDatabase(folder.path);
     start({ VX_WORKERS: String(workers) });
     const secret = await server.line(/(vx_live_\w+)/);
     const url = await server.line(/^vx ready on (\S+)$/m);

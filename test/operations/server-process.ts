@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import { createDataFolder } from "../support/data-folder.ts";
 import { type ProcessOptions, type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -8,10 +9,13 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 let folder: ReturnType<typeof createTemporaryFolder>;
 let servers: ServerProcess[];
 
-/** Creates a data folder for each test of the file, and stops the processes it started. */
-export function useDataFolder(): void {
+/**
+ * Creates an empty data folder, or one with a new database, for each test of the file, and stops the processes
+ * that the test started.
+ */
+export function useDataFolder({ withDatabase = false } = {}): void {
   beforeEach(() => {
-    folder = createTemporaryFolder("process");
+    folder = (withDatabase ? createDataFolder : createTemporaryFolder)("process");
     servers = [];
   });
   afterEach(async () => {

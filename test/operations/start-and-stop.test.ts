@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
+import { putDatabase } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
 import type { ServerProcess } from "../support/process.ts";
 import {
@@ -95,6 +96,7 @@ test("a port in use exits 1 with a one-line error, and the database is stopped",
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
+  putDatabase(inDataFolder());
   const server = start({ PORT: String(port) });
   expect(await server.exited()).toBe(1);
   expect(server.stderr()).toContain(

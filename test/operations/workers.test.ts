@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { bearer } from "../support/protocols.ts";
 import { getMe, ready, start, useDataFolder, workersOf } from "./server-process.ts";
 
-useDataFolder();
+useDataFolder({ withDatabase: true });
 
 test("several workers share the port, and the metrics include all of them", async () => {
   const server = start({ VX_WORKERS: "2", VX_ADMIN_TOKEN: "operator-token-of-the-tests" });

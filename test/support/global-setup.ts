@@ -1,7 +1,11 @@
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
+import { prepareBinaries } from "../../src/embedded-postgres/binaries.ts";
+import { ensureCluster } from "../../src/embedded-postgres/cluster.ts";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { choosePlacement } from "../../src/embedded-postgres/placement.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
+import { copyDataFolder } from "./data-folder.ts";
 import { loginTo, urlTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
@@ -13,14 +17,22 @@ declare module "vitest" {
     passwords: { readonly owner: string; readonly app: string };
     /** The folder of its logs. */
     logDir: string;
+    /** A data folder with a new database, which tests copy. */
+    dataTemplate: string;
   }
 }
 
 /** Starts one PostgreSQL for all tests, with a migrated database that each test file clones. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const template = createTemporaryFolder("template");
+  await createCluster(template.path);
   const folder = createTemporaryFolder("test");
-  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, print: () => undefined });
+  copyDataFolder(template.path, folder.path);
+  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, print });
   const sql = postgres({ ...loginTo(embedded), max: 1 });
+  // Nothing has to survive a power failure, and each new and each dropped database causes a checkpoint.
+  await sql`ALTER SYSTEM SET fsync = off`;
+  await sql`SELECT pg_reload_conf()`;
   await sql`CREATE DATABASE vx_template`;
   await migrate({ kind: "url", url: urlTo(embedded, "vx_template") });
   await sql.unsafe(`ALTER ROLE vx_app PASSWORD '${embedded.verifierOf("vx_app")}'`);
@@ -31,8 +43,17 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     app: embedded.passwordOf("vx_app"),
   });
   project.provide("logDir", embedded.logDir);
+  project.provide("dataTemplate", template.path);
   return async () => {
     await embedded.stop();
     folder.remove();
+    template.remove();
   };
 }
+
+async function createCluster(dataDir: string): Promise<void> {
+  const place = await choosePlacement(dataDir, print);
+  await ensureCluster(place, await prepareBinaries(place, print), print);
+}
+
+function print(): void {}
