@@ -1,39 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
 import type { Caller } from "../../src/billing/caller.ts";
 import { typeIds } from "../../src/domain/ids.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
-import { Database } from "../../src/store/driver/database.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
+import { useStore } from "../support/store.ts";
 
 /** What takes too long, or goes wrong too seldom, to be tested from outside. */
 
-let testDatabase: TestDatabase;
-let database: Database;
+const store = useStore();
 let metering: Metering;
 let payer: Payer;
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  database = new Database(testDatabase.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 1_000,
-    maxWaitMs: 5_000,
-  });
-});
 beforeEach(async () => {
   // It refuses every text that is not short.
   const tokens = new TokenCounter({ maxPrompts: 0, maxCharacters: 0 });
   metering = createMetering({
-    databases: { single: database, billing: database, monitor: database } as never,
+    databases: { single: store.database, billing: store.database, monitor: store.database } as never,
     pipelines: 1,
     models: { get: () => MODEL },
     run: ({ signal, progress }) => {
@@ -46,17 +34,13 @@ beforeEach(async () => {
     metrics: createMetrics(),
   });
   await metering.start();
-  payer = await createPayer(database, 1_000_000n);
+  payer = await createPayer(store.database, 1_000_000n);
 });
 afterEach(async () => {
   vi.useRealTimers();
   await metering.settle();
   await metering.stop();
-  expect(await moneyProblems(testDatabase)).toEqual([]);
-});
-afterAll(async () => {
-  await database.close();
-  await testDatabase.drop();
+  expect(await moneyProblems(store)).toEqual([]);
 });
 
 const MODEL = modelOf();
@@ -89,7 +73,7 @@ const REQUEST = requestOf({ messages: [{ role: "user", content: "x".repeat(8_000
 const NEVER = new AbortController().signal;
 
 async function rowsOf({ accountId }: Payer) {
-  return await testDatabase.owner<{ reason: string; input: number; output: number }[]>`
+  return await store.owner<{ reason: string; input: number; output: number }[]>`
     SELECT reason, input_tokens::int AS input, output_tokens::int AS output
     FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
 }

@@ -1,31 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Settler } from "../../src/billing/settler.ts";
-import { Billing } from "../../src/store/billing.ts";
+import type { Billing } from "../../src/store/billing.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId } from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
 
-let testDatabase: TestDatabase;
-let database: Database;
+const store = useStore();
 let billing: Billing;
-const clock = new DatabaseClock(() => performance.now());
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  database = new Database(testDatabase.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 1_000,
-    maxWaitMs: 5_000,
-  });
-  billing = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 100, clock });
+  billing = createTestBilling(store.database);
 });
 afterAll(async () => {
-  expect(await moneyProblems(testDatabase)).toEqual([]);
-  await database.close();
-  await testDatabase.drop();
+  expect(await moneyProblems(store)).toEqual([]);
 });
 
 type Setup = { readonly billing: Billing; readonly wait: (attempts: number) => Promise<unknown> };
@@ -49,10 +36,10 @@ function settlerWith({ billing, wait }: Setup) {
 }
 
 test("a settlement that fails for a reason that was never expected is retried until it succeeds", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   await billing.hold(holdOf(payer, 60n, id));
-  const { owner } = testDatabase;
+  const { owner } = store;
   await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
   const { settler, told, elapsedMs } = settlerWith({
     billing,
@@ -66,14 +53,14 @@ test("a settlement that fails for a reason that was never expected is retried un
 });
 
 test("a server that stops goes on for a minute, then reports what it could not settle", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   const nowhere = new Database(
     { kind: "socket", folder: "/nonexistent", user: "x", database: "x" },
     { connections: 1, statementTimeoutMs: 1_000, name: "test", maxStatements: 10, maxWaitMs: 1_000 },
   );
   const { settler, told, elapsedMs } = settlerWith({
-    billing: new Billing(nowhere, { serverId: "one", pipelines: 1, maxWaiting: 10, clock }),
+    billing: createTestBilling(nowhere),
     wait: async () => undefined,
   });
   settler.limitRetries();

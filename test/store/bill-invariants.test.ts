@@ -1,46 +1,30 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { NO_USAGE } from "../../src/domain/usage.ts";
 import { bill } from "../../src/store/bill.ts";
 import type { BillItem, Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
-import { Billing } from "../../src/store/billing.ts";
-import { Database } from "../../src/store/driver/database.ts";
-import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import type { Billing } from "../../src/store/billing.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { clock, createTestBilling, useStore } from "../support/store.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
 
-let testDatabase: TestDatabase;
-let database: Database;
+const store = useStore();
 let billing: Billing;
 let payer: Payer;
 let violations: InvariantViolation[];
 let unsubscribe: () => void;
-const clock = new DatabaseClock(() => performance.now());
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  database = new Database(testDatabase.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 1_000,
-    maxWaitMs: 5_000,
-  });
-  billing = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 100, clock });
+  billing = createTestBilling(store.database);
 });
 beforeEach(async () => {
-  payer = await createPayer(database, 100n);
+  payer = await createPayer(store.database, 100n);
   violations = [];
   unsubscribe = onViolation((violation) => violations.push(violation));
 });
 afterEach(() => unsubscribe());
-afterAll(async () => {
-  await database.close();
-  await testDatabase.drop();
-});
 
 /** The call fails with `internal`, and the process is told once. */
 async function expectViolation(call: Promise<unknown>, invariant: string): Promise<void> {
@@ -57,8 +41,8 @@ const HELD = "an account holds at least 0 and at most its balance";
 /** Changes the results of vx.bill until the returned function is called. */
 async function plantInBill(loop: string, change: string): Promise<() => Promise<unknown>> {
   const changed = `${loop} ${change}`;
-  await replaceInFunction(testDatabase.owner, "bill", { find: loop, put: changed });
-  return () => replaceInFunction(testDatabase.owner, "bill", { find: changed, put: loop });
+  await replaceInFunction(store.owner, "bill", { find: loop, put: changed });
+  return () => replaceInFunction(store.owner, "bill", { find: changed, put: loop });
 }
 
 /** An id in the lane after the payer's. */
@@ -84,7 +68,7 @@ describe("a hold is not sent", () => {
   test.each(cases)("%s", async (_, change, invariant) => {
     const hold = holdOf(payer, 60n, newGenerationId(payer));
     await expectViolation(billing.hold({ ...hold, ...change(hold) }), invariant);
-    expect(await testDatabase.owner`SELECT FROM vx.holds`).toHaveLength(0);
+    expect(await store.owner`SELECT FROM vx.holds`).toHaveLength(0);
   });
 
   test("a second time", async () => {
@@ -148,7 +132,7 @@ describe("an ending is not sent", () => {
     const id = newGenerationId(payer);
     await billing.hold(holdOf(payer, 60n, id));
     const end = endOf(payer, id, 10n);
-    const { owner } = testDatabase;
+    const { owner } = store;
     await owner`ALTER FUNCTION vx.bill RENAME TO renamed`;
     await expect(billing.end(end)).rejects.toMatchObject({ reason: "internal" });
     await owner`ALTER FUNCTION vx.renamed RENAME TO bill`;
@@ -160,7 +144,7 @@ describe("an ending is not sent", () => {
   test("twice in one batch", async () => {
     const lane = laneOfId(payer.accountId);
     const item: BillItem = { kind: "hold", lane, hold: holdOf(payer, 1n, newGenerationId(payer)) };
-    const sent = bill(database, { serverId: "one", clock }, [item, { ...item }]);
+    const sent = bill(store.database, { serverId: "one", clock }, [item, { ...item }]);
     await expectViolation(sent, "a batch places and charges a hold once");
   });
 });
@@ -230,15 +214,15 @@ describe("a result is not accepted", () => {
     const end = endOf(payer, id, 10n);
     const find = "v_amount := greatest(r.amount, -r.held);";
     const put = "v_amount := r.amount - 1;";
-    await replaceInFunction(testDatabase.owner, "post_entries", { find, put });
+    await replaceInFunction(store.owner, "post_entries", { find, put });
     await expectViolation(billing.end(end), "the database charges the requested amount");
-    await replaceInFunction(testDatabase.owner, "post_entries", { find: put, put: find });
+    await replaceInFunction(store.owner, "post_entries", { find: put, put: find });
     violations.length = 0;
     await expectViolation(billing.end(end), "the database charges the requested amount");
   });
 
   test("for its item alone: the others of the batch have theirs", async () => {
-    const other = await createPayer(database, 1n);
+    const other = await createPayer(store.database, 1n);
     const restore = await plantInBill(
       HOLDS,
       "IF v_result.balance_micros = 1 THEN v_result.balance_micros := -1; END IF;",

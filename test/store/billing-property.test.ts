@@ -1,8 +1,6 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { Database } from "../../src/store/driver/database.ts";
+import { beforeAll, expect, test } from "vitest";
 import { revokeKey } from "../../src/store/keys.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import {
   createPayer,
   credit,
@@ -12,29 +10,17 @@ import {
   newGenerationId,
   type Payer,
 } from "../support/payer.ts";
+import { useStore } from "../support/store.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
 /** Random interleavings of everything that moves money, held against a reference that is plain arithmetic. */
 
-let testDatabase: TestDatabase;
-let database: Database;
+const store = useStore();
 let billing: UncheckedBilling;
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  database = new Database(testDatabase.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 1_000,
-    maxWaitMs: 5_000,
-  });
   // All that is sent in one turn is one batch, in a known order.
-  billing = new UncheckedBilling(database, "one");
-});
-afterAll(async () => {
-  await database.close();
-  await testDatabase.drop();
+  billing = new UncheckedBilling(store.database, "one");
 });
 
 type Step =
@@ -151,16 +137,16 @@ class Reference {
 
 async function run(turns: readonly Turn[], steps: "together" | "one by one"): Promise<void> {
   const payers: Payer[] = [];
-  for (let i = 0; i < PAYERS; i++) payers.push(await createPayer(database, 100n));
+  for (let i = 0; i < PAYERS; i++) payers.push(await createPayer(store.database, 100n));
   const reference = new Reference();
   const ids: string[] = [];
   for (const turn of turns) {
     if (turn.kind === "credit") {
-      await credit(database, (payers[turn.payer] as Payer).accountId, turn.amount);
+      await credit(store.database, (payers[turn.payer] as Payer).accountId, turn.amount);
       reference.credit(turn.payer, turn.amount);
     } else if (turn.kind === "revoke") {
       const { accountId, keyId } = payers[turn.payer] as Payer;
-      await revokeKey(database, accountId, keyId);
+      await revokeKey(store.database, accountId, keyId);
       reference.revoked[turn.payer] = true;
     } else {
       const batches = steps === "together" ? [turn.steps] : turn.steps.map((step) => [step]);
@@ -169,13 +155,13 @@ async function run(turns: readonly Turn[], steps: "together" | "one by one"): Pr
   }
   for (const [i, { accountId }] of payers.entries()) {
     const [account] =
-      await testDatabase.owner`SELECT balance_micros, held_micros FROM vx.accounts WHERE id = ${accountId}`;
+      await store.owner`SELECT balance_micros, held_micros FROM vx.accounts WHERE id = ${accountId}`;
     expect([account?.balance_micros, account?.held_micros].map(BigInt)).toEqual([
       reference.balances[i],
       reference.held(i),
     ]);
     const rows =
-      await testDatabase.owner`SELECT amount_micros FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
+      await store.owner`SELECT amount_micros FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
     expect(rows.map((row) => BigInt(row.amount_micros))).toEqual(reference.rows[i]);
   }
 }
@@ -227,6 +213,6 @@ test.each(["together", "one by one"] as const)(
   async (steps) => {
     const property = fc.asyncProperty(fc.array(turn, { maxLength: 14 }), (turns) => run(turns, steps));
     await fc.assert(property, { numRuns: 50 });
-    expect(await moneyProblems(testDatabase)).toEqual([]);
+    expect(await moneyProblems(store)).toEqual([]);
   },
 );

@@ -1,54 +1,38 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { findAnswer } from "../../src/store/answers.ts";
 import { holdItem } from "../../src/store/batch-items.ts";
 import type { Charge } from "../../src/store/bill-item.ts";
 import { Billing } from "../../src/store/billing.ts";
-import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { revokeKey } from "../../src/store/keys.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
-let testDatabase: TestDatabase;
-let database: Database;
+const store = useStore({ connections: 4 });
 /** Two servers. */
 let billings: [Billing, Billing];
 let unchecked: UncheckedBilling;
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  database = new Database(testDatabase.address, {
-    connections: 4,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 1_000,
-    maxWaitMs: 5_000,
-  });
   const options = { pipelines: 2, maxWaiting: 20_000 };
   billings = [
-    new Billing(database, { ...options, serverId: "one", clock }),
-    new Billing(database, { ...options, serverId: "two", clock }),
+    createTestBilling(store.database, options),
+    createTestBilling(store.database, { ...options, serverId: "two" }),
   ];
-  unchecked = new UncheckedBilling(database, "one");
+  unchecked = new UncheckedBilling(store.database, "one");
 });
-afterAll(async () => {
-  await database.close();
-  await testDatabase.drop();
-});
-
-const clock = new DatabaseClock(() => performance.now());
 
 async function balanceOf({ accountId }: Payer) {
-  const [row] = await testDatabase.owner<{ balance_micros: string; held_micros: string }[]>`
+  const [row] = await store.owner<{ balance_micros: string; held_micros: string }[]>`
     SELECT balance_micros, held_micros FROM vx.accounts WHERE id = ${accountId}`;
   return { balance: Number(row?.balance_micros), held: Number(row?.held_micros) };
 }
 
 test("a hold reserves its amount; its settlement charges the usage and appends one row of the hash chain", async () => {
-  const payer = await createPayer(database, 1_000n);
+  const payer = await createPayer(store.database, 1_000n);
   const id = newGenerationId(payer);
   expect(await billings[0].hold(holdOf(payer, 600n, id))).toEqual({ outcome: "held" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 600 });
@@ -58,7 +42,7 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
     chargedMicros: 250n,
   });
   expect(await balanceOf(payer)).toEqual({ balance: 750, held: 0 });
-  const rows = await testDatabase.owner`
+  const rows = await store.owner`
     SELECT id, seq::int, kind, amount_micros::int, reason, model FROM vx.ledger WHERE account_id = ${payer.accountId} AND seq > 1`;
   expect([...rows]).toEqual([
     {
@@ -70,11 +54,11 @@ test("a hold reserves its amount; its settlement charges the usage and appends o
       model: "vx-sandbox-small",
     },
   ]);
-  expect(await moneyProblems(testDatabase)).toEqual([]);
+  expect(await moneyProblems(store)).toEqual([]);
 });
 
 test("a charge is at most the amount held", async () => {
-  const payer = await createPayer(database, 1_000n);
+  const payer = await createPayer(store.database, 1_000n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
   expect(await unchecked.end(endOf(payer, id, 999n))).toMatchObject({
@@ -84,18 +68,17 @@ test("a charge is at most the amount held", async () => {
 });
 
 test("a hold that ends without a charge does not change the balance and writes no row", async () => {
-  const payer = await createPayer(database, 1_000n);
+  const payer = await createPayer(store.database, 1_000n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
   await billings[0].end(endOf(payer, id, undefined));
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
-  const [row] =
-    await testDatabase.owner`SELECT count(*)::int FROM vx.ledger WHERE account_id = ${payer.accountId}`;
+  const [row] = await store.owner`SELECT count(*)::int FROM vx.ledger WHERE account_id = ${payer.accountId}`;
   expect(row?.count).toBe(1);
 });
 
 test("a settlement that is sent again, in the same batch or later, charges once and finds its row", async () => {
-  const payer = await createPayer(database, 1_000n);
+  const payer = await createPayer(store.database, 1_000n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 600n, id));
   const outcomes = await Promise.all([1, 2, 3].map(() => unchecked.end(endOf(payer, id, 250n))));
@@ -107,7 +90,7 @@ test("a settlement that is sent again, in the same batch or later, charges once 
 test.each(["alone", "with other items"])(
   "an ending %s under the name of another account ends nothing",
   async (how) => {
-    const payer = await createPayer(database, 1_000n);
+    const payer = await createPayer(store.database, 1_000n);
     const lane = laneOfId(payer.accountId);
     const stranger = typeIds.generation(lane);
     const id = newGenerationId(payer);
@@ -120,13 +103,13 @@ test.each(["alone", "with other items"])(
 );
 
 test("a settlement after the release of its hold charges nothing and reports that", async () => {
-  const payer = await createPayer(database, 1_000n);
+  const payer = await createPayer(store.database, 1_000n);
   expect(await unchecked.end(endOf(payer, newGenerationId(payer), 250n))).toEqual({ outcome: "missing" });
   expect(await balanceOf(payer)).toEqual({ balance: 1_000, held: 0 });
 });
 
 test("funds for 100 holds and 1,000 at once over two servers: exactly 100 are placed", async () => {
-  const payer = await createPayer(database, 100n * 7n + 6n);
+  const payer = await createPayer(store.database, 100n * 7n + 6n);
   const outcomes = await Promise.all(
     Array.from({ length: 1_000 }, (_, i) =>
       (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer))),
@@ -134,11 +117,11 @@ test("funds for 100 holds and 1,000 at once over two servers: exactly 100 are pl
   );
   expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(100);
   expect(outcomes.find(({ outcome }) => outcome === "insufficient")).toMatchObject({ balanceMicros: 706n });
-  expect(await moneyProblems(testDatabase)).toEqual([]);
+  expect(await moneyProblems(store)).toEqual([]);
 });
 
 test("a hold that exceeds the free balance does not block a later, smaller hold", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const outcomes = await Promise.all(
     [60n, 60n, 40n, 1n].map((amount) => billings[0].hold(holdOf(payer, amount, newGenerationId(payer)))),
   );
@@ -146,7 +129,7 @@ test("a hold that exceeds the free balance does not block a later, smaller hold"
 });
 
 test("the amount that an ending releases can be held in the same batch", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   await billings[0].hold(holdOf(payer, 100n, id));
   const [held] = await Promise.all([
@@ -157,13 +140,13 @@ test("the amount that an ending releases can be held in the same batch", async (
 });
 
 test("a key that is revoked after admission gets no hold", async () => {
-  const payer = await createPayer(database, 100n);
-  await revokeKey(database, payer.accountId, payer.keyId);
+  const payer = await createPayer(store.database, 100n);
+  await revokeKey(store.database, payer.accountId, payer.keyId);
   expect(await billings[0].hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "revoked" });
 });
 
 test("an idempotency key is held once, answered after that, and refused for another payload", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   const asked = { key: 'k "1" \\', digest: "payload" };
   const again = () => billings[1].hold(holdOf(payer, 10n, newGenerationId(payer), asked));
@@ -178,21 +161,24 @@ test("an idempotency key is held once, answered after that, and refused for anot
   expect(await other()).toEqual({ outcome: "reused" });
   await billings[0].end(endOf(payer, id, 10n, '{"text":"a \\"b\\" {c}, é"}'));
   expect(await again()).toEqual({ outcome: "answered" });
-  expect(await findAnswer(database, payer.accountId, asked.key)).toBe('{"text":"a \\"b\\" {c}, é"}');
+  expect(await findAnswer(store.database, payer.accountId, asked.key)).toBe('{"text":"a \\"b\\" {c}, é"}');
   expect(await other()).toEqual({ outcome: "reused" });
   expect(await balanceOf(payer)).toEqual({ balance: 90, held: 0 });
   // Another account may use the same key.
-  const stranger = await createPayer(database, 100n);
+  const stranger = await createPayer(store.database, 100n);
   expect(await billings[0].hold(holdOf(stranger, 10n, newGenerationId(stranger), asked))).toEqual({
     outcome: "held",
   });
 });
 
 test("retries of a call with a long answer do not fail the other holds of their batch", async () => {
-  const [payer, other] = [await createPayer(database, 1_000n), await createPayer(database, 1_000n)];
+  const [payer, other] = [
+    await createPayer(store.database, 1_000n),
+    await createPayer(store.database, 1_000n),
+  ];
   const idempotency = { key: "k", digest: "payload" };
   const id = newGenerationId(payer);
-  const pipeline = new Billing(database, { serverId: "one", pipelines: 1, maxWaiting: 1_000, clock });
+  const pipeline = createTestBilling(store.database, { maxWaiting: 1_000 });
   await pipeline.hold(holdOf(payer, 10n, id, idempotency));
   await pipeline.end(endOf(payer, id, 10n, "x".repeat(2_500_000)));
   const retries = Array.from({ length: 511 }, () =>
@@ -203,7 +189,7 @@ test("retries of a call with a long answer do not fail the other holds of their 
 });
 
 test("an idempotency key can be used again after its call failed and after 24 hours", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const asked = { key: "k", digest: "payload" };
   const [first, second, third] = [
     newGenerationId(payer),
@@ -212,22 +198,20 @@ test("an idempotency key can be used again after its call failed and after 24 ho
   ] as const;
   await billings[0].hold(holdOf(payer, 10n, first, asked));
   await billings[0].end(endOf(payer, first, undefined));
-  expect(await testDatabase.owner`SELECT FROM vx.answers WHERE account_id = ${payer.accountId}`).toHaveLength(
-    0,
-  );
+  expect(await store.owner`SELECT FROM vx.answers WHERE account_id = ${payer.accountId}`).toHaveLength(0);
   expect(await billings[0].hold(holdOf(payer, 10n, second, { ...asked, digest: "other" }))).toEqual({
     outcome: "held",
   });
   await billings[0].end(endOf(payer, second, 10n, "answer"));
-  await testDatabase.owner`
+  await store.owner`
     UPDATE vx.answers SET created_at = created_at - interval '24 hours' WHERE account_id = ${payer.accountId}`;
   expect(await billings[0].hold(holdOf(payer, 10n, third, asked))).toEqual({ outcome: "held" });
   const lane = laneOfId(payer.accountId);
-  expect(await database.call("sweep", lane)).toHaveLength(1);
+  expect(await store.database.call("sweep", lane)).toHaveLength(1);
 });
 
 test("a statement that arrives too late changes nothing and returns the time of the database", async () => {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const { lane, ...hold } = {
     lane: laneOfId(payer.accountId),
     ...holdOf(payer, 60n, newGenerationId(payer)),
@@ -236,7 +220,7 @@ test("a statement that arrives too late changes nothing and returns the time of 
     { lane, account_id: hold.accountId, hold_id: hold.holdId, key_id: hold.keyId, amount: "60", seconds: 9 },
   ];
   const billAt = (notAfter: Date) =>
-    database.call<{ kind: string; clock: Date }>(
+    store.database.call<{ kind: string; clock: Date }>(
       "bill",
       "one",
       notAfter,
@@ -256,15 +240,20 @@ test("a statement that arrives too late changes nothing and returns the time of 
 test("a batch succeeds after the clock of the database is set forward", async () => {
   const behind = new DatabaseClock(() => performance.now());
   behind.set(new Date(Date.now() - 3_600_000));
-  const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock: behind });
-  const payer = await createPayer(database, 100n);
+  const billing = new Billing(store.database, {
+    pipelines: 1,
+    maxWaiting: 10,
+    serverId: "one",
+    clock: behind,
+  });
+  const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   expect(await billing.hold(holdOf(payer, 60n, id))).toEqual({ outcome: "held" });
   expect(await billing.end(endOf(payer, id, 10n))).toMatchObject({ chargedMicros: 10n });
 });
 
 test("an item that violates a constraint fails alone, without the other items of its batch", async () => {
-  const payers = await Promise.all([1, 2, 3, 4, 5].map(() => createPayer(database, 100n)));
+  const payers = await Promise.all([1, 2, 3, 4, 5].map(() => createPayer(store.database, 100n)));
   const ids = payers.map(newGenerationId);
   await Promise.all(payers.map((payer, i) => billings[0].hold(holdOf(payer, 60n, ids[i] as string))));
   const ends = payers.map((payer, i) => {
@@ -282,24 +271,24 @@ test("an item that violates a constraint fails alone, without the other items of
 });
 
 test("when a batch is split, an error of one part does not fail the items of another", async () => {
-  const payers = await Promise.all([1, 2, 3].map(() => createPayer(database, 100n)));
+  const payers = await Promise.all([1, 2, 3].map(() => createPayer(store.database, 100n)));
   // Lanes are ascending in a batch, so the invalid hold is met first.
   payers.sort((a, b) => laneOfId(a.accountId) - laneOfId(b.accountId));
   const [invalid, unlucky, fine] = payers as [Payer, Payer, Payer];
-  await testDatabase.owner.unsafe(`
+  await store.owner.unsafe(`
     CREATE FUNCTION vx.fail_hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF NEW.account_id = '${invalid.accountId}' THEN RAISE 'invalid' USING ERRCODE = '22000'; END IF;
       IF NEW.account_id = '${unlucky.accountId}' THEN RAISE 'disk full' USING ERRCODE = '53100'; END IF;
       RETURN NEW;
     END $$;
     CREATE TRIGGER fail_hold BEFORE INSERT ON vx.holds FOR EACH ROW EXECUTE FUNCTION vx.fail_hold()`);
-  const billing = new Billing(database, { pipelines: 1, maxWaiting: 10, serverId: "one", clock });
+  const billing = createTestBilling(store.database, { maxWaiting: 10 });
   const id = newGenerationId(fine);
   const holds = [fine, invalid, unlucky].map((payer) =>
     billing.hold(holdOf(payer, 60n, payer === fine ? id : newGenerationId(payer))),
   );
   const outcomes = await Promise.allSettled(holds);
-  await testDatabase.owner`DROP FUNCTION vx.fail_hold CASCADE`;
+  await store.owner`DROP FUNCTION vx.fail_hold CASCADE`;
   expect(outcomes).toMatchObject([
     { value: { outcome: "held" } },
     { reason: { reason: "internal" } },
@@ -317,13 +306,13 @@ test.each(["hold", "end"])(
     const id = newGenerationId(nobody);
     if (kind === "hold") {
       await expect(billings[0].hold(holdOf(nobody, 1n, id))).rejects.toMatchObject({ reason: "internal" });
-      expect(await testDatabase.owner`SELECT FROM vx.holds WHERE id = ${id}`).toHaveLength(0);
+      expect(await store.owner`SELECT FROM vx.holds WHERE id = ${id}`).toHaveLength(0);
       return;
     }
-    await testDatabase.owner`
+    await store.owner`
     INSERT INTO vx.holds (lane, id, account_id, server_id, amount_micros, expires_at)
     VALUES (${laneOfId(nobody.accountId)}, ${id}, ${nobody.accountId}, 'one', 0, now() + interval '1 hour')`;
     await expect(unchecked.end(endOf(nobody, id, 1n))).rejects.toMatchObject({ reason: "internal" });
-    await testDatabase.owner`DELETE FROM vx.holds WHERE id = ${id}`;
+    await store.owner`DELETE FROM vx.holds WHERE id = ${id}`;
   },
 );

@@ -1,61 +1,43 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { Billing } from "../../src/store/billing.ts";
-import { Database } from "../../src/store/driver/database.ts";
-import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
+import { afterAll, expect, test, vi } from "vitest";
+import type { Billing } from "../../src/store/billing.ts";
 import { revokeKey } from "../../src/store/keys.ts";
 import { Presence } from "../../src/store/presence.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import { clock, createTestBilling, useStore } from "../support/store.ts";
 
-let testDatabase: TestDatabase;
-let database: Database;
-const clock = new DatabaseClock(() => performance.now());
+const store = useStore();
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  database = new Database(testDatabase.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    name: "test",
-    maxStatements: 1_000,
-    maxWaitMs: 5_000,
-  });
-});
 afterAll(async () => {
-  expect(await moneyProblems(testDatabase)).toEqual([]);
-  await database.close();
-  await testDatabase.drop();
+  expect(await moneyProblems(store)).toEqual([]);
 });
 
-const startServer = (serverId: string) =>
-  new Billing(database, { serverId, pipelines: 1, maxWaiting: 100, clock });
 const servers = new Map<string, Billing>();
 function serverOf(serverId: string): Billing {
-  const server = servers.get(serverId) ?? startServer(serverId);
+  const server = servers.get(serverId) ?? createTestBilling(store.database, { serverId });
   servers.set(serverId, server);
   return server;
 }
-const heartbeat = (serverId: string) => database.call("heartbeat", serverId);
+const heartbeat = (serverId: string) => store.database.call("heartbeat", serverId);
 const heldOf = async ({ accountId }: Payer) => {
-  const [row] = await testDatabase.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
+  const [row] = await store.owner`SELECT held_micros::int FROM vx.accounts WHERE id = ${accountId}`;
   return row?.held_micros as number;
 };
 
 /** Simulates this many seconds in which only the named servers sent heartbeats. */
 async function pass(seconds: number, ...seen: string[]): Promise<void> {
-  await testDatabase.owner`
+  await store.owner`
     UPDATE vx.servers SET present_since = present_since - make_interval(secs => ${seconds}),
       seen_at = CASE WHEN id = ANY (${seen}) THEN seen_at ELSE seen_at - make_interval(secs => ${seconds}) END`;
 }
 
 async function sweep(): Promise<number> {
   let swept = 0;
-  for (const { lanes_to_sweep } of await database.call<{ lanes_to_sweep: number }>(
+  for (const { lanes_to_sweep } of await store.database.call<{ lanes_to_sweep: number }>(
     "lanes_to_sweep",
     0,
     1_023,
   )) {
-    const [row] = await database.call<{ sweep: bigint }>("sweep", lanes_to_sweep);
+    const [row] = await store.database.call<{ sweep: bigint }>("sweep", lanes_to_sweep);
     swept += Number(row?.sweep);
   }
   return swept;
@@ -65,18 +47,18 @@ function presenceOf(
   serverId: string,
   options: Pick<ConstructorParameters<typeof Presence>[1], "isOpen" | "release" | "onReleased">,
 ): Presence {
-  return new Presence(database, {
+  return new Presence(store.database, {
     ...options,
     serverId,
     clock,
     pauseMs: 10,
-    heartbeats: database,
+    heartbeats: store.database,
     onFailure: (_, error) => expect.unreachable(String(error)),
   });
 }
 
 async function held(serverId: string, seconds = 600, key?: string) {
-  const payer = await createPayer(database, 100n);
+  const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   const asked = key === undefined ? undefined : { key, digest: "payload" };
   await serverOf(serverId).hold({ ...holdOf(payer, 60n, id, asked), seconds });
@@ -122,7 +104,7 @@ test.each([undefined, "key"])(
   "a hold of a server that was removed and registers again is kept (%s)",
   async (key) => {
     await heartbeat("paused");
-    await database.call("remove_server", "paused");
+    await store.database.call("remove_server", "paused");
     const { payer, id } = await held("paused", 600, key);
     expect(await sweep()).toBe(0);
     expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });
@@ -132,19 +114,19 @@ test.each([undefined, "key"])(
 test.each([undefined, "key"])(
   "a key that is revoked while a removed server registers again gets no hold (%s)",
   async (key) => {
-    const payer = await createPayer(database, 100n);
+    const payer = await createPayer(store.database, 100n);
     const asked = key === undefined ? undefined : { key, digest: "payload" };
     const paused = `paused ${key}`;
-    const heartbeats = await testDatabase.owner.reserve();
+    const heartbeats = await store.owner.reserve();
     await heartbeats`BEGIN`;
     await heartbeats`SELECT vx.heartbeat(${paused})`;
     const hold = serverOf(paused).hold(holdOf(payer, 60n, newGenerationId(payer), asked));
     await vi.waitFor(async () => {
-      const waiting = await testDatabase.owner`
+      const waiting = await store.owner`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       expect(waiting).toHaveLength(1);
     });
-    await revokeKey(database, payer.accountId, payer.keyId);
+    await revokeKey(store.database, payer.accountId, payer.keyId);
     await heartbeats`COMMIT`;
     heartbeats.release();
     expect(await hold).toEqual({ outcome: "revoked" });
@@ -170,7 +152,7 @@ test("an expired hold is released although its server sends heartbeats", async (
 });
 
 test("a server releases its holds that it does not track, in any lane, and keeps those it tracks", async () => {
-  const billing = startServer("owner");
+  const billing = createTestBilling(store.database, { serverId: "owner" });
   const released: number[] = [];
   const presence = presenceOf("owner", {
     isOpen: (holdId) => billing.isOpen(holdId),
@@ -179,7 +161,7 @@ test("a server releases its holds that it does not track, in any lane, and keeps
   });
   await heartbeat("owner");
   const leftovers = [await held("owner", 600, "k"), await held("owner"), await held("owner")];
-  const known = await createPayer(database, 100n);
+  const known = await createPayer(store.database, 100n);
   const id = newGenerationId(known);
   await billing.hold(holdOf(known, 60n, id));
   expect(await Promise.all(leftovers.map(({ payer }) => heldOf(payer)))).toEqual([60, 60, 60]);
@@ -228,10 +210,9 @@ test("heartbeats continue while a release waits", async () => {
   await held("waiting");
   await presence.start();
   await asked.promise;
-  await testDatabase.owner`UPDATE vx.servers SET seen_at = 'epoch' WHERE id = 'waiting'`;
+  await store.owner`UPDATE vx.servers SET seen_at = 'epoch' WHERE id = 'waiting'`;
   const seen = async () => {
-    const [row] =
-      await testDatabase.owner`SELECT seen_at > 'epoch' AS seen FROM vx.servers WHERE id = 'waiting'`;
+    const [row] = await store.owner`SELECT seen_at > 'epoch' AS seen FROM vx.servers WHERE id = 'waiting'`;
     expect(row?.seen).toBe(true);
   };
   await vi.waitFor(seen, 5_000);
@@ -240,8 +221,8 @@ test("heartbeats continue while a release waits", async () => {
 });
 
 test("expired answers of a busy lane are deleted as fast as they arrive", async () => {
-  const { accountId } = await createPayer(database, 0n);
-  await testDatabase.owner`
+  const { accountId } = await createPayer(store.database, 0n);
+  await store.owner`
     INSERT INTO vx.answers (lane, account_id, idempotency_key, digest, hold_id, answer, created_at)
     SELECT vx.lane_of(${accountId}), ${accountId}, n::text, '', '', '', now() - interval '25 hours'
     FROM generate_series(1, 2500) n`;
@@ -251,5 +232,5 @@ test("expired answers of a busy lane are deleted as fast as they arrive", async 
     onReleased: () => undefined,
   });
   for (let round = 0; round < 16; round++) await presence.releaseAbandoned();
-  expect(await testDatabase.owner`SELECT FROM vx.answers WHERE account_id = ${accountId}`).toHaveLength(0);
+  expect(await store.owner`SELECT FROM vx.answers WHERE account_id = ${accountId}`).toHaveLength(0);
 });

@@ -82,7 +82,7 @@ export function endOf(
 }
 
 /** Checks the money invariants of every account directly in the tables. Empty if all hold. */
-export async function moneyProblems({ owner }: TestDatabase): Promise<object[]> {
+export async function moneyProblems({ owner }: Pick<TestDatabase, "owner">): Promise<object[]> {
   return await owner`
     WITH chain AS (
       SELECT l.account_id, l.seq, l.amount_micros, l.balance_after_micros, l.hash,
