@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import {
   beginEndless,
   cleanUp,
+  killProcessesIn,
   makeDataFolder,
   patient,
   postmasterPid,
@@ -24,7 +25,7 @@ describe("after a crash of the database", patient, () => {
     const dataDir = await makeDataFolder();
     const server = await start(dataDir);
     await query(server, "create table kept as select 42 as answer");
-    for (const pid of await processesIn(dataDir)) process.kill(pid, "SIGKILL");
+    await killProcessesIn(dataDir);
 
     await Promise.all([server.ensureRunning(), server.ensureRunning(), server.ensureRunning()]);
     expect(await query(server, "select answer from kept")).toEqual([{ answer: 42 }]);

@@ -1,5 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { beginEndless, cleanUp, makeDataFolder, patient, processesIn, start } from "./support.ts";
+import {
+  beginEndless,
+  cleanUp,
+  killProcessesIn,
+  makeDataFolder,
+  patient,
+  processesIn,
+  start,
+} from "./support.ts";
 
 afterEach(cleanUp);
 
@@ -24,7 +32,7 @@ describe("stop of the embedded database", patient, () => {
   test("can be called twice, and after the postmaster has exited", async () => {
     const dataDir = await makeDataFolder();
     const server = await start(dataDir);
-    for (const pid of await processesIn(dataDir)) process.kill(pid, "SIGKILL");
+    await killProcessesIn(dataDir);
     await Promise.all([server.stop(), server.stop()]);
     await server.stop();
     expect(await processesIn(dataDir)).toEqual([]);

@@ -8,6 +8,7 @@ import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { errnoOf } from "../../src/embedded-postgres/error.ts";
 import { listProcesses } from "../../src/embedded-postgres/processes.ts";
 import { putDatabase } from "../support/data-folder.ts";
 
@@ -143,6 +144,17 @@ export async function processesIn(folder: string): Promise<number[]> {
     if (isIn && pid !== process.pid) found.add(pid);
   }
   return [...found];
+}
+
+export async function killProcessesIn(folder: string): Promise<void> {
+  for (const pid of await processesIn(folder)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      // A child process exits by itself after its postmaster was killed.
+      if (errnoOf(error) !== "ESRCH") throw error;
+    }
+  }
 }
 
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {
