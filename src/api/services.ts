@@ -1,5 +1,5 @@
 import { adminService } from "./admin-service.ts";
-import { chatService } from "./chat-service.ts";
+import { chatService } from "./chat/chat-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
 import { generateService } from "./generate-service.ts";
 import { keyService } from "./key-service.ts";

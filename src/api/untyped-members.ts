@@ -20,19 +20,44 @@ export function listAt(value: JsonValue | undefined, field: string, maxItems: nu
   return value;
 }
 
+export function optionalListAt(
+  value: JsonValue | undefined,
+  field: string,
+  maxItems: number,
+): readonly JsonValue[] | undefined {
+  return isAbsent(value) ? undefined : listAt(value, field, maxItems);
+}
+
 export function textAt(value: JsonValue | undefined, field: string): string {
   if (typeof value !== "string") throw mustBe(field, "a string");
   return value;
 }
 
 export function optionalTextAt(value: JsonValue | undefined, field: string): string | undefined {
-  return value === undefined || value === null ? undefined : textAt(value, field);
+  return isAbsent(value) ? undefined : textAt(value, field);
 }
 
 export function optionalBooleanAt(value: JsonValue | undefined, field: string): boolean | undefined {
-  if (value === undefined || value === null) return undefined;
+  if (isAbsent(value)) return undefined;
   if (typeof value !== "boolean") throw mustBe(field, "true or false");
   return value;
+}
+
+export function optionalNumberAt(
+  value: JsonValue | undefined,
+  field: string,
+  min: number,
+  max: number,
+): number | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value !== "number" || value < min || value > max) {
+    throw mustBe(field, `a number from ${min} to ${max}`);
+  }
+  return value;
+}
+
+export function optionalObjectAt(value: JsonValue | undefined, field: string): JsonObject | undefined {
+  return isAbsent(value) ? undefined : objectAt(value, field);
 }
 
 /** One of the texts. */
@@ -46,6 +71,11 @@ export function choiceAt<Choice extends string>(
     throw mustBe(field, choices.map((one) => JSON.stringify(one)).join(" or "));
   }
   return choice;
+}
+
+/** Null counts as absent. */
+export function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null;
 }
 
 function isList(value: JsonValue | undefined): value is readonly JsonValue[] {

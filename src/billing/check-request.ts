@@ -6,7 +6,7 @@ import type { Capability, Model } from "../domain/model.ts";
 import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 
-const MAX_TOOLS = 256;
+export const MAX_TOOLS = 256;
 /** The tools and the schema of the reply together, as JSON: they are part of the prompt. */
 const MAX_DEFINITION_CHARACTERS = 1_048_576;
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;

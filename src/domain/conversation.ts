@@ -7,8 +7,8 @@ import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./
 
 export const MAX_MESSAGE_CHARACTERS = 400_000;
 const MAX_IMAGES = 100;
-const MAX_PARTS = 1_000;
-const MAX_CALLS = 256;
+export const MAX_PARTS = 1_000;
+export const MAX_CALLS = 256;
 const MAX_REASONING_BLOCKS = 256;
 const MAX_ID_CHARACTERS = 256;
 /** Nesting of arguments, the same as that of untyped fields. */

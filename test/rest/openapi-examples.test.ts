@@ -107,8 +107,15 @@ describe("untyped fields accept exactly the values that the document allows:", (
   ].filter(({ message }) => message && isUntyped(message));
   const complete = (field: DescField, value: unknown) => {
     const { body } = EXAMPLES.CreateChatCompletion as { body: object };
-    if (field.parent !== ChatMessageSchema) return { ...body, [field.name]: value };
-    return { ...body, messages: [{ role: "user", content: "hi", [field.name]: value }] };
+    const described = { name: "x", arguments: "{}" };
+    if (field.parent !== ChatMessageSchema) {
+      return { ...body, tools: [{ type: "function", function: described }], [field.name]: value };
+    }
+    const calls = [{ id: "1", type: "function", function: described }];
+    return {
+      ...body,
+      messages: [{ role: "assistant", content: "hi", tool_calls: calls, [field.name]: value }],
+    };
   };
 
   test.each(untyped.map((field) => [String(field), field] as const))("%s", async (_name, field) => {
@@ -132,7 +139,9 @@ function valuesOf({ enum: values, const: only, anyOf, type, ...rest }: Schema): 
   if (Array.isArray(anyOf)) return (anyOf as Schema[]).flatMap(valuesOf);
   return [type].flat().flatMap((one): unknown[] => {
     if (one === "null") return [null];
-    if (one === "string") return ["x".repeat(Number(rest.minLength ?? 1))];
+    if (one === "string") return rest.contentMediaType ? ["{}"] : ["x".repeat(Number(rest.minLength ?? 1))];
+    if (one === "number") return [rest.minimum];
+    if (one === "boolean") return [true];
     if (one === "array") return rest.items ? valuesOf(rest.items as Schema).map((value) => [value]) : [[]];
     const properties = Object.entries((rest.properties ?? {}) as Record<string, Schema>);
     return [Object.fromEntries(properties.map(([name, schema]) => [name, valuesOf(schema)[0]]))];

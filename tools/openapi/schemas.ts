@@ -84,7 +84,8 @@ export class Schemas {
       properties: Object.fromEntries(
         fields.map((field) => [field.name, this.#described(field, this.#responseValue(field))]),
       ),
-      required: fields.map(({ name }) => name),
+      // A Value that is unset is left out, because null would be a value.
+      required: fields.filter(({ message }) => !(message && isUntyped(message))).map(({ name }) => name),
     };
   }
 
@@ -124,6 +125,7 @@ export class Schemas {
 
 function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema): Schema {
   if (desc.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
+  if (desc.typeName === "google.protobuf.Struct") return { type: "object" };
   return nested(desc);
 }
 

@@ -104,17 +104,42 @@ describe.each([false, true])("with stream: %j", (stream) => {
 
 describe("an unsupported option is a BadRequestError with its name:", () => {
   const tool = { type: "function", function: { name: "f", parameters: {} } };
+  const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
+  const image = (url: string, detail?: string) => ({ type: "image_url", image_url: { url, detail } });
   test.each([
     ["n", { n: 2 }],
-    ["top_p", { top_p: 0.5 }],
-    ["frequency_penalty", { frequency_penalty: 0.1 }],
-    ["presence_penalty", { presence_penalty: -1 }],
-    ["tools", { tools: [tool] }],
-    ["tool_choice", { tool_choice: "required" }],
+    ["top_p", { top_p: 1.1 }],
+    ["top_p", { top_p: "1" }],
+    ["frequency_penalty", { frequency_penalty: 2.1 }],
+    ["presence_penalty", { presence_penalty: -2.1 }],
+    ["seed", { seed: 1e300 }],
+    ["tools", { tools: { tool } }],
+    ["tools", { tools: Array(257).fill(tool) }],
+    ["tools[0].type", { tools: [{ type: "custom", custom: { name: "f" } }] }],
+    ["tools[1].type", { tools: [tool, { type: "web_search" }] }],
+    ["tools[0].function", { tools: [{ type: "function" }] }],
+    ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
+    [
+      "tools[0].function.parameters",
+      { tools: [{ type: "function", function: { name: "f", parameters: [] } }] },
+    ],
+    ["tools[0].function.strict", { tools: [{ type: "function", function: { name: "f", strict: 1 } }] }],
+    ["tool_choice", { tools: [tool], tool_choice: "any" }],
+    ["tool_choice", { tools: [tool], tool_choice: { type: "function", function: { name: "g" } } }],
+    ["tool_choice.type", { tools: [tool], tool_choice: { type: "custom", custom: { name: "f" } } }],
+    [
+      "tool_choice.type",
+      {
+        tools: [tool],
+        tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [tool] } },
+      },
+    ],
+    ["parallel_tool_calls", { parallel_tool_calls: "no" }],
     ["functions", { functions: [{ name: "f" }] }],
     ["function_call", { function_call: { name: "f" } }],
-    ["response_format", { response_format: { type: "json_object" } }],
-    ["response_format", { response_format: { type: "text", schema: {} } }],
+    ["response_format.type", { response_format: { type: "xml" } }],
+    ["response_format.json_schema", { response_format: { type: "json_schema" } }],
+    ["response_format.json_schema.name", { response_format: { type: "json_schema", json_schema: {} } }],
     ["logprobs", { logprobs: true }],
     ["top_logprobs", { top_logprobs: 5 }],
     ["logit_bias", { logit_bias: { "50256": -100 } }],
@@ -123,7 +148,9 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
     ["web_search_options", { web_search_options: {} }],
     ["store", { store: true }],
     ["service_tier", { service_tier: "flex" }],
-    ["reasoning_effort", { reasoning_effort: "high" }],
+    ["reasoning_effort", { reasoning_effort: "xhigh" }],
+    ["moderation", { moderation: { model: "omni-moderation-latest" } }],
+    ["user", { user: 7 }],
     ["verbosity", { verbosity: "low" }],
     ["max_tokens", { max_tokens: 5, max_completion_tokens: 6 }],
     ["max_tokens", { max_tokens: 32_001 }],
@@ -135,18 +162,64 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
     ["stop", { stop: 7 }],
     ["messages", { messages: [] }],
     ["messages", { messages: Array(201).fill(said("x")) }],
-    ["messages[0].role", { messages: [{ role: "tool", content: "x", tool_call_id: "1" }] }],
+    ["messages", { messages: Array(2_001).fill(said("x")) }],
+    ["messages[0].role", { messages: [{ role: "function", name: "f", content: "x" }] }],
+    ["messages[0].tool_call_id", { messages: [{ role: "tool", content: "x", tool_call_id: "1" }] }],
+    ["messages[0].tool_calls", { messages: [{ ...said("x"), tool_calls: [call] }] }],
     ["messages[0].content", { messages: [{ role: "user", content: null }] }],
     ["messages[1].content", { messages: [said("x"), { role: "assistant" }] }],
     ["messages[0].content", { messages: [{ role: "user", content: [] }] }],
     ["messages[0].content", { messages: [{ role: "user", content: { type: "text", text: "x" } }] }],
     ["messages[0].content[0]", { messages: [{ role: "user", content: ["x"] }] }],
     [
-      "messages[0].content[0].type",
+      "messages[0].content[0].image_url.url",
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:" } }] }] },
     ],
+    ["messages[0].content[0].image_url", { messages: [{ role: "user", content: [{ type: "image_url" }] }] }],
+    [
+      "messages[0].content[0].image_url.detail",
+      { messages: [{ role: "user", content: [image("https://example.com/a.png", "original")] }] },
+    ],
+    [
+      "messages[0].content[0].image_url.url",
+      { messages: [{ role: "user", content: [image("http://169.254.169.254/latest/meta-data")] }] },
+    ],
+    [
+      "messages[0].content",
+      { messages: [{ role: "system", content: [image("https://example.com/a.png")] }] },
+    ],
+    [
+      "messages[0].content[0].type",
+      {
+        messages: [
+          { role: "user", content: [{ type: "input_audio", input_audio: { data: "", format: "mp3" } }] },
+        ],
+      },
+    ],
+    [
+      "messages[0].content[1].type",
+      {
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "x" },
+              { type: "file", file: { file_id: "f" } },
+            ],
+          },
+        ],
+      },
+    ],
     ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
-    ["messages[0].tool_calls", { messages: [{ role: "assistant", content: "", tool_calls: [tool] }] }],
+    ["messages[0].tool_calls[0].id", { messages: [{ role: "assistant", content: "", tool_calls: [tool] }] }],
+    [
+      "messages[0].tool_calls[0].type",
+      { messages: [{ role: "assistant", tool_calls: [{ type: "custom", id: "1", custom: {} }] }] },
+    ],
+    [
+      "messages[0].tool_calls[1]",
+      { messages: [{ role: "assistant", content: null, tool_calls: [call, call] }] },
+    ],
     [
       "messages[0].function_call",
       { messages: [{ role: "assistant", content: "", function_call: { name: "f" } }] },
@@ -171,10 +244,13 @@ test("a key in a text part is rejected with the name of the content", async () =
 
 describe("the limits of a message:", () => {
   const part = (text: string) => ({ type: "text" as const, text });
-  // An unknown model is reported only if all fields are valid.
+  // Texts that are too long for the context window are reported only if all fields are valid.
   const ask = (content: string | { type: "text"; text: string }[]) =>
     failureOf(
-      openAi(app, key).chat.completions.create({ model: "none", messages: [{ role: "user", content }] }),
+      openAi(app, key).chat.completions.create({
+        ...hello,
+        messages: [said("word ".repeat(9_000)), { role: "user", content }],
+      }),
     );
 
   test.each([
@@ -184,7 +260,7 @@ describe("the limits of a message:", () => {
     ["1,000 parts", Array(1_000).fill(part("x"))],
     ["no characters", ""],
   ])("%s are accepted", async (_name, content) => {
-    expect(await ask(content)).toMatchObject({ status: 404, code: "model_not_found" });
+    expect(await ask(content)).toMatchObject({ status: 400, code: "context_length_exceeded" });
   });
 
   test.each([
@@ -193,6 +269,6 @@ describe("the limits of a message:", () => {
     ["400,001 characters in two parts", [part("x".repeat(400_000)), part("x")]],
     ["1,001 parts", Array(1_001).fill(part("x"))],
   ])("%s are refused", async (_name, content) => {
-    expect(await ask(content)).toMatchObject({ status: 400, param: "messages[0].content" });
+    expect(await ask(content)).toMatchObject({ status: 400, param: "messages[1].content" });
   });
 });

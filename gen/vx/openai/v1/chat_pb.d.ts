@@ -5,7 +5,7 @@
 // The chat API in the wire format of OpenAI, with the same models, keys, limits and balance as the native API.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -20,22 +20,24 @@ export declare const file_vx_openai_v1_chat: GenFile;
  */
 export declare type ChatMessage = Message<"vx.openai.v1.ChatMessage"> & {
   /**
-   * The author of the message: "system", "developer" (the same as "system"), "user" or "assistant".
+   * The author of the message: "system", "developer" (the same as "system"), "user", "assistant", or "tool" for the
+   * result of a tool call.
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * The text of the message: a string, or a list of 1 to 1,000 parts `{"type": "text", "text": "…"}`. At most 400,000
-   * characters in total.
+   * The content of the message: a string, or a list of 1 to 1,000 parts. All messages can have text parts, those of
+   * users also images: an https URL or a data URL of a PNG, JPEG, GIF or WebP image. At most 400,000 characters of text
+   * in total. Can be null if an assistant message has tool calls.
    *
    * @generated from field: google.protobuf.Value content = 2;
    */
   content?: Value | undefined;
 
   /**
-   * Not supported. Accepts only an empty list.
+   * The tool calls of an assistant message.
    *
    * @generated from field: google.protobuf.Value tool_calls = 3;
    */
@@ -54,6 +56,27 @@ export declare type ChatMessage = Message<"vx.openai.v1.ChatMessage"> & {
    * @generated from field: google.protobuf.Value audio = 5;
    */
   audio?: Value | undefined;
+
+  /**
+   * The id of the tool call that a message with the role "tool" is the result of.
+   *
+   * @generated from field: optional string tool_call_id = 6;
+   */
+  toolCallId?: string | undefined;
+
+  /**
+   * The reasoning of an assistant message, as in the reply.
+   *
+   * @generated from field: optional string reasoning_content = 7;
+   */
+  reasoningContent?: string | undefined;
+
+  /**
+   * The refusal of an assistant message, for a message without content.
+   *
+   * @generated from field: optional string refusal = 8;
+   */
+  refusal?: string | undefined;
 };
 
 /**
@@ -96,7 +119,7 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   model: string;
 
   /**
-   * The messages of the conversation, oldest first: 1 to 200.
+   * The messages of the conversation, oldest first: 1 to the `max_messages` of the model (200, at most 2,000).
    *
    * @generated from field: repeated vx.openai.v1.ChatMessage messages = 2;
    */
@@ -155,35 +178,36 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   n?: Value | undefined;
 
   /**
-   * Not supported. Accepts only 1, the default of OpenAI's API.
+   * The share of the most probable tokens that are sampled, from 0 to 1.
    *
    * @generated from field: google.protobuf.Value top_p = 10;
    */
   topP?: Value | undefined;
 
   /**
-   * Not supported. Accepts only 0, the default of OpenAI's API.
+   * A penalty for tokens by how often they occurred, from -2 to 2.
    *
    * @generated from field: google.protobuf.Value frequency_penalty = 11;
    */
   frequencyPenalty?: Value | undefined;
 
   /**
-   * Not supported. Accepts only 0, the default of OpenAI's API.
+   * A penalty for tokens that occurred, from -2 to 2.
    *
    * @generated from field: google.protobuf.Value presence_penalty = 12;
    */
   presencePenalty?: Value | undefined;
 
   /**
-   * Not supported. Accepts only an empty list.
+   * The functions that the model can call: at most 256. Other types of tools are not supported.
    *
    * @generated from field: google.protobuf.Value tools = 13;
    */
   tools?: Value | undefined;
 
   /**
-   * Not supported. Accepts only "none" and "auto", which have no effect without tools.
+   * Whether the model calls a tool: "auto" (the default), "none", "required", or a function,
+   * `{"type": "function", "function": {"name": "…"}}`. "allowed_tools" is not supported.
    *
    * @generated from field: google.protobuf.Value tool_choice = 14;
    */
@@ -204,7 +228,7 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   functionCall?: Value | undefined;
 
   /**
-   * Accepts only `{"type": "text"}`.
+   * The format of the reply: text, a JSON object, or JSON of a schema.
    *
    * @generated from field: google.protobuf.Value response_format = 17;
    */
@@ -267,7 +291,7 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
   serviceTier?: Value | undefined;
 
   /**
-   * Not supported.
+   * How much the model reasons before it replies.
    *
    * @generated from field: google.protobuf.Value reasoning_effort = 26;
    */
@@ -279,6 +303,49 @@ export declare type CreateChatCompletionRequest = Message<"vx.openai.v1.CreateCh
    * @generated from field: google.protobuf.Value verbosity = 27;
    */
   verbosity?: Value | undefined;
+
+  /**
+   * Whether the model can call several tools in one reply.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 28;
+   */
+  parallelToolCalls?: boolean | undefined;
+
+  /**
+   * The same seed and request give similar replies, if the upstream supports it.
+   *
+   * @generated from field: optional int64 seed = 29;
+   */
+  seed?: bigint | undefined;
+
+  /**
+   * The id of your end user, for the ledger. More than 128 characters are stored as their SHA-256.
+   *
+   * @generated from field: optional string user = 30;
+   */
+  user?: string | undefined;
+
+  /**
+   * The same as `user`, which takes precedence.
+   *
+   * @generated from field: optional string safety_identifier = 31;
+   */
+  safetyIdentifier?: string | undefined;
+
+  /**
+   * Not supported.
+   *
+   * @generated from field: google.protobuf.Value moderation = 32;
+   */
+  moderation?: Value | undefined;
+
+  /**
+   * Fields that this API does not have. Those listed in `extra_fields` of the model are sent to the upstream, if it has
+   * the same API; the others are ignored.
+   *
+   * @generated from field: google.protobuf.Struct extra_fields = 50;
+   */
+  extraFields?: JsonObject | undefined;
 };
 
 /**
@@ -377,7 +444,8 @@ export declare type ChatChoice = Message<"vx.openai.v1.ChatChoice"> & {
   logprobs?: Value | undefined;
 
   /**
-   * The reason why the reply ended: "stop" (complete, or a stop sequence) or "length" (the token limit).
+   * The reason why the reply ended: "stop" (complete, or a stop sequence), "length" (the token limit), "tool_calls" or
+   * "content_filter".
    *
    * @generated from field: string finish_reason = 4;
    */
@@ -404,11 +472,11 @@ export declare type ChatReply = Message<"vx.openai.v1.ChatReply"> & {
   role: string;
 
   /**
-   * The text of the reply.
+   * The text of the reply. Null if the reply has only tool calls.
    *
-   * @generated from field: string content = 2;
+   * @generated from field: optional string content = 2;
    */
-  content: string;
+  content?: string | undefined;
 
   /**
    * Always null.
@@ -416,6 +484,20 @@ export declare type ChatReply = Message<"vx.openai.v1.ChatReply"> & {
    * @generated from field: optional string refusal = 3;
    */
   refusal?: string | undefined;
+
+  /**
+   * The tool calls of the reply. Absent if there are none.
+   *
+   * @generated from field: google.protobuf.Value tool_calls = 4;
+   */
+  toolCalls?: Value | undefined;
+
+  /**
+   * The reasoning before the reply, if the model shows it.
+   *
+   * @generated from field: optional string reasoning_content = 5;
+   */
+  reasoningContent?: string | undefined;
 };
 
 /**
@@ -457,6 +539,20 @@ export declare type ChatUsage = Message<"vx.openai.v1.ChatUsage"> & {
    * @generated from field: int64 cost_micros = 4;
    */
   costMicros: bigint;
+
+  /**
+   * Kinds of input tokens.
+   *
+   * @generated from field: vx.openai.v1.ChatPromptTokensDetails prompt_tokens_details = 5;
+   */
+  promptTokensDetails?: ChatPromptTokensDetails | undefined;
+
+  /**
+   * Kinds of output tokens.
+   *
+   * @generated from field: vx.openai.v1.ChatCompletionTokensDetails completion_tokens_details = 6;
+   */
+  completionTokensDetails?: ChatCompletionTokensDetails | undefined;
 };
 
 /**
@@ -464,6 +560,60 @@ export declare type ChatUsage = Message<"vx.openai.v1.ChatUsage"> & {
  * Use `create(ChatUsageSchema)` to create a new message.
  */
 export declare const ChatUsageSchema: GenMessage<ChatUsage>;
+
+/**
+ * Kinds of input tokens, all included in `prompt_tokens`.
+ *
+ * @generated from message vx.openai.v1.ChatPromptTokensDetails
+ */
+export declare type ChatPromptTokensDetails = Message<"vx.openai.v1.ChatPromptTokensDetails"> & {
+  /**
+   * The number of tokens read from a cache.
+   *
+   * @generated from field: int64 cached_tokens = 1;
+   */
+  cachedTokens: bigint;
+
+  /**
+   * The number of tokens written to a cache.
+   *
+   * @generated from field: int64 cache_write_tokens = 2;
+   */
+  cacheWriteTokens: bigint;
+
+  /**
+   * The number of tokens of images.
+   *
+   * @generated from field: int64 image_tokens = 3;
+   */
+  imageTokens: bigint;
+};
+
+/**
+ * Describes the message vx.openai.v1.ChatPromptTokensDetails.
+ * Use `create(ChatPromptTokensDetailsSchema)` to create a new message.
+ */
+export declare const ChatPromptTokensDetailsSchema: GenMessage<ChatPromptTokensDetails>;
+
+/**
+ * Kinds of output tokens, all included in `completion_tokens`.
+ *
+ * @generated from message vx.openai.v1.ChatCompletionTokensDetails
+ */
+export declare type ChatCompletionTokensDetails = Message<"vx.openai.v1.ChatCompletionTokensDetails"> & {
+  /**
+   * The number of tokens of reasoning.
+   *
+   * @generated from field: int64 reasoning_tokens = 1;
+   */
+  reasoningTokens: bigint;
+};
+
+/**
+ * Describes the message vx.openai.v1.ChatCompletionTokensDetails.
+ * Use `create(ChatCompletionTokensDetailsSchema)` to create a new message.
+ */
+export declare const ChatCompletionTokensDetailsSchema: GenMessage<ChatCompletionTokensDetails>;
 
 /**
  * The model, the messages and the options of a generation. The fields are the same as in `CreateChatCompletionRequest`.
@@ -479,7 +629,7 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   model: string;
 
   /**
-   * The messages of the conversation, oldest first: 1 to 200.
+   * The messages of the conversation, oldest first: 1 to the `max_messages` of the model (200, at most 2,000).
    *
    * @generated from field: repeated vx.openai.v1.ChatMessage messages = 2;
    */
@@ -538,35 +688,36 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   n?: Value | undefined;
 
   /**
-   * Not supported. Accepts only 1, the default of OpenAI's API.
+   * The share of the most probable tokens that are sampled, from 0 to 1.
    *
    * @generated from field: google.protobuf.Value top_p = 10;
    */
   topP?: Value | undefined;
 
   /**
-   * Not supported. Accepts only 0, the default of OpenAI's API.
+   * A penalty for tokens by how often they occurred, from -2 to 2.
    *
    * @generated from field: google.protobuf.Value frequency_penalty = 11;
    */
   frequencyPenalty?: Value | undefined;
 
   /**
-   * Not supported. Accepts only 0, the default of OpenAI's API.
+   * A penalty for tokens that occurred, from -2 to 2.
    *
    * @generated from field: google.protobuf.Value presence_penalty = 12;
    */
   presencePenalty?: Value | undefined;
 
   /**
-   * Not supported. Accepts only an empty list.
+   * The functions that the model can call: at most 256. Other types of tools are not supported.
    *
    * @generated from field: google.protobuf.Value tools = 13;
    */
   tools?: Value | undefined;
 
   /**
-   * Not supported. Accepts only "none" and "auto", which have no effect without tools.
+   * Whether the model calls a tool: "auto" (the default), "none", "required", or a function,
+   * `{"type": "function", "function": {"name": "…"}}`. "allowed_tools" is not supported.
    *
    * @generated from field: google.protobuf.Value tool_choice = 14;
    */
@@ -587,7 +738,7 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   functionCall?: Value | undefined;
 
   /**
-   * Accepts only `{"type": "text"}`.
+   * The format of the reply: text, a JSON object, or JSON of a schema.
    *
    * @generated from field: google.protobuf.Value response_format = 17;
    */
@@ -650,7 +801,7 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
   serviceTier?: Value | undefined;
 
   /**
-   * Not supported.
+   * How much the model reasons before it replies.
    *
    * @generated from field: google.protobuf.Value reasoning_effort = 26;
    */
@@ -662,6 +813,49 @@ export declare type StreamChatCompletionRequest = Message<"vx.openai.v1.StreamCh
    * @generated from field: google.protobuf.Value verbosity = 27;
    */
   verbosity?: Value | undefined;
+
+  /**
+   * Whether the model can call several tools in one reply.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 28;
+   */
+  parallelToolCalls?: boolean | undefined;
+
+  /**
+   * The same seed and request give similar replies, if the upstream supports it.
+   *
+   * @generated from field: optional int64 seed = 29;
+   */
+  seed?: bigint | undefined;
+
+  /**
+   * The id of your end user, for the ledger. More than 128 characters are stored as their SHA-256.
+   *
+   * @generated from field: optional string user = 30;
+   */
+  user?: string | undefined;
+
+  /**
+   * The same as `user`, which takes precedence.
+   *
+   * @generated from field: optional string safety_identifier = 31;
+   */
+  safetyIdentifier?: string | undefined;
+
+  /**
+   * Not supported.
+   *
+   * @generated from field: google.protobuf.Value moderation = 32;
+   */
+  moderation?: Value | undefined;
+
+  /**
+   * Fields that this API does not have. Those listed in `extra_fields` of the model are sent to the upstream, if it has
+   * the same API; the others are ignored.
+   *
+   * @generated from field: google.protobuf.Struct extra_fields = 50;
+   */
+  extraFields?: JsonObject | undefined;
 };
 
 /**
@@ -760,7 +954,7 @@ export declare type ChatChunkChoice = Message<"vx.openai.v1.ChatChunkChoice"> & 
   logprobs?: Value | undefined;
 
   /**
-   * The reason why the reply ended: "stop" or "length". Null before the end.
+   * The reason why the reply ended: "stop", "length", "tool_calls" or "content_filter". Null before the end.
    *
    * @generated from field: optional string finish_reason = 4;
    */
@@ -780,7 +974,7 @@ export declare const ChatChunkChoiceSchema: GenMessage<ChatChunkChoice>;
  */
 export declare type ChatDelta = Message<"vx.openai.v1.ChatDelta"> & {
   /**
-   * "assistant" in the first chunk. Null in the others.
+   * "assistant" in the first chunk. Absent in the others.
    *
    * @generated from field: optional string role = 1;
    */
@@ -792,6 +986,20 @@ export declare type ChatDelta = Message<"vx.openai.v1.ChatDelta"> & {
    * @generated from field: optional string content = 2;
    */
   content?: string | undefined;
+
+  /**
+   * Parts of tool calls. The first part of each call has its id, type and name; the arguments are text to append.
+   *
+   * @generated from field: google.protobuf.Value tool_calls = 3;
+   */
+  toolCalls?: Value | undefined;
+
+  /**
+   * The text to append to the reasoning.
+   *
+   * @generated from field: optional string reasoning_content = 4;
+   */
+  reasoningContent?: string | undefined;
 };
 
 /**

@@ -213,7 +213,12 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
         choices: [
           {
             index: 0,
-            message: { role: "assistant", content: "A list of every movement.", refusal: null },
+            message: {
+              role: "assistant",
+              content: "A list of every movement.",
+              refusal: null,
+              reasoning_content: null,
+            },
             logprobs: null,
             finish_reason,
           },
@@ -223,13 +228,15 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
           completion_tokens: outputTokens,
           total_tokens: inputTokens + outputTokens,
           cost_micros: costMicros,
+          prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0, image_tokens: 0 },
+          completion_tokens_details: { reasoning_tokens: 0 },
         },
         balance_micros,
       },
       events: [
-        chunk({ role: "assistant", content: "A list of " }, null),
-        chunk({ role: null, content: "every movement." }, null),
-        chunk({ role: null, content: null }, finish_reason),
+        chunk({ role: "assistant", content: "A list of ", reasoning_content: null }, null),
+        chunk({ role: null, content: "every movement.", reasoning_content: null }, null),
+        chunk({ role: null, content: null, reasoning_content: null }, finish_reason),
       ],
     },
   };

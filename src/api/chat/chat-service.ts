@@ -5,13 +5,13 @@ import {
   type CreateChatCompletionResponseSchema,
   type StreamChatCompletionRequest,
   type StreamChatCompletionResponseSchema,
-} from "../../gen/vx/openai/v1/chat_pb.js";
-import type { Meter } from "../billing/meter.ts";
-import { secondsOfId } from "../domain/ids.ts";
-import type { ApiCall } from "./api-call.ts";
-import { chatUsageOf, NO_LOGPROBS } from "./chat-reply.ts";
+} from "../../../gen/vx/openai/v1/chat_pb.js";
+import type { Meter } from "../../billing/meter.ts";
+import { secondsOfId } from "../../domain/ids.ts";
+import type { ApiCall } from "../api-call.ts";
+import { defineService } from "../define-service.ts";
+import { chatDeltaOf, chatReplyOf, chatUsageOf, NO_LOGPROBS } from "./chat-reply.ts";
 import { generationRequestOfChat } from "./chat-request.ts";
-import { defineService } from "./define-service.ts";
 
 export async function createChatCompletion(
   meter: Meter,
@@ -19,7 +19,7 @@ export async function createChatCompletion(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
   const reply = await meter.complete(call.caller(), generationRequestOfChat(request));
-  const message = { role: "assistant", content: reply.output.text };
+  const message = chatReplyOf(reply.output);
   return {
     id: reply.id,
     object: "chat.completion",
@@ -42,16 +42,17 @@ export async function* streamChatCompletion(
   const generationRequest = generationRequestOfChat(request);
   let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
   for await (const piece of meter.stream(call.caller(), generationRequest)) {
-    const role = head ? {} : { role: "assistant" };
+    const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
+    if (!delta) continue;
+    if (!head) delta.role = "assistant";
     head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, generationRequest.model);
     if (piece.kind === "delta") {
-      const delta = { ...role, content: piece.delta.kind === "text" ? piece.delta.text : "" };
       yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
       continue;
     }
     const { reply } = piece;
     const { finishReason } = reply;
-    yield { ...head, choices: [{ index: 0, delta: role, logprobs: NO_LOGPROBS, finishReason }] };
+    yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS, finishReason }] };
     if (request.streamOptions?.includeUsage) {
       yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
     }

@@ -1,0 +1,106 @@
+import { createHash } from "node:crypto";
+import { DomainError } from "../domain/errors.ts";
+import type { JsonObject, JsonValue } from "../domain/json.ts";
+import {
+  type ContentPart,
+  type ImageDetail,
+  NO_OPTIONS,
+  type PromptMessage,
+  type PromptOptions,
+  REASONING_EFFORTS,
+  type ReasoningEffort,
+  type ResponseFormat,
+  type Tool,
+  type ToolChoice,
+} from "../domain/prompt.ts";
+import {
+  choiceAt,
+  isAbsent,
+  objectAt,
+  optionalBooleanAt,
+  optionalObjectAt,
+  optionalTextAt,
+  textAt,
+} from "./untyped-members.ts";
+
+/** The parts of requests that are the same in OpenAI's two formats. */
+
+const IMAGE_DETAILS: readonly ImageDetail[] = ["auto", "low", "high"];
+
+export function toolOf(definition: JsonObject, field: string): Tool {
+  const { name, description, parameters, strict } = definition;
+  return {
+    name: textAt(name, `${field}.name`),
+    description: optionalTextAt(description, `${field}.description`),
+    parameters: optionalObjectAt(parameters, `${field}.parameters`),
+    strict: optionalBooleanAt(strict, `${field}.strict`),
+  };
+}
+
+/** Refuses a member `type` with another value, and names that value. */
+export function requireType(object: JsonObject, type: string, field: string): void {
+  if (object.type === type) return;
+  throw DomainError.ofField(`${field}.type`, `must be "${type}": ${shown(object.type)} is not supported`);
+}
+
+/** For errors: a value of the caller, shortened. */
+export function shown(value: JsonValue | undefined): string {
+  return typeof value === "string" ? `"${value.slice(0, 100)}"` : "any other value";
+}
+
+/** `nameOf` reads the name of the function from the object that the caller chose. */
+export function toolChoiceOf(
+  choice: JsonValue | undefined,
+  nameOf: (choice: JsonObject) => string,
+): ToolChoice | undefined {
+  if (isAbsent(choice)) return undefined;
+  if (typeof choice === "string") {
+    return { kind: choiceAt(choice, "tool_choice", ["auto", "none", "required"]) };
+  }
+  const chosen = objectAt(choice, "tool_choice");
+  requireType(chosen, "function", "tool_choice");
+  return { kind: "tool", name: nameOf(chosen) };
+}
+
+/** The description becomes that of the schema: other formats have no field for it. */
+export function schemaFormatOf(format: JsonObject, field: string): ResponseFormat {
+  const { name, schema, strict } = format;
+  const description = optionalTextAt(format.description, `${field}.description`);
+  const plain = optionalObjectAt(schema, `${field}.schema`) ?? {};
+  return {
+    kind: "json_schema",
+    name: textAt(name, `${field}.name`),
+    schema: description === undefined ? plain : { description, ...plain },
+    strict: optionalBooleanAt(strict, `${field}.strict`),
+  };
+}
+
+export function effortOf(effort: JsonValue | undefined, field: string): ReasoningEffort | undefined {
+  return isAbsent(effort) ? undefined : choiceAt(effort, field, REASONING_EFFORTS);
+}
+
+export function imageDetailOf(detail: JsonValue | undefined, field: string): ImageDetail | undefined {
+  return isAbsent(detail) ? undefined : choiceAt(detail, field, IMAGE_DETAILS);
+}
+
+const MAX_USER_CHARACTERS = 128;
+
+/** The end user as the ledger records it: an id that is too long is replaced by its SHA-256. */
+export function recordedUser(user: string): string {
+  if (user.length <= MAX_USER_CHARACTERS) return user;
+  return createHash("sha256").update(user).digest("hex");
+}
+
+type GivenOptions = { readonly [Key in keyof PromptOptions]: PromptOptions[Key] | undefined };
+
+/** Without the parameters that are undefined. Requests without parameters share one object. */
+export function presentOptions(given: GivenOptions): PromptOptions {
+  const present = Object.entries(given).filter(([, value]) => value !== undefined);
+  return present.length === 0 ? NO_OPTIONS : (Object.fromEntries(present) as PromptOptions);
+}
+
+/** Texts alone become one text, so that a string and its parts are the same prompt. */
+export function joinedTexts(parts: readonly ContentPart[]): PromptMessage["content"] {
+  const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
+  return texts.length === parts.length ? texts.join("") : parts;
+}

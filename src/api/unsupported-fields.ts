@@ -1,0 +1,57 @@
+import type { Value } from "@bufbuild/protobuf/wkt";
+import { DomainError } from "../domain/errors.ts";
+import type { JsonValue } from "../domain/json.ts";
+import { jsonOf } from "../rules/plain-values.ts";
+import { isAbsent } from "./untyped-members.ts";
+
+/**
+ * A field that is accepted only with a value that has no effect: its name in TypeScript and in JSON, the check of
+ * the value, and its description for the caller.
+ */
+export type UnsupportedField<Request> = readonly [
+  key: UntypedKey<Request>,
+  name: string,
+  isHarmless?: (value: JsonValue) => boolean,
+  harmless?: string,
+];
+
+type UntypedKey<Request> = {
+  [Key in keyof Request]-?: Request[Key] extends Value | undefined ? Key : never;
+}[keyof Request];
+
+/** Refuses fields that would change the reply; null counts as absent. */
+export function refuseUnsupported<Request>(
+  request: Request,
+  fields: readonly UnsupportedField<Request>[],
+): void {
+  for (const [key, name, isHarmless, harmless] of fields) {
+    const value = jsonIn(request[key] as Value | undefined);
+    if (!isAbsent(value) && !isHarmless?.(value)) throw unsupported(name, harmless);
+  }
+}
+
+/** The error also names the value that is accepted. */
+export function unsupported(field: string, harmless?: string): DomainError {
+  const except = harmless === undefined ? "" : ` except for ${harmless}`;
+  return DomainError.ofField(field, `is not supported${except}`);
+}
+
+/** The JSON of an untyped field. */
+export function jsonIn(value: Value | undefined): JsonValue | undefined {
+  return value && jsonOf(value);
+}
+
+/** A check for one of the values. */
+export function isOneOf(...values: readonly JsonValue[]): (value: JsonValue) => boolean {
+  return (value) => values.includes(value);
+}
+
+export function isEmptyList(value: JsonValue): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+export function isEmptyObject(value: JsonValue): boolean {
+  return (
+    typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+  );
+}
