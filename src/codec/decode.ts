@@ -2,18 +2,25 @@ import type { Message } from "@bufbuild/protobuf";
 import type { BodyBudget } from "./body-budget.ts";
 import { JsonScanner } from "./json/json-scanner.ts";
 import type { Reader } from "./json/reader.ts";
-import { finish, finishInTurns, type Steps } from "./steps.ts";
+import { finishInTurns, type Steps } from "./steps.ts";
 
-/** Smaller bodies are decoded at once: the event loop is blocked only briefly. */
+/** The first part of a smaller body is decoded at once: the event loop is blocked only briefly. */
 export const LARGE_BYTES = 262_144;
 
-/** Decodes small bodies at once; large ones one at a time, in parts, so that other calls run in between. */
+/**
+ * Decodes small bodies at once; large ones, and small ones with many values, one at a time, in parts, so that
+ * other calls run in between.
+ */
 export async function decode<Result>(
   bytes: Buffer,
   budget: BodyBudget,
   steps: Steps<Result>,
 ): Promise<Result> {
-  return bytes.length < LARGE_BYTES ? finish(steps) : budget.inTurn(() => finishInTurns(steps));
+  if (bytes.length < LARGE_BYTES) {
+    const first = steps.next();
+    if (first.done) return first.value;
+  }
+  return budget.inTurn(() => finishInTurns(steps));
 }
 
 /** Reads the whole body as one message. */

@@ -9,12 +9,12 @@ export function finish<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Runs the parts in separate turns of the event loop. */
+/** Runs the parts in separate turns of the event loop; the result is returned in a turn of its own. */
 export async function finishInTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const step = steps.next();
-    if (step.done) return step.value;
     await letOthersRun();
+    if (step.done) return step.value;
   }
 }
 

@@ -6,17 +6,24 @@ import type { JsonValue } from "../domain/json.ts";
  * A google.protobuf.Value that holds plain JSON, which takes a fraction of the memory and of the time of
  * nested messages. `kind` is created when the protobuf library reads it.
  */
-class JsonHolder {
+class JsonHolder implements Value {
   readonly $typeName = "google.protobuf.Value";
-  readonly json: JsonValue;
+  declare readonly kind: Value["kind"];
+  readonly #json: JsonValue;
   #kind: Value["kind"] | undefined;
 
   constructor(json: JsonValue) {
-    this.json = json;
+    this.#json = json;
+    // A property of its own, as in the messages of the library.
+    Object.defineProperty(this, "kind", { enumerable: true, get: () => this.#createKind() });
   }
 
-  get kind(): Value["kind"] {
-    this.#kind ??= fromJson(ValueSchema, this.json as MutableJson).kind;
+  get json(): JsonValue {
+    return this.#json;
+  }
+
+  #createKind(): Value["kind"] {
+    this.#kind ??= fromJson(ValueSchema, this.#json as MutableJson).kind;
     return this.#kind;
   }
 }

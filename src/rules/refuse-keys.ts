@@ -1,7 +1,10 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import type { Value } from "@bufbuild/protobuf/wkt";
 import { containsKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
-import { isUntyped } from "./untyped-values.ts";
+import type { JsonObject, JsonValue } from "../domain/json.ts";
+import { jsonOf } from "./plain-values.ts";
+import { holdsPlainObject, isUntyped } from "./untyped-values.ts";
 
 /**
  * An API key belongs only in the Authorization header: a key in a name would be stored, and a key in an id
@@ -34,7 +37,7 @@ function findInField(field: DescField, value: unknown): string | undefined {
     case "scalar":
       return field.scalar === ScalarType.STRING && containsKey(value as string) ? field.name : undefined;
     case "message":
-      return within(field, findInMessage(field.message, value as Message));
+      return findInItem(field, value, field.name);
     case "list":
       return findInList(field, value as unknown[]);
     case "map":
@@ -48,27 +51,33 @@ function findInList(field: DescField & { fieldKind: "list" }, items: readonly un
   if (field.listKind === "enum" || (field.listKind === "scalar" && field.scalar !== ScalarType.STRING))
     return undefined;
   for (const [i, item] of items.entries()) {
-    const place = `${field.name}[${i}]`;
-    if (field.listKind === "scalar") {
-      if (containsKey(item as string)) return place;
-      continue;
-    }
-    const path = findInMessage(field.message, item as Message);
-    if (path !== undefined) return `${place}.${path}`;
+    const path = findInItem(field, item, `${field.name}[${i}]`);
+    if (path !== undefined) return path;
   }
   return undefined;
 }
 
 function findInMap(field: DescField & { fieldKind: "map" }, map: Record<string, unknown>): boolean {
-  return Object.entries(map).some(([key, value]) => {
-    if (containsKey(key)) return true;
-    if (field.mapKind === "message") return findInMessage(field.message, value as Message) !== undefined;
-    return field.mapKind === "scalar" && field.scalar === ScalarType.STRING && containsKey(value as string);
-  });
+  return Object.entries(map).some(
+    ([key, value]) => containsKey(key) || findInItem(field, value, "") !== undefined,
+  );
 }
 
-/** Names inside a google.protobuf.Value are not the caller's, so the path ends at the field. */
-function within({ name, message }: DescField, path: string | undefined): string | undefined {
-  if (path === undefined) return undefined;
-  return message && isUntyped(message) ? name : `${name}.${path}`;
+/** Looks into one value of a field at the path. Names inside untyped values are not part of the path. */
+function findInItem(field: DescField, value: unknown, path: string): string | undefined {
+  const { message } = field;
+  if (!message) return field.scalar === ScalarType.STRING && containsKey(value as string) ? path : undefined;
+  if (isUntyped(message)) return isInJson(jsonOf(value as Value)) ? path : undefined;
+  if (holdsPlainObject(field)) return isInJson(value as JsonValue) ? path : undefined;
+  const inner = findInMessage(message, value as Message);
+  return inner === undefined ? undefined : `${path}.${inner}`;
+}
+
+function isInJson(json: JsonValue): boolean {
+  if (typeof json === "string") return containsKey(json);
+  if (typeof json !== "object" || json === null) return false;
+  if (Array.isArray(json)) return (json as readonly JsonValue[]).some(isInJson);
+  const object = json as JsonObject;
+  for (const name in object) if (containsKey(name) || isInJson(object[name] as JsonValue)) return true;
+  return false;
 }

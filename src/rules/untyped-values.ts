@@ -1,17 +1,19 @@
-import type { DescMessage } from "@bufbuild/protobuf";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 
 /**
- * The maximum number of values in a request's google.protobuf.Value fields, whose form the .proto leaves
- * open: enough for 200 messages of eight parts each. Each value becomes a message, so more would block the
- * event loop for other calls.
+ * The maximum number of values in the untyped fields of a request, whose form the .proto leaves open: enough
+ * for a conversation of 2,000 messages and for 128 tools with large schemas.
  */
-export const MAX_UNTYPED_VALUES = 5_000;
-
-/** The length of the longest text that any field may have. */
-export const MAX_UNTYPED_CHARACTERS = 400_000;
+export const MAX_UNTYPED_VALUES = 65_536;
 
 export const TOO_MANY_UNTYPED = `is too large: a request can have at most ${MAX_UNTYPED_VALUES} values in untyped fields`;
 
+/** google.protobuf.Value: any JSON. Read it with `jsonOf`. */
 export function isUntyped(desc: DescMessage): boolean {
   return desc.typeName === "google.protobuf.Value";
+}
+
+/** A Struct is stored as a plain object, except inside google.protobuf.Value. */
+export function holdsPlainObject(field: DescField): boolean {
+  return field.message?.typeName === "google.protobuf.Struct" && !isUntyped(field.parent);
 }

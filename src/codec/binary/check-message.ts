@@ -2,8 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
 import { tooMany } from "../../rules/list-limits.ts";
-import { tooLong } from "../../rules/text-limits.ts";
-import { MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/untyped-values.ts";
+import { tooLong, tooManyBytes } from "../../rules/text-limits.ts";
 import { Cursor, malformed } from "./cursor.ts";
 import { type FieldPlan, type MessagePlan, planOf } from "./field-plan.ts";
 
@@ -17,7 +16,7 @@ const NO_COUNTERS = new Uint32Array(0);
 
 /**
  * Checks a binary message before it is decoded, so that lists and texts over the limits of the .proto take no
- * memory.
+ * memory. Untyped fields are checked as they are decoded.
  */
 export function checkMessage(desc: DescMessage, bytes: Uint8Array): void {
   new MessageCheck(bytes).check(planOf(desc), 0, bytes.length);
@@ -28,7 +27,6 @@ class MessageCheck {
   /** The fields that lead to the current message, with the item of each, for the error message. */
   readonly #path: { readonly plan: FieldPlan; readonly item: number }[] = [];
   #values = 0;
-  #untyped = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -71,12 +69,8 @@ class MessageCheck {
       if (length > plan.maxBytes) throw this.#refusal(plan, item, textRefusal(plan));
       if (plan.inner) {
         if (this.#path.length >= MAX_DEPTH) throw malformed();
-        const inner = plan.inner();
-        if (inner.isUntyped && ++this.#untyped > MAX_UNTYPED_VALUES) {
-          throw this.#refusal(plan, item, TOO_MANY_UNTYPED);
-        }
         this.#path.push({ plan, item });
-        this.check(inner, cursor.at, end);
+        this.check(plan.inner(), cursor.at, end);
         this.#path.pop();
       }
     }
@@ -100,18 +94,15 @@ class MessageCheck {
   }
 
   #refusal(plan: FieldPlan, item: number, text: string): DomainError {
-    const steps = [...this.#path, { plan, item }];
-    // Inside an untyped value, field names are internal: the caller did not send them.
-    const untyped = steps.findIndex((step) => step.plan.inner?.().isUntyped);
-    const path = steps
-      .slice(0, untyped < 0 ? steps.length : untyped + 1)
-      .map((step) => (step.item < 0 ? step.plan.name : `${step.plan.name}[${step.item}]`));
+    const path = [...this.#path, { plan, item }].map((step) =>
+      step.item < 0 ? step.plan.name : `${step.plan.name}[${step.item}]`,
+    );
     return DomainError.ofField(path.join("."), text);
   }
 }
 
 function textRefusal({ maxCharacters, maxBytes }: FieldPlan): string {
-  return Number.isFinite(maxCharacters) ? tooLong(maxCharacters) : `must be at most ${maxBytes} bytes`;
+  return Number.isFinite(maxCharacters) ? tooLong(maxCharacters) : tooManyBytes(maxBytes);
 }
 
 /** The number of packed values; the last one must end where the run ends. */

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { maxItemsOf } from "../../rules/list-limits.ts";
-import { maxCharactersOf } from "../../rules/text-limits.ts";
-import { isUntyped } from "../../rules/untyped-values.ts";
+import { maxBytesOf, maxCharactersOf } from "../../rules/text-limits.ts";
+import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
 
 /**
  * Limit for a text or bytes field without a limit in the .proto: far above real values, and decoded at once.
@@ -20,15 +20,13 @@ export type FieldPlan = {
   readonly counter: number;
   readonly maxCharacters: number;
   readonly maxBytes: number;
-  /** The plan of the message or map entry in the field. */
+  /** The plan of the message or map entry in the field; undefined if the field is untyped. */
   readonly inner: (() => MessagePlan) | undefined;
 };
 
 export type MessagePlan = {
   readonly fields: ReadonlyMap<number, FieldPlan>;
   readonly counters: number;
-  /** A value whose type the .proto leaves open. */
-  readonly isUntyped: boolean;
 };
 
 const plans = new WeakMap<DescMessage, MessagePlan>();
@@ -43,10 +41,15 @@ export function planOf(desc: DescMessage): MessagePlan {
       fields.set(field.number, planField(field, isList ? counters : -1));
       if (isList) counters++;
     }
-    plan = { fields, counters, isUntyped: isUntyped(desc) };
+    plan = { fields, counters };
     plans.set(desc, plan);
   }
   return plan;
+}
+
+/** Whether a field holds JSON of any form, in whole or in its items; it is then checked as it is decoded. */
+export function holdsJson(field: DescField): boolean {
+  return (field.message !== undefined && isUntyped(field.message)) || holdsPlainObject(field);
 }
 
 function planField(field: DescField, counter: number): FieldPlan {
@@ -62,22 +65,24 @@ function planField(field: DescField, counter: number): FieldPlan {
   const plan = plain(name, field.scalar, field.message);
   const maxCharacters =
     field.scalar === ScalarType.STRING ? maxCharactersOf(field) : Number.POSITIVE_INFINITY;
+  const maxBytes = field.scalar === ScalarType.BYTES ? maxBytesOf(field) : maxCharacters * 4;
   return {
     ...plan,
+    inner: holdsJson(field) ? undefined : plan.inner,
     packedType: counter >= 0 && plan.wireType !== WireType.LengthDelimited ? plan.wireType : undefined,
     maxItems: maxItemsOf(field),
     counter,
     maxCharacters,
-    maxBytes: Number.isFinite(maxCharacters) ? maxCharacters * 4 : plan.maxBytes,
+    maxBytes: Number.isFinite(maxBytes) ? maxBytes : plan.maxBytes,
   };
 }
 
 /** On the wire an entry of a map is a message of two fields. */
 function planEntry(field: DescField & { fieldKind: "map" }): MessagePlan {
-  const value = plain("value", field.scalar, field.message);
+  const plan = plain("value", field.scalar, field.message);
+  const value = { ...plan, inner: holdsJson(field) ? undefined : plan.inner };
   return {
     counters: 0,
-    isUntyped: false,
     fields: new Map([
       [1, plain("key", field.mapKey, undefined)],
       [2, value],

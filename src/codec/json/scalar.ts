@@ -1,4 +1,6 @@
 import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
+import { finish } from "../steps.ts";
+import { base64Bytes } from "./base64.ts";
 
 /** Parses the text of a scalar or an enum value; throws an Error whose message states what it must be. */
 type ScalarParser = (text: string) => unknown;
@@ -88,9 +90,8 @@ function parseFloating(text: string, max: number): number {
   return value;
 }
 
-/** Standard or URL-safe base64, padded or not. */
 function parseBytes(text: string): Uint8Array {
-  const bare = text.replace(/={1,2}$/, "");
-  if (!/^(?:[\w-]*|[A-Za-z0-9+/]*)$/.test(bare) || bare.length % 4 === 1) throw new Error("must be base64");
-  return new Uint8Array(Buffer.from(bare, "base64"));
+  const bytes = finish(base64Bytes(text));
+  if (bytes === undefined) throw new Error("must be base64");
+  return bytes;
 }

@@ -20,13 +20,6 @@ export function holdsBareValue(field: DescField): boolean {
   return field.fieldKind === "message" && !field.oneof && isWrapper(field.message);
 }
 
-/** A Struct is stored as a plain object, except inside google.protobuf.Value. */
-export function holdsPlainObject(field: DescField): boolean {
-  return (
-    field.message?.typeName === "google.protobuf.Struct" && field.parent.typeName !== "google.protobuf.Value"
-  );
-}
-
 /** Whether null is a value of the field, not its absence. */
 export function hasOwnNull({ message, enum: desc }: DescField): boolean {
   return message?.typeName === "google.protobuf.Value" || desc?.typeName === "google.protobuf.NullValue";

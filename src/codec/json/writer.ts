@@ -8,8 +8,10 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { hasOwnNull, holdsBareValue, holdsPlainObject, isWellKnown, isWrapper } from "./well-known.ts";
+import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
+import { jsonOf } from "../../rules/plain-values.ts";
+import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
+import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */
 export type Writer = (message: Message) => string;
@@ -153,6 +155,7 @@ function orNull(write: ValueWriter): ValueWriter {
 }
 
 function wellKnownWriter(desc: DescMessage): Writer {
+  if (isUntyped(desc)) return (message) => JSON.stringify(jsonOf(message as Value));
   if (isWrapper(desc)) {
     const write = scalarWriter(desc.fields[0]?.scalar as ScalarType);
     return (message) => write((message as unknown as { value: unknown }).value);

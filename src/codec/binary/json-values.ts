@@ -1,0 +1,165 @@
+import { TextDecoder } from "node:util";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { DomainError } from "../../domain/errors.ts";
+import { MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/untyped-values.ts";
+import { setOwn } from "../set-own.ts";
+import type { Steps } from "../steps.ts";
+import { Cursor, malformed } from "./cursor.ts";
+
+/** Levels of objects and lists, as in JSON. */
+const MAX_DEPTH = 64;
+
+/** Values read before other calls may run, and bytes of a string decoded at once: a few milliseconds of work. */
+const STEP_VALUES = 8_192;
+const PART_BYTES = 1_048_576;
+
+const STRICT = { fatal: true, ignoreBOM: true };
+const UTF8 = new TextDecoder("utf-8", STRICT);
+
+/** The members of google.protobuf.Value. */
+const KIND = { null: 1, number: 2, string: 3, bool: 4, struct: 5, list: 6 } as const;
+const WIRE_TYPES = [
+  WireType.Varint,
+  WireType.Bit64,
+  WireType.LengthDelimited,
+  WireType.Varint,
+  WireType.LengthDelimited,
+  WireType.LengthDelimited,
+];
+
+/** Reads the untyped values of one binary message as plain JSON, within the limits of all of them together. */
+export class JsonValues {
+  readonly #bytes: Buffer;
+  #count = 0;
+  #restedAt = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** A google.protobuf.Value; the path names its field in errors. */
+  *value(start: number, end: number, path: string, depth = 0): Steps<JsonValue> {
+    if (++this.#count > MAX_UNTYPED_VALUES) throw DomainError.ofField(path, TOO_MANY_UNTYPED);
+    const kind = this.#kindOf(start, end);
+    if (kind === undefined) throw DomainError.ofField(path, "must have a value");
+    const { number, at } = kind;
+    switch (number) {
+      case KIND.string:
+        return yield* this.#text(at, kind.end);
+      case KIND.struct:
+        return yield* this.object(at, kind.end, path, depth);
+      case KIND.list:
+        return yield* this.#list(at, kind.end, path, depth + 1);
+      case KIND.number:
+        return this.#number(at, path);
+      case KIND.bool:
+        return this.#isNonzero(at, kind.end);
+      default:
+        if (this.#isNonzero(at, kind.end)) throw malformed();
+        return null;
+    }
+  }
+
+  /** A google.protobuf.Struct. */
+  *object(start: number, end: number, path: string, depth = 0): Steps<JsonObject> {
+    const object: JsonObject = {};
+    for (const [at, entryEnd] of this.#items(start, end, depth + 1)) {
+      if (this.#isDue()) yield;
+      let name = "";
+      let value: JsonValue | undefined;
+      const entry = new Cursor(this.#bytes, at, entryEnd);
+      while (!entry.isAtEnd) {
+        const tag = entry.uint32();
+        const from = lengthDelimited(entry, tag);
+        if (tag >>> 3 === 1) name = yield* this.#text(from, entry.at);
+        else if (tag >>> 3 === 2) value = yield* this.value(from, entry.at, path, depth + 1);
+      }
+      if (value === undefined) throw DomainError.ofField(path, "must have a value for each name");
+      setOwn(object, name, value);
+    }
+    return object;
+  }
+
+  *#list(start: number, end: number, path: string, depth: number): Steps<JsonValue[]> {
+    const list: JsonValue[] = [];
+    for (const [at, itemEnd] of this.#items(start, end, depth)) {
+      if (this.#isDue()) yield;
+      list.push(yield* this.value(at, itemEnd, path, depth));
+    }
+    return list;
+  }
+
+  /** The messages in field 1, of a Struct or a ListValue. */
+  *#items(start: number, end: number, depth: number): Generator<readonly [start: number, end: number], void> {
+    if (depth > MAX_DEPTH) throw malformed();
+    const cursor = new Cursor(this.#bytes, start, end);
+    while (!cursor.isAtEnd) {
+      const tag = cursor.uint32();
+      const from = lengthDelimited(cursor, tag);
+      if (tag >>> 3 === 1) yield [from, cursor.at];
+    }
+  }
+
+  /** The member of a Value that is set; encoders write exactly one. */
+  #kindOf(start: number, end: number): { number: number; at: number; end: number } | undefined {
+    let kind: { number: number; at: number; end: number } | undefined;
+    const cursor = new Cursor(this.#bytes, start, end);
+    while (!cursor.isAtEnd) {
+      const tag = cursor.uint32();
+      const number = tag >>> 3;
+      if (kind || WIRE_TYPES[number - 1] !== (tag & 7)) throw malformed();
+      const length = (tag & 7) === WireType.LengthDelimited ? cursor.uint32() : 0;
+      const at = cursor.at;
+      if ((tag & 7) === WireType.LengthDelimited) cursor.at = cursor.endOf(length);
+      else cursor.skip(tag & 7);
+      kind = { number, at, end: cursor.at };
+    }
+    return kind;
+  }
+
+  *#text(start: number, end: number): Steps<string> {
+    if (end - start <= PART_BYTES) return decodeUtf8(UTF8, this.#bytes.subarray(start, end), false);
+    const decoder = new TextDecoder("utf-8", STRICT);
+    const parts: string[] = [];
+    for (let at = start; at < end; at += PART_BYTES) {
+      const partEnd = Math.min(at + PART_BYTES, end);
+      parts.push(decodeUtf8(decoder, this.#bytes.subarray(at, partEnd), partEnd < end));
+      yield;
+    }
+    return parts.join("");
+  }
+
+  #number(at: number, path: string): number {
+    const number = this.#bytes.readDoubleLE(at);
+    if (!Number.isFinite(number)) throw DomainError.ofField(path, "must have only finite numbers");
+    return number;
+  }
+
+  #isNonzero(start: number, end: number): boolean {
+    return this.#bytes.subarray(start, end).some((byte) => (byte & 0x7f) !== 0);
+  }
+
+  #isDue(): boolean {
+    if (this.#count - this.#restedAt < STEP_VALUES) return false;
+    this.#restedAt = this.#count;
+    return true;
+  }
+}
+
+function decodeUtf8(decoder: TextDecoder, bytes: Uint8Array, stream: boolean): string {
+  try {
+    return decoder.decode(bytes, { stream });
+  } catch {
+    throw malformed();
+  }
+}
+
+/** Steps over a text or message field, and returns the start of its content. */
+function lengthDelimited(cursor: Cursor, tag: number): number {
+  if ((tag & 7) !== WireType.LengthDelimited || tag >>> 3 === 0) throw malformed();
+  const length = cursor.uint32();
+  const start = cursor.at;
+  cursor.at = cursor.endOf(length);
+  return start;
+}

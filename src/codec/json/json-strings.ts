@@ -1,0 +1,171 @@
+import { invalid, type RestProblem } from "../problem.ts";
+import type { Steps } from "../steps.ts";
+import { TextWindow } from "./text-window.ts";
+
+/** UTF-16 units read at once: well under a millisecond of work. */
+const PIECE_UNITS = 65_536;
+
+/** The text or the names and values to read before other calls may run: a few milliseconds of work. */
+const STEP_UNITS = 262_144;
+const STEP_VALUES = 8_192;
+
+/** Units decoded past the read position: the longest whitespace and the longest string read at once. */
+const AHEAD_UNITS = 2 * PIECE_UNITS + 64;
+
+/** Maximum units of one character: two escapes of six. */
+const UNITS_PER_CHARACTER = 12;
+
+/** V8 copies shorter parts of a text; a longer part would keep the whole text in memory. */
+const MIN_SHARED_UNITS = 13;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
+const SPACE = 0x20;
+
+// Bounded, so that endless whitespace takes no CPU time.
+const WHITESPACE = /[ \t\n\r]{0,65536}/y;
+
+/** Reads the strings of a JSON text. JSON.parse decodes them; lone surrogates are rejected. */
+export class JsonStrings extends TextWindow {
+  #restedAt = 0;
+  #restedValues = 0;
+  /** The number of names and values that were read. */
+  protected values = 0;
+
+  constructor(bytes: Buffer, keptUnits: number) {
+    super(bytes, AHEAD_UNITS, keptUnits);
+  }
+
+  /** Whether enough was read since the last time that other calls should run now. */
+  isDue(): boolean {
+    if (this.place - this.#restedAt < STEP_UNITS && this.values - this.#restedValues < STEP_VALUES)
+      return false;
+    this.#restedAt = this.place;
+    this.#restedValues = this.values;
+    return true;
+  }
+
+  /**
+   * Undefined if it is certainly longer than the limit; a string that is far longer is not decoded as a
+   * whole.
+   */
+  *string(maxCharacters = Number.POSITIVE_INFINITY): Steps<string | undefined> {
+    const maxUnits = maxCharacters * UNITS_PER_CHARACTER;
+    const text = this.shortString(maxUnits) ?? (yield* this.#joined(maxUnits));
+    return text !== undefined && text.length > maxCharacters * 2 ? undefined : text;
+  }
+
+  /** A string decoded at once; undefined, and still unread, if it has more units than the limit. */
+  shortString(maxUnits = PIECE_UNITS): string | undefined {
+    const limit = Math.min(maxUnits, PIECE_UNITS);
+    const start = this.#enterString();
+    let end = this.text.indexOf('"', start);
+    if (end < 0) {
+      if (this.isLast) throw this.fail("a string is not terminated");
+      return undefined;
+    }
+    // The first quote is nearly always the end. If it is escaped, many may follow, so each unit is read only
+    // once.
+    if (this.text.charCodeAt(end - 1) === BACKSLASH) end = this.#walk(start, limit);
+    if (end >= this.text.length) throw this.fail("a string is not terminated");
+    if (end - start > limit || this.text.charCodeAt(end) !== QUOTE) return undefined;
+    this.at = end + 1;
+    const value = this.#unescaped(start, end);
+    if (!value.isWellFormed()) throw this.#halfPair();
+    return value;
+  }
+
+  protected *skipString(): Steps<void> {
+    if (this.shortString() !== undefined) return;
+    for (const _ of this.#pieces()) if (this.isDue()) yield;
+  }
+
+  protected skipSpace(): void {
+    this.lookAhead();
+    const code = this.text.charCodeAt(this.at);
+    if (code > SPACE) return;
+    WHITESPACE.lastIndex = this.at;
+    this.at += WHITESPACE.exec(this.text)?.[0].length ?? 0;
+  }
+
+  protected fail(what: string): RestProblem {
+    return invalid("", `the body is not valid JSON: ${what}, at character ${this.place}`);
+  }
+
+  /** Undefined, and not read to its end, if it has more units than the limit. */
+  *#joined(maxUnits: number): Steps<string | undefined> {
+    const start = this.place;
+    const pieces: string[] = [];
+    if (maxUnits <= PIECE_UNITS) return undefined;
+    for (const piece of this.#pieces()) {
+      // The string including its quotes.
+      if (this.place - start > maxUnits + 2) return undefined;
+      pieces.push(piece);
+      if (this.isDue()) yield;
+    }
+    return pieces.join("");
+  }
+
+  /** A long string, decoded in pieces; no piece splits a character. */
+  *#pieces(): Generator<string, void> {
+    this.at = this.#enterString();
+    let half = "";
+    for (let isEnd = false; !isEnd; ) {
+      this.lookAhead();
+      const end = this.#walk(this.at, PIECE_UNITS);
+      if (end >= this.text.length) throw this.fail("a string is not terminated");
+      isEnd = this.text.charCodeAt(end) === QUOTE;
+      let piece = half + this.#unescaped(this.at, end);
+      half = !isEnd && /[\ud800-\udbff]$/.test(piece.slice(-1)) ? piece.slice(-1) : "";
+      if (half !== "") piece = piece.slice(0, -1);
+      if (!piece.isWellFormed()) throw this.#halfPair();
+      this.at = isEnd ? end + 1 : end;
+      yield piece;
+    }
+  }
+
+  /** The start of the string, after its quote. */
+  #enterString(): number {
+    this.skipSpace();
+    if (this.text.charCodeAt(this.at) !== QUOTE) throw this.fail("a string is missing");
+    return this.at + 1;
+  }
+
+  /** The end of the string, or the position after `units` of it, never inside an escape. */
+  #walk(start: number, units: number): number {
+    const text = this.text;
+    const stop = Math.min(text.length, start + units);
+    let at = start;
+    while (at < stop) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return at;
+      if (code === BACKSLASH) at += text.charCodeAt(at + 1) === LOWER_U ? 6 : 2;
+      else at++;
+    }
+    return at;
+  }
+
+  #unescaped(start: number, end: number): string {
+    const text = this.text.slice(start, end);
+    if (text.length < MIN_SHARED_UNITS && isLiteral(text)) return text;
+    try {
+      return JSON.parse(`"${text}"`) as string;
+    } catch {
+      throw this.fail("a string has a control character or an invalid escape");
+    }
+  }
+
+  #halfPair(): RestProblem {
+    return this.fail("a string has an unpaired surrogate");
+  }
+}
+
+/** Whether a string contains neither escapes nor control characters. */
+function isLiteral(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < SPACE || code === BACKSLASH) return false;
+  }
+  return true;
+}
