@@ -1,7 +1,7 @@
 import { adminService } from "./admin-service.ts";
 import { chatService } from "./chat/chat-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
-import { generateService } from "./generate-service.ts";
+import { generateService } from "./generate/generate-service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
 import { meService } from "./me-service.ts";

@@ -5,6 +5,7 @@ import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
 import { imagesIn, inputTokenBound } from "../domain/prompt-texts.ts";
 import type { GenerationRequest } from "./generation-request.ts";
+import { maxCostTooLow } from "./refusals.ts";
 import type { Tokens } from "./token-counts.ts";
 
 /** Minimum output limit of a call without max_tokens whose balance does not cover the model's default. */
@@ -25,24 +26,25 @@ export type Size = {
   readonly amountMicros: Micros;
 };
 
-type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
+export type Payer = { readonly accountId: string; readonly balanceMicros: Micros };
 
 /**
  * The bytes of the input are an upper bound of its tokens and are known already. Tokens are counted only if
- * that bound does not fit the window or the balance.
+ * that bound does not fit the window, the balance or the maximum cost.
  */
 export async function sizeOf(
   model: Model,
   request: GenerationRequest,
   { accountId: payer, balanceMicros }: Payer,
-  tokens: Tokens,
+  tokens: Pick<Tokens, "countPrompt">,
   signal: AbortSignal,
 ): Promise<Size> {
   const bound = inputTokenBound(request);
   const output = outputRange(model, request);
   if (bound + output.maxTokens <= model.contextWindow) {
     const size = sized(model, request, { promptTokens: bound, counted: false, ...output });
-    if (size.amountMicros <= balanceMicros) return size;
+    const fits = size.amountMicros <= (request.maxCostMicros ?? size.amountMicros);
+    if (fits && size.amountMicros <= balanceMicros) return size;
   }
   return await countedSize(model, request, tokens, { signal, payer });
 }
@@ -50,7 +52,7 @@ export async function sizeOf(
 export async function countedSize(
   model: Model,
   request: GenerationRequest,
-  tokens: Tokens,
+  tokens: Pick<Tokens, "countPrompt">,
   options: CountOptions,
 ): Promise<Size> {
   const promptTokens = await tokens.countPrompt(request, {
@@ -60,12 +62,24 @@ export async function countedSize(
   const room = model.contextWindow - promptTokens;
   if (room <= 0) throw tooLong(model, promptTokens);
   const { maxTokens, minTokens } = outputRange(model, request);
-  return sized(model, request, {
+  const size = sized(model, request, {
     promptTokens,
     counted: true,
     maxTokens: Math.min(maxTokens, room),
     minTokens: Math.min(minTokens, room),
   });
+  const { maxCostMicros } = request;
+  return maxCostMicros === undefined ? size : sizeOfMaxCost(model, size, maxCostMicros);
+}
+
+/** Lowers the output limit to what the maximum cost of the call covers, also a limit that the caller set. */
+function sizeOfMaxCost(model: Model, size: Size, maxCostMicros: Micros): Size {
+  const affordable = affordableOutput(model.prices, extentOf(size), maxCostMicros);
+  if (affordable < 1) throw maxCostTooLow(withMaxTokens(model, size, 1).amountMicros, maxCostMicros);
+  return {
+    ...withMaxTokens(model, size, affordable),
+    minTokens: Math.min(size.minTokens, affordable),
+  };
 }
 
 /** Lowers the output limit to what the funds cover, but not below minTokens. Never raises it. */

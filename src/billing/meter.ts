@@ -12,6 +12,7 @@ import type { Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
 import { digestOf } from "./payload-digest.ts";
 import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
+import { type Quote, type QuotePayer, quoteOf } from "./quote.ts";
 import { unknownModel } from "./refusals.ts";
 import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts";
 
@@ -35,6 +36,11 @@ export class Meter {
 
   constructor(parts: MeterParts) {
     this.#parts = parts;
+  }
+
+  /** What a call with this request would hold. Neither calls an upstream nor holds anything. */
+  async quote(request: GenerationRequest, payer: QuotePayer): Promise<Quote> {
+    return await quoteOf(this.#modelOf(request), request, payer, this.#parts.tokens);
   }
 
   async complete(caller: Caller, request: GenerationRequest): Promise<Reply> {
@@ -71,10 +77,9 @@ export class Meter {
   }
 
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {
-    const { running, ids, models } = this.#parts;
+    const { running, ids } = this.#parts;
     const { accountId } = caller.key;
-    const model = models.get(request.model);
-    if (!model) throw unknownModel(request.model);
+    const model = this.#modelOf(request);
     caller.onModel(model.id);
     running.reserve(accountId);
     let generation: Generation | undefined;
@@ -89,6 +94,12 @@ export class Meter {
     } finally {
       if (!generation) running.release(accountId);
     }
+  }
+
+  #modelOf({ model: id }: GenerationRequest): Model {
+    const model = this.#parts.models.get(id);
+    if (!model) throw unknownModel(id);
+    return model;
   }
 
   #launch(spec: GenerationSpec, caller: Caller): Generation {

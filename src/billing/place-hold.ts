@@ -5,8 +5,9 @@ import { maxCostOf } from "../domain/price.ts";
 import type { HoldOutcome, HoldRequest } from "../store/bill-item.ts";
 import type { Billing } from "../store/billing.ts";
 import type { Caller } from "./caller.ts";
+import { fitHold } from "./fit-hold.ts";
 import type { GenerationRequest } from "./generation-request.ts";
-import { countedSize, extentOf, minSize, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
+import { extentOf, type Size } from "./generation-size.ts";
 import { insufficientBalance } from "./refusals.ts";
 import type { RunningGenerations } from "./running-generations.ts";
 import type { Settler } from "./settler.ts";
@@ -35,27 +36,13 @@ export type PendingGeneration = {
 /** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
 export type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
 
-/**
- * If the hold does not fit the balance, the input is counted, then a default output limit is lowered. Only
- * the statement that places the hold decides, because a balance that was read earlier may be out of date.
- */
 export async function placeHold(parts: HoldParts, pending: PendingGeneration): Promise<Placed> {
   const { request, model } = pending;
   const { key, signal } = pending.caller;
   const { tokens } = parts;
-  let size = await sizeOf(model, request, key, tokens, signal);
-  let held = await tryHold(parts, pending, size);
-  if (held.outcome === "insufficient" && !size.counted) {
-    size = await countedSize(model, request, tokens, { signal, payer: key.accountId });
-    held = await tryHold(parts, pending, size);
-  }
-  // Another call may take the funds in between, so the last attempt uses the lowest limit.
-  for (const lower of [sizeWithin, minSize]) {
-    if (held.outcome !== "insufficient" || size.maxTokens === size.minTokens) break;
-    const availableMicros = held.balanceMicros - held.heldMicros;
-    size = lower(model, size, availableMicros);
-    if (size.amountMicros <= availableMicros) held = await tryHold(parts, pending, size);
-  }
+  const { held, size } = await fitHold({ model, request, payer: key, tokens, signal }, (size) =>
+    tryHold(parts, pending, size),
+  );
   return placedOf(held, size);
 }
 

@@ -18,6 +18,16 @@ export function insufficientBalance(balance: Micros, held: Micros, required: Mic
   });
 }
 
+/** The 400 error of a call whose maximum cost does not cover its input and one token of output. */
+export function maxCostTooLow(required: Micros, maxCost: Micros): DomainError {
+  const description = `is ${formatMicros(maxCost)}, but the input and one token of output can cost ${formatMicros(required)}`;
+  return new DomainError("max_cost_too_low", {
+    message: `max_cost_micros: ${description}`,
+    fields: [{ field: "max_cost_micros", description }],
+    metadata: { max_cost_micros: String(maxCost), required_micros: String(required) },
+  });
+}
+
 export function unknownModel(id: string): DomainError {
   return new DomainError("model_not_found", {
     message: `There is no model "${id}".`,

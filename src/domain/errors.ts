@@ -46,6 +46,12 @@ export const ERRORS = {
     "invalid_request_error",
     "The messages exceed the context window of the model. Shorten them or use another model.",
   ),
+  max_cost_too_low: row(
+    "INVALID_ARGUMENT",
+    400,
+    "invalid_request_error",
+    "The value of max_cost_micros does not cover the input and one token of output. Raise it or shorten the messages.",
+  ),
   missing_api_key: row(
     "UNAUTHENTICATED",
     401,

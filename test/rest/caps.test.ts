@@ -52,7 +52,7 @@ describe.each(https)("over $name", ({ send }) => {
     test.each([
       ["no message", { messages: [] }, "messages"],
       ["201 messages", { messages: Array(201).fill(hello) }, "messages"],
-      ["another role", { messages: [hello, { role: "tool", content: "" }] }, "messages[1].role"],
+      ["another role", { messages: [hello, { role: "function", content: "" }] }, "messages[1].role"],
       ["no role", { messages: [{ content: "" }] }, "messages[0].role"],
       ["no content", { messages: [hello, { role: "user" }] }, "messages[1].content"],
       ["content that is null", { messages: [{ role: "user", content: null }] }, "messages[0].content"],

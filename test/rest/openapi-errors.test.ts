@@ -37,6 +37,12 @@ afterAll(() => app.stop());
 const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   invalid_argument: () => send("POST", "/v1/keys", { name: "" }),
   context_length_exceeded: () => generate(key, "word ".repeat(9_000)),
+  max_cost_too_low: () =>
+    send("POST", "/v1/generate", {
+      model: "vx-sandbox-small",
+      messages: [{ role: "user", content: "Hello" }],
+      max_cost_micros: 1,
+    }),
   missing_api_key: () => send("GET", "/v1/me", undefined, ""),
   invalid_api_key: () => send("GET", "/v1/me", undefined, `${key.secret}x`),
   revoked_api_key: async () => {

@@ -7,7 +7,8 @@ import { developerServices } from "../../src/api/services.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { isUntyped } from "../../src/rules/untyped-values.ts";
-import { type OperationExample, operationExamples } from "../../src/server/pages/openapi/examples.ts";
+import { operationExamples } from "../../src/server/pages/openapi/examples.ts";
+import type { OperationExample } from "../../src/server/pages/openapi/operation-example.ts";
 import type { Schema } from "../../src/server/pages/openapi/schema.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -55,10 +56,12 @@ test("every operation has an example, and every example has an operation", () =>
 describe.each(operations)("$id", ({ id, binding }) => {
   const example = EXAMPLES[id] as OperationExample;
 
-  test("the example request gets a response like the example", async () => {
-    const answer = await send(binding.verb, addressOf(binding.path, example), example.body);
+  const requests = [["", example] as const, ...Object.entries(example.more ?? {})];
+
+  test.each(requests)("the example request %s gets a response like the example", async (_, one) => {
+    const answer = await send(binding.verb, addressOf(binding.path, example), one.body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-    expect(differences(example.response, answer.body)).toEqual([]);
+    expect(differences(one.response, answer.body)).toEqual([]);
   });
 });
 

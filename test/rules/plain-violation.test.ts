@@ -28,7 +28,7 @@ test.each<[Validated[0], Record<string, unknown>, string]>([
   [
     GenerateRequestSchema,
     { model: "a", messages: [{ role: "robot", content: "hi" }] },
-    "messages[0].role: must be one of: system, user, assistant",
+    "messages[0].role: must be one of: system, user, assistant, tool",
   ],
   [CreateKeyRequestSchema, { name: "a", scopes: ["read", "read"] }, "scopes: must not contain duplicates"],
   [ListKeysRequestSchema, { pageSize: -1 }, "page_size: must be at least 0"],

@@ -12,6 +12,7 @@ const metered = ({ policy }: Operation) => policy.metered;
 const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>> = {
   invalid_argument: always,
   context_length_exceeded: metered,
+  max_cost_too_low: ({ usual }) => usual.name === "Generate",
   missing_api_key: always,
   invalid_api_key: always,
   revoked_api_key: always,
@@ -19,7 +20,8 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   insufficient_balance: metered,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && usual.name !== "GetModel",
-  model_not_found: ({ usual, policy }) => usual.name === "GetModel" || policy.metered,
+  model_not_found: ({ pathFields, bodyFields }) =>
+    [...pathFields, ...bodyFields].some(({ name }) => name === "model"),
   idempotency_in_progress: metered,
   generation_interrupted: metered,
   key_limit_reached: ({ usual }) => usual.name === "CreateKey",

@@ -56,6 +56,9 @@ function typeKeywords(rules: FieldRules): Schema {
         pattern: type.value.pattern || undefined,
         enum: nonEmpty(type.value.in),
       });
+    case "bytes":
+      // Bytes are base64 in JSON.
+      return clean({ maxLength: positive(((type.value.maxLen + 2n) / 3n) * 4n) });
     case "repeated":
       return clean({
         minItems: positive(type.value.minItems),

@@ -143,6 +143,8 @@ function scalarSchema(type: ScalarType): Schema {
   switch (type) {
     case ScalarType.STRING:
       return { type: "string" };
+    case ScalarType.BYTES:
+      return { type: "string", format: "byte" };
     case ScalarType.BOOL:
       return { type: "boolean" };
     case ScalarType.INT32:

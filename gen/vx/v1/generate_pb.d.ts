@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Message as Message$1 } from "@bufbuild/protobuf";
+import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vx/v1/generate.proto.
@@ -11,24 +11,53 @@ import type { Message as Message$1 } from "@bufbuild/protobuf";
 export declare const file_vx_v1_generate: GenFile;
 
 /**
- * One message of a conversation.
+ * One message of a conversation. It has `content` or `parts`; a message with `tool_calls` or `tool_call_id` can have
+ * neither. All texts of a message have at most 400,000 characters together.
  *
  * @generated from message vx.v1.Message
  */
 export declare type Message = Message$1<"vx.v1.Message"> & {
   /**
-   * The author of the message: "system", "user" or "assistant".
+   * The author of the message: "system", "user", "assistant" or "tool" (the result of a tool call).
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * The text of the message: at most 400,000 characters. Required, but can be empty.
+   * The text of the message. Can be empty.
    *
    * @generated from field: optional string content = 2;
    */
   content?: string | undefined;
+
+  /**
+   * Texts and images, in place of `content`: at most 1,000. Images require the role "user" or "tool".
+   *
+   * @generated from field: repeated vx.v1.ContentPart parts = 3;
+   */
+  parts: ContentPart[];
+
+  /**
+   * Role "tool" only: the id of the call that this message is the result of, a call of the last assistant message.
+   *
+   * @generated from field: string tool_call_id = 4;
+   */
+  toolCallId: string;
+
+  /**
+   * Role "assistant" only: the tool calls of the reply, with different ids.
+   *
+   * @generated from field: repeated vx.v1.ToolCall tool_calls = 5;
+   */
+  toolCalls: ToolCall[];
+
+  /**
+   * Role "assistant" only: the reasoning of the reply, which some models need back unchanged.
+   *
+   * @generated from field: repeated vx.v1.Reasoning reasoning = 6;
+   */
+  reasoning: Reasoning[];
 };
 
 /**
@@ -38,13 +67,234 @@ export declare type Message = Message$1<"vx.v1.Message"> & {
 export declare const MessageSchema: GenMessage<Message>;
 
 /**
+ * A part of a message: a text or an image.
+ *
+ * @generated from message vx.v1.ContentPart
+ */
+export declare type ContentPart = Message$1<"vx.v1.ContentPart"> & {
+  /**
+   * A text.
+   *
+   * @generated from field: optional string text = 1;
+   */
+  text?: string | undefined;
+
+  /**
+   * An image. Requires a model with the capability `images`. A request has at most 100.
+   *
+   * @generated from field: vx.v1.Image image = 2;
+   */
+  image?: Image | undefined;
+};
+
+/**
+ * Describes the message vx.v1.ContentPart.
+ * Use `create(ContentPartSchema)` to create a new message.
+ */
+export declare const ContentPartSchema: GenMessage<ContentPart>;
+
+/**
+ * An image, given by its address or its bytes.
+ *
+ * @generated from message vx.v1.Image
+ */
+export declare type Image = Message$1<"vx.v1.Image"> & {
+  /**
+   * The address of the image: an https or http URL with a public host. The model server fetches it.
+   *
+   * @generated from field: optional string url = 1;
+   */
+  url?: string | undefined;
+
+  /**
+   * The bytes of the image, in JSON as base64: PNG, JPEG, GIF or WebP, at most 20 MiB.
+   *
+   * @generated from field: optional bytes data = 2;
+   */
+  data?: Uint8Array | undefined;
+
+  /**
+   * The media type of `data`. It must match the bytes. Default: determined from the bytes.
+   *
+   * @generated from field: optional string media_type = 3;
+   */
+  mediaType?: string | undefined;
+
+  /**
+   * The resolution at which the model reads the image. Default: the model decides.
+   *
+   * @generated from field: optional string detail = 4;
+   */
+  detail?: string | undefined;
+};
+
+/**
+ * Describes the message vx.v1.Image.
+ * Use `create(ImageSchema)` to create a new message.
+ */
+export declare const ImageSchema: GenMessage<Image>;
+
+/**
+ * A function that the model can call.
+ *
+ * @generated from message vx.v1.Tool
+ */
+export declare type Tool = Message$1<"vx.v1.Tool"> & {
+  /**
+   * The name: letters, digits, "_" and "-", at most 128.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the function does and when to call it.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * The JSON Schema of the arguments. Default: no arguments. All tools and the schema of the reply have at most
+   * 1,048,576 characters of JSON together.
+   *
+   * @generated from field: google.protobuf.Struct parameters = 3;
+   */
+  parameters?: JsonObject | undefined;
+
+  /**
+   * Whether the arguments must match the schema exactly. Default: the model decides.
+   *
+   * @generated from field: optional bool strict = 4;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message vx.v1.Tool.
+ * Use `create(ToolSchema)` to create a new message.
+ */
+export declare const ToolSchema: GenMessage<Tool>;
+
+/**
+ * A call of a tool by the model.
+ *
+ * @generated from message vx.v1.ToolCall
+ */
+export declare type ToolCall = Message$1<"vx.v1.ToolCall"> & {
+  /**
+   * The id of the call, which its result names.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The name of the tool.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The arguments: the JSON text of an object.
+   *
+   * @generated from field: string arguments = 3;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message vx.v1.ToolCall.
+ * Use `create(ToolCallSchema)` to create a new message.
+ */
+export declare const ToolCallSchema: GenMessage<ToolCall>;
+
+/**
+ * A block of a model's reasoning. To continue a conversation, send the blocks back unchanged.
+ *
+ * @generated from message vx.v1.Reasoning
+ */
+export declare type Reasoning = Message$1<"vx.v1.Reasoning"> & {
+  /**
+   * The reasoning as text, or its summary. Empty if the model does not show it.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * The signature with which the model server recognizes its own block.
+   *
+   * @generated from field: string signature = 2;
+   */
+  signature: string;
+
+  /**
+   * The reasoning in a form that only the model server can read.
+   *
+   * @generated from field: string encrypted = 3;
+   */
+  encrypted: string;
+};
+
+/**
+ * Describes the message vx.v1.Reasoning.
+ * Use `create(ReasoningSchema)` to create a new message.
+ */
+export declare const ReasoningSchema: GenMessage<Reasoning>;
+
+/**
+ * The format of a reply.
+ *
+ * @generated from message vx.v1.ResponseFormat
+ */
+export declare type ResponseFormat = Message$1<"vx.v1.ResponseFormat"> & {
+  /**
+   * "text", "json" (any JSON object), or "json_schema" (JSON that matches `schema`). The last two require a model with
+   * the capability `json_schema`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * A name for the schema: letters, digits, "_" and "-", at most 64. Default: "response". Only with the type
+   * "json_schema".
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The JSON Schema of the reply. Only and always with the type "json_schema".
+   *
+   * @generated from field: google.protobuf.Struct schema = 3;
+   */
+  schema?: JsonObject | undefined;
+
+  /**
+   * Whether the reply must match the schema exactly. Default: the model decides.
+   *
+   * @generated from field: optional bool strict = 4;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message vx.v1.ResponseFormat.
+ * Use `create(ResponseFormatSchema)` to create a new message.
+ */
+export declare const ResponseFormatSchema: GenMessage<ResponseFormat>;
+
+/**
  * The model, the messages and the options of a generation.
  *
  * @generated from message vx.v1.GenerateRequest
  */
 export declare type GenerateRequest = Message$1<"vx.v1.GenerateRequest"> & {
   /**
-   * The id of the model.
+   * The id or an alias of the model.
    *
    * @generated from field: string model = 1;
    */
@@ -58,9 +308,9 @@ export declare type GenerateRequest = Message$1<"vx.v1.GenerateRequest"> & {
   messages: Message[];
 
   /**
-   * The maximum number of output tokens. Default: `default_output_tokens` of the model (4,096), or the number of tokens
-   * that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the context window of the
-   * model can lower the maximum further.
+   * The maximum number of output tokens, reasoning included. Default: `default_output_tokens` of the model (4,096), or
+   * the number of tokens that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the
+   * context window of the model can lower the maximum further.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
@@ -86,6 +336,92 @@ export declare type GenerateRequest = Message$1<"vx.v1.GenerateRequest"> & {
    * @generated from field: bool stream = 6;
    */
   stream: boolean;
+
+  /**
+   * The functions that the model can call: at most 256. Requires a model with the capability `tools`.
+   *
+   * @generated from field: repeated vx.v1.Tool tools = 7;
+   */
+  tools: Tool[];
+
+  /**
+   * Whether the model calls a tool: "auto" (the model decides; the default with tools), "none", "required" (at least one
+   * call), or the name of the tool to call.
+   *
+   * @generated from field: optional string tool_choice = 8;
+   */
+  toolChoice?: string | undefined;
+
+  /**
+   * Whether one reply can contain several tool calls. Default: the model decides.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 9;
+   */
+  parallelToolCalls?: boolean | undefined;
+
+  /**
+   * The format of the reply. Default: text.
+   *
+   * @generated from field: vx.v1.ResponseFormat response_format = 10;
+   */
+  responseFormat?: ResponseFormat | undefined;
+
+  /**
+   * How much the model reasons before it replies. Requires a model with the capability `reasoning`, unless it is "none".
+   *
+   * @generated from field: optional string reasoning_effort = 11;
+   */
+  reasoningEffort?: string | undefined;
+
+  /**
+   * The sampling considers only the most likely tokens whose probabilities add up to this value, from 0 to 1.
+   *
+   * @generated from field: optional double top_p = 12;
+   */
+  topP?: number | undefined;
+
+  /**
+   * The sampling considers only this many of the most likely tokens.
+   *
+   * @generated from field: optional int32 top_k = 13;
+   */
+  topK?: number | undefined;
+
+  /**
+   * A seed for the sampling. Equal requests with equal seeds get equal replies as far as the model supports it.
+   *
+   * @generated from field: optional int64 seed = 14;
+   */
+  seed?: bigint | undefined;
+
+  /**
+   * From -2 to 2. Positive values make tokens less likely that the text already contains.
+   *
+   * @generated from field: optional double presence_penalty = 15;
+   */
+  presencePenalty?: number | undefined;
+
+  /**
+   * From -2 to 2. Positive values make tokens less likely in proportion to how often the text contains them.
+   *
+   * @generated from field: optional double frequency_penalty = 16;
+   */
+  frequencyPenalty?: number | undefined;
+
+  /**
+   * An id of your end user, at most 128 characters. It is stored in the ledger entry.
+   *
+   * @generated from field: string user = 17;
+   */
+  user: string;
+
+  /**
+   * The maximum cost in micros. `max_tokens` is lowered until the maximum cost fits; if not even one token fits, the call
+   * fails with `max_cost_too_low`.
+   *
+   * @generated from field: optional int64 max_cost_micros = 18;
+   */
+  maxCostMicros?: bigint | undefined;
 };
 
 /**
@@ -122,7 +458,8 @@ export declare type GenerateResponse = Message$1<"vx.v1.GenerateResponse"> & {
   message?: Message | undefined;
 
   /**
-   * The reason why the reply ended: "stop" (complete, or a stop sequence) or "length" (the token limit).
+   * The reason why the reply ended: "stop" (complete, or a stop sequence), "length" (the token limit), "tool_calls" (the
+   * model waits for the results) or "content_filter" (the model server withheld the rest).
    *
    * @generated from field: string finish_reason = 4;
    */
@@ -156,14 +493,14 @@ export declare const GenerateResponseSchema: GenMessage<GenerateResponse>;
  */
 export declare type Usage = Message$1<"vx.v1.Usage"> & {
   /**
-   * The number of input tokens.
+   * The number of input tokens, including cached tokens, tokens written to the cache and tokens of images.
    *
    * @generated from field: int64 input_tokens = 1;
    */
   inputTokens: bigint;
 
   /**
-   * The number of output tokens.
+   * The number of output tokens, including reasoning.
    *
    * @generated from field: int64 output_tokens = 2;
    */
@@ -182,6 +519,34 @@ export declare type Usage = Message$1<"vx.v1.Usage"> & {
    * @generated from field: string cost = 4;
    */
   cost: string;
+
+  /**
+   * The input tokens that were read from the model server's cache.
+   *
+   * @generated from field: int64 cached_input_tokens = 5;
+   */
+  cachedInputTokens: bigint;
+
+  /**
+   * The input tokens that were written to the model server's cache.
+   *
+   * @generated from field: int64 cache_write_tokens = 6;
+   */
+  cacheWriteTokens: bigint;
+
+  /**
+   * The output tokens of the reasoning.
+   *
+   * @generated from field: int64 reasoning_tokens = 7;
+   */
+  reasoningTokens: bigint;
+
+  /**
+   * The input tokens of the images.
+   *
+   * @generated from field: int64 image_tokens = 8;
+   */
+  imageTokens: bigint;
 };
 
 /**
@@ -197,7 +562,7 @@ export declare const UsageSchema: GenMessage<Usage>;
  */
 export declare type StreamGenerateRequest = Message$1<"vx.v1.StreamGenerateRequest"> & {
   /**
-   * The id of the model.
+   * The id or an alias of the model.
    *
    * @generated from field: string model = 1;
    */
@@ -211,9 +576,9 @@ export declare type StreamGenerateRequest = Message$1<"vx.v1.StreamGenerateReque
   messages: Message[];
 
   /**
-   * The maximum number of output tokens. Default: `default_output_tokens` of the model (4,096), or the number of tokens
-   * that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the context window of the
-   * model can lower the maximum further.
+   * The maximum number of output tokens, reasoning included. Default: `default_output_tokens` of the model (4,096), or
+   * the number of tokens that the balance covers if that is lower, but at least 64. The `max_output_tokens` and the
+   * context window of the model can lower the maximum further.
    *
    * @generated from field: optional int32 max_tokens = 3;
    */
@@ -239,6 +604,92 @@ export declare type StreamGenerateRequest = Message$1<"vx.v1.StreamGenerateReque
    * @generated from field: bool stream = 6;
    */
   stream: boolean;
+
+  /**
+   * The functions that the model can call: at most 256. Requires a model with the capability `tools`.
+   *
+   * @generated from field: repeated vx.v1.Tool tools = 7;
+   */
+  tools: Tool[];
+
+  /**
+   * Whether the model calls a tool: "auto" (the model decides; the default with tools), "none", "required" (at least one
+   * call), or the name of the tool to call.
+   *
+   * @generated from field: optional string tool_choice = 8;
+   */
+  toolChoice?: string | undefined;
+
+  /**
+   * Whether one reply can contain several tool calls. Default: the model decides.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 9;
+   */
+  parallelToolCalls?: boolean | undefined;
+
+  /**
+   * The format of the reply. Default: text.
+   *
+   * @generated from field: vx.v1.ResponseFormat response_format = 10;
+   */
+  responseFormat?: ResponseFormat | undefined;
+
+  /**
+   * How much the model reasons before it replies. Requires a model with the capability `reasoning`, unless it is "none".
+   *
+   * @generated from field: optional string reasoning_effort = 11;
+   */
+  reasoningEffort?: string | undefined;
+
+  /**
+   * The sampling considers only the most likely tokens whose probabilities add up to this value, from 0 to 1.
+   *
+   * @generated from field: optional double top_p = 12;
+   */
+  topP?: number | undefined;
+
+  /**
+   * The sampling considers only this many of the most likely tokens.
+   *
+   * @generated from field: optional int32 top_k = 13;
+   */
+  topK?: number | undefined;
+
+  /**
+   * A seed for the sampling. Equal requests with equal seeds get equal replies as far as the model supports it.
+   *
+   * @generated from field: optional int64 seed = 14;
+   */
+  seed?: bigint | undefined;
+
+  /**
+   * From -2 to 2. Positive values make tokens less likely that the text already contains.
+   *
+   * @generated from field: optional double presence_penalty = 15;
+   */
+  presencePenalty?: number | undefined;
+
+  /**
+   * From -2 to 2. Positive values make tokens less likely in proportion to how often the text contains them.
+   *
+   * @generated from field: optional double frequency_penalty = 16;
+   */
+  frequencyPenalty?: number | undefined;
+
+  /**
+   * An id of your end user, at most 128 characters. It is stored in the ledger entry.
+   *
+   * @generated from field: string user = 17;
+   */
+  user: string;
+
+  /**
+   * The maximum cost in micros. `max_tokens` is lowered until the maximum cost fits; if not even one token fits, the call
+   * fails with `max_cost_too_low`.
+   *
+   * @generated from field: optional int64 max_cost_micros = 18;
+   */
+  maxCostMicros?: bigint | undefined;
 };
 
 /**
@@ -282,7 +733,7 @@ export declare type StreamGenerateResponse = Message$1<"vx.v1.StreamGenerateResp
 export declare const StreamGenerateResponseSchema: GenMessage<StreamGenerateResponse>;
 
 /**
- * A part of the reply.
+ * A part of the reply. One of its fields is set.
  *
  * @generated from message vx.v1.GenerateDelta
  */
@@ -293,6 +744,20 @@ export declare type GenerateDelta = Message$1<"vx.v1.GenerateDelta"> & {
    * @generated from field: string content = 1;
    */
   content: string;
+
+  /**
+   * A part of the reasoning. Texts are appended to the current block; a signature or encrypted reasoning ends a block.
+   *
+   * @generated from field: vx.v1.Reasoning reasoning = 2;
+   */
+  reasoning?: Reasoning | undefined;
+
+  /**
+   * A part of a tool call.
+   *
+   * @generated from field: vx.v1.ToolCallDelta tool_call = 3;
+   */
+  toolCall?: ToolCallDelta | undefined;
 };
 
 /**
@@ -300,6 +765,47 @@ export declare type GenerateDelta = Message$1<"vx.v1.GenerateDelta"> & {
  * Use `create(GenerateDeltaSchema)` to create a new message.
  */
 export declare const GenerateDeltaSchema: GenMessage<GenerateDelta>;
+
+/**
+ * A part of a tool call in a streamed reply.
+ *
+ * @generated from message vx.v1.ToolCallDelta
+ */
+export declare type ToolCallDelta = Message$1<"vx.v1.ToolCallDelta"> & {
+  /**
+   * The position of the call in the reply, from 0.
+   *
+   * @generated from field: int32 index = 1;
+   */
+  index: number;
+
+  /**
+   * The id of the call, in its first part.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * The name of the tool, in the first part of the call.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * The JSON text to append to the arguments.
+   *
+   * @generated from field: string arguments = 4;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message vx.v1.ToolCallDelta.
+ * Use `create(ToolCallDeltaSchema)` to create a new message.
+ */
+export declare const ToolCallDeltaSchema: GenMessage<ToolCallDelta>;
 
 /**
  * The last event of a streamed reply.
@@ -322,7 +828,8 @@ export declare type GenerateDone = Message$1<"vx.v1.GenerateDone"> & {
   model: string;
 
   /**
-   * The reason why the reply ended: "stop" (complete, or a stop sequence) or "length" (the token limit).
+   * The reason why the reply ended: "stop" (complete, or a stop sequence), "length" (the token limit), "tool_calls" (the
+   * model waits for the results) or "content_filter" (the model server withheld the rest).
    *
    * @generated from field: string finish_reason = 3;
    */
@@ -348,6 +855,69 @@ export declare type GenerateDone = Message$1<"vx.v1.GenerateDone"> & {
  * Use `create(GenerateDoneSchema)` to create a new message.
  */
 export declare const GenerateDoneSchema: GenMessage<GenerateDone>;
+
+/**
+ * The hold that a generation would need.
+ *
+ * @generated from message vx.v1.QuoteGenerateResponse
+ */
+export declare type QuoteGenerateResponse = Message$1<"vx.v1.QuoteGenerateResponse"> & {
+  /**
+   * The id of the model.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The number of input tokens, as the server counts them. Each image counts as the maximum of the model.
+   *
+   * @generated from field: int64 input_tokens = 2;
+   */
+  inputTokens: bigint;
+
+  /**
+   * The maximum number of output tokens that the call would have.
+   *
+   * @generated from field: int32 max_tokens = 3;
+   */
+  maxTokens: number;
+
+  /**
+   * The maximum cost in micros, which is held while the call runs. Zero if `refusal` is `context_length_exceeded`.
+   *
+   * @generated from field: int64 hold_micros = 4;
+   */
+  holdMicros: bigint;
+
+  /**
+   * The maximum cost as text, such as "$0.000014".
+   *
+   * @generated from field: string hold = 5;
+   */
+  hold: string;
+
+  /**
+   * Whether the call would run.
+   *
+   * @generated from field: bool fits = 6;
+   */
+  fits: boolean;
+
+  /**
+   * The `code` of the error that the call would get: `insufficient_balance`, `max_cost_too_low` or
+   * `context_length_exceeded`. Empty if the call would run.
+   *
+   * @generated from field: string refusal = 7;
+   */
+  refusal: string;
+};
+
+/**
+ * Describes the message vx.v1.QuoteGenerateResponse.
+ * Use `create(QuoteGenerateResponseSchema)` to create a new message.
+ */
+export declare const QuoteGenerateResponseSchema: GenMessage<QuoteGenerateResponse>;
 
 /**
  * Generations in the native format.
@@ -380,6 +950,19 @@ export declare const GenerateService: GenService<{
     methodKind: "server_streaming";
     input: typeof StreamGenerateRequestSchema;
     output: typeof StreamGenerateResponseSchema;
+  },
+  /**
+   * Quote reply
+   *
+   * Returns what a call of `Generate` with the same request would hold, and the error it would get. Runs and charges
+   * nothing. An invalid request is an error here too.
+   *
+   * @generated from rpc vx.v1.GenerateService.QuoteGenerate
+   */
+  quoteGenerate: {
+    methodKind: "unary";
+    input: typeof GenerateRequestSchema;
+    output: typeof QuoteGenerateResponseSchema;
   },
 }>;
 

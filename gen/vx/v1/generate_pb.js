@@ -5,13 +5,14 @@
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_vx_options_v1_options } from "../options/v1/options_pb.js";
 
 /**
  * Describes the file vx/v1/generate.proto.
  */
 export const file_vx_v1_generate = /*@__PURE__*/
-  fileDesc("ChR2eC92MS9nZW5lcmF0ZS5wcm90bxIFdngudjEiZwoHTWVzc2FnZRIsCgRyb2xlGAEgASgJQh66SBtyGVIGc3lzdGVtUgR1c2VyUglhc3Npc3RhbnQSIgoHY29udGVudBgCIAEoCUIMukgJyAEBcgQYgLUYSACIAQFCCgoIX2NvbnRlbnQihAIKD0dlbmVyYXRlUmVxdWVzdBIZCgVtb2RlbBgBIAEoCUIKukgHcgUQARjIARItCghtZXNzYWdlcxgCIAMoCzIOLnZ4LnYxLk1lc3NhZ2VCC7pICJIBBQgBEMgBEiQKCm1heF90b2tlbnMYAyABKAVCC7pICBoGGID6ASgBSACIAQESMQoLdGVtcGVyYXR1cmUYBCABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAAAASAGIAQESHwoEc3RvcBgFIAMoCUIRukgOkgELEAQiB3IFEAEYyAESDgoGc3RyZWFtGAYgASgIQg0KC19tYXhfdG9rZW5zQg4KDF90ZW1wZXJhdHVyZSKaAQoQR2VuZXJhdGVSZXNwb25zZRIKCgJpZBgBIAEoCRINCgVtb2RlbBgCIAEoCRIfCgdtZXNzYWdlGAMgASgLMg4udngudjEuTWVzc2FnZRIVCg1maW5pc2hfcmVhc29uGAQgASgJEhsKBXVzYWdlGAUgASgLMgwudngudjEuVXNhZ2USFgoOYmFsYW5jZV9taWNyb3MYBiABKAMiVwoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgDEhUKDW91dHB1dF90b2tlbnMYAiABKAMSEwoLY29zdF9taWNyb3MYAyABKAMSDAoEY29zdBgEIAEoCSKKAgoVU3RyZWFtR2VuZXJhdGVSZXF1ZXN0EhkKBW1vZGVsGAEgASgJQgq6SAdyBRABGMgBEi0KCG1lc3NhZ2VzGAIgAygLMg4udngudjEuTWVzc2FnZUILukgIkgEFCAEQyAESJAoKbWF4X3Rva2VucxgDIAEoBUILukgIGgYYgPoBKAFIAIgBARIxCgt0ZW1wZXJhdHVyZRgEIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAYgBARIfCgRzdG9wGAUgAygJQhG6SA6SAQsQBCIHcgUQARjIARIOCgZzdHJlYW0YBiABKAhCDQoLX21heF90b2tlbnNCDgoMX3RlbXBlcmF0dXJlIm0KFlN0cmVhbUdlbmVyYXRlUmVzcG9uc2USJQoFZGVsdGEYASABKAsyFC52eC52MS5HZW5lcmF0ZURlbHRhSAASIwoEZG9uZRgCIAEoCzITLnZ4LnYxLkdlbmVyYXRlRG9uZUgAQgcKBWV2ZW50IiAKDUdlbmVyYXRlRGVsdGESDwoHY29udGVudBgBIAEoCSJ1CgxHZW5lcmF0ZURvbmUSCgoCaWQYASABKAkSDQoFbW9kZWwYAiABKAkSFQoNZmluaXNoX3JlYXNvbhgDIAEoCRIbCgV1c2FnZRgEIAEoCzIMLnZ4LnYxLlVzYWdlEhYKDmJhbGFuY2VfbWljcm9zGAUgASgDMoQCCg9HZW5lcmF0ZVNlcnZpY2USaAoIR2VuZXJhdGUSFi52eC52MS5HZW5lcmF0ZVJlcXVlc3QaFy52eC52MS5HZW5lcmF0ZVJlc3BvbnNlIiuq7RgQCAESCGdlbmVyYXRlGAEgAYLT5JMCEToBKiIML3YxL2dlbmVyYXRlEoYBCg5TdHJlYW1HZW5lcmF0ZRIcLnZ4LnYxLlN0cmVhbUdlbmVyYXRlUmVxdWVzdBodLnZ4LnYxLlN0cmVhbUdlbmVyYXRlUmVzcG9uc2UiNartGBAIARIIZ2VuZXJhdGUYASABsu0YBnN0cmVhbYLT5JMCEToBKiIML3YxL2dlbmVyYXRlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_vx_options_v1_options]);
+  fileDesc("ChR2eC92MS9nZW5lcmF0ZS5wcm90bxIFdngudjEimAIKB01lc3NhZ2USMgoEcm9sZRgBIAEoCUIkukghch9SBnN5c3RlbVIEdXNlclIJYXNzaXN0YW50UgR0b29sEh8KB2NvbnRlbnQYAiABKAlCCbpIBnIEGIC1GEgAiAEBEiwKBXBhcnRzGAMgAygLMhIudngudjEuQ29udGVudFBhcnRCCbpIBpIBAxDoBxIeCgx0b29sX2NhbGxfaWQYBCABKAlCCLpIBXIDGIACEi4KCnRvb2xfY2FsbHMYBSADKAsyDy52eC52MS5Ub29sQ2FsbEIJukgGkgEDEIACEi4KCXJlYXNvbmluZxgGIAMoCzIQLnZ4LnYxLlJlYXNvbmluZ0IJukgGkgEDEIACQgoKCF9jb250ZW50IlEKC0NvbnRlbnRQYXJ0EhwKBHRleHQYASABKAlCCbpIBnIEGIC1GEgAiAEBEhsKBWltYWdlGAIgASgLMgwudngudjEuSW1hZ2VCBwoFX3RleHQi6gEKBUltYWdlEhwKA3VybBgBIAEoCUIKukgHcgUQARiAQEgAiAEBEh0KBGRhdGEYAiABKAxCCrpIB3oFGICAgApIAYgBARJMCgptZWRpYV90eXBlGAMgASgJQjO6SDByLlIJaW1hZ2UvcG5nUgppbWFnZS9qcGVnUglpbWFnZS9naWZSCmltYWdlL3dlYnBIAogBARIrCgZkZXRhaWwYBCABKAlCFrpIE3IRUgRhdXRvUgNsb3dSBGhpZ2hIA4gBAUIGCgRfdXJsQgcKBV9kYXRhQg0KC19tZWRpYV90eXBlQgkKB19kZXRhaWwijQEKBFRvb2wSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAARIeCgtkZXNjcmlwdGlvbhgCIAEoCUIJukgGcgQYoJwBEisKCnBhcmFtZXRlcnMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QiWgoIVG9vbENhbGwSFgoCaWQYASABKAlCCrpIB3IFEAEYgAISGAoEbmFtZRgCIAEoCUIKukgHcgUQARiAAhIcCglhcmd1bWVudHMYAyABKAlCCbpIBnIEGIC1GCJgCglSZWFzb25pbmcSFwoEdGV4dBgBIAEoCUIJukgGcgQYgLUYEhwKCXNpZ25hdHVyZRgCIAEoCUIJukgGcgQYgLUYEhwKCWVuY3J5cHRlZBgDIAEoCUIJukgGcgQYgLUYIp4BCg5SZXNwb25zZUZvcm1hdBIsCgR0eXBlGAEgASgJQh66SBtyGVIEdGV4dFIEanNvblILanNvbl9zY2hlbWESFQoEbmFtZRgCIAEoCUIHukgEcgIYQBInCgZzY2hlbWEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QirAcKD0dlbmVyYXRlUmVxdWVzdBIZCgVtb2RlbBgBIAEoCUIKukgHcgUQARjIARItCghtZXNzYWdlcxgCIAMoCzIOLnZ4LnYxLk1lc3NhZ2VCC7pICJIBBQgBEMgBEiQKCm1heF90b2tlbnMYAyABKAVCC7pICBoGGID6ASgBSACIAQESMQoLdGVtcGVyYXR1cmUYBCABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAAAASAGIAQESHwoEc3RvcBgFIAMoCUIRukgOkgELEAQiB3IFEAEYyAESDgoGc3RyZWFtGAYgASgIEiUKBXRvb2xzGAcgAygLMgsudngudjEuVG9vbEIJukgGkgEDEIACEiQKC3Rvb2xfY2hvaWNlGAggASgJQgq6SAdyBRABGIABSAKIAQESIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgJIAEoCEgDiAEBEi4KD3Jlc3BvbnNlX2Zvcm1hdBgKIAEoCzIVLnZ4LnYxLlJlc3BvbnNlRm9ybWF0EkYKEHJlYXNvbmluZ19lZmZvcnQYCyABKAlCJ7pIJHIiUgRub25lUgdtaW5pbWFsUgNsb3dSBm1lZGl1bVIEaGlnaEgEiAEBEisKBXRvcF9wGAwgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAAEgFiAEBEhsKBXRvcF9rGA0gASgFQge6SAQaAigBSAaIAQESLAoEc2VlZBgOIAEoA0IZukgWIhQY/////////w8ogYCAgICAgPD/AUgHiAEBEjYKEHByZXNlbmNlX3BlbmFsdHkYDyABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAADASAiIAQESNwoRZnJlcXVlbmN5X3BlbmFsdHkYECABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAADASAmIAQESFgoEdXNlchgRIAEoCUIIukgFcgMYgAESJQoPbWF4X2Nvc3RfbWljcm9zGBIgASgDQge6SAQiAigASAqIAQFCDQoLX21heF90b2tlbnNCDgoMX3RlbXBlcmF0dXJlQg4KDF90b29sX2Nob2ljZUIWChRfcGFyYWxsZWxfdG9vbF9jYWxsc0ITChFfcmVhc29uaW5nX2VmZm9ydEIICgZfdG9wX3BCCAoGX3RvcF9rQgcKBV9zZWVkQhMKEV9wcmVzZW5jZV9wZW5hbHR5QhQKEl9mcmVxdWVuY3lfcGVuYWx0eUISChBfbWF4X2Nvc3RfbWljcm9zIpoBChBHZW5lcmF0ZVJlc3BvbnNlEgoKAmlkGAEgASgJEg0KBW1vZGVsGAIgASgJEh8KB21lc3NhZ2UYAyABKAsyDi52eC52MS5NZXNzYWdlEhUKDWZpbmlzaF9yZWFzb24YBCABKAkSGwoFdXNhZ2UYBSABKAsyDC52eC52MS5Vc2FnZRIWCg5iYWxhbmNlX21pY3JvcxgGIAEoAyLAAQoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgDEhUKDW91dHB1dF90b2tlbnMYAiABKAMSEwoLY29zdF9taWNyb3MYAyABKAMSDAoEY29zdBgEIAEoCRIbChNjYWNoZWRfaW5wdXRfdG9rZW5zGAUgASgDEhoKEmNhY2hlX3dyaXRlX3Rva2VucxgGIAEoAxIYChByZWFzb25pbmdfdG9rZW5zGAcgASgDEhQKDGltYWdlX3Rva2VucxgIIAEoAyKyBwoVU3RyZWFtR2VuZXJhdGVSZXF1ZXN0EhkKBW1vZGVsGAEgASgJQgq6SAdyBRABGMgBEi0KCG1lc3NhZ2VzGAIgAygLMg4udngudjEuTWVzc2FnZUILukgIkgEFCAEQyAESJAoKbWF4X3Rva2VucxgDIAEoBUILukgIGgYYgPoBKAFIAIgBARIxCgt0ZW1wZXJhdHVyZRgEIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAYgBARIfCgRzdG9wGAUgAygJQhG6SA6SAQsQBCIHcgUQARjIARIOCgZzdHJlYW0YBiABKAgSJQoFdG9vbHMYByADKAsyCy52eC52MS5Ub29sQgm6SAaSAQMQgAISJAoLdG9vbF9jaG9pY2UYCCABKAlCCrpIB3IFEAEYgAFIAogBARIgChNwYXJhbGxlbF90b29sX2NhbGxzGAkgASgISAOIAQESLgoPcmVzcG9uc2VfZm9ybWF0GAogASgLMhUudngudjEuUmVzcG9uc2VGb3JtYXQSRgoQcmVhc29uaW5nX2VmZm9ydBgLIAEoCUInukgkciJSBG5vbmVSB21pbmltYWxSA2xvd1IGbWVkaXVtUgRoaWdoSASIAQESKwoFdG9wX3AYDCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAASAWIAQESGwoFdG9wX2sYDSABKAVCB7pIBBoCKAFIBogBARIsCgRzZWVkGA4gASgDQhm6SBYiFBj/////////DyiBgICAgICA8P8BSAeIAQESNgoQcHJlc2VuY2VfcGVuYWx0eRgPIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAMBICIgBARI3ChFmcmVxdWVuY3lfcGVuYWx0eRgQIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAMBICYgBARIWCgR1c2VyGBEgASgJQgi6SAVyAxiAARIlCg9tYXhfY29zdF9taWNyb3MYEiABKANCB7pIBCICKABICogBAUINCgtfbWF4X3Rva2Vuc0IOCgxfdGVtcGVyYXR1cmVCDgoMX3Rvb2xfY2hvaWNlQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzQhMKEV9yZWFzb25pbmdfZWZmb3J0QggKBl90b3BfcEIICgZfdG9wX2tCBwoFX3NlZWRCEwoRX3ByZXNlbmNlX3BlbmFsdHlCFAoSX2ZyZXF1ZW5jeV9wZW5hbHR5QhIKEF9tYXhfY29zdF9taWNyb3MibQoWU3RyZWFtR2VuZXJhdGVSZXNwb25zZRIlCgVkZWx0YRgBIAEoCzIULnZ4LnYxLkdlbmVyYXRlRGVsdGFIABIjCgRkb25lGAIgASgLMhMudngudjEuR2VuZXJhdGVEb25lSABCBwoFZXZlbnQibgoNR2VuZXJhdGVEZWx0YRIPCgdjb250ZW50GAEgASgJEiMKCXJlYXNvbmluZxgCIAEoCzIQLnZ4LnYxLlJlYXNvbmluZxInCgl0b29sX2NhbGwYAyABKAsyFC52eC52MS5Ub29sQ2FsbERlbHRhIksKDVRvb2xDYWxsRGVsdGESDQoFaW5kZXgYASABKAUSCgoCaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIRCglhcmd1bWVudHMYBCABKAkidQoMR2VuZXJhdGVEb25lEgoKAmlkGAEgASgJEg0KBW1vZGVsGAIgASgJEhUKDWZpbmlzaF9yZWFzb24YAyABKAkSGwoFdXNhZ2UYBCABKAsyDC52eC52MS5Vc2FnZRIWCg5iYWxhbmNlX21pY3JvcxgFIAEoAyKSAQoVUXVvdGVHZW5lcmF0ZVJlc3BvbnNlEg0KBW1vZGVsGAEgASgJEhQKDGlucHV0X3Rva2VucxgCIAEoAxISCgptYXhfdG9rZW5zGAMgASgFEhMKC2hvbGRfbWljcm9zGAQgASgDEgwKBGhvbGQYBSABKAkSDAoEZml0cxgGIAEoCBIPCgdyZWZ1c2FsGAcgASgJMvwCCg9HZW5lcmF0ZVNlcnZpY2USaAoIR2VuZXJhdGUSFi52eC52MS5HZW5lcmF0ZVJlcXVlc3QaFy52eC52MS5HZW5lcmF0ZVJlc3BvbnNlIiuq7RgQCAESCGdlbmVyYXRlGAEgAYLT5JMCEToBKiIML3YxL2dlbmVyYXRlEoYBCg5TdHJlYW1HZW5lcmF0ZRIcLnZ4LnYxLlN0cmVhbUdlbmVyYXRlUmVxdWVzdBodLnZ4LnYxLlN0cmVhbUdlbmVyYXRlUmVzcG9uc2UiNartGBAIARIIZ2VuZXJhdGUYASABsu0YBnN0cmVhbYLT5JMCEToBKiIML3YxL2dlbmVyYXRlMAESdgoNUXVvdGVHZW5lcmF0ZRIWLnZ4LnYxLkdlbmVyYXRlUmVxdWVzdBocLnZ4LnYxLlF1b3RlR2VuZXJhdGVSZXNwb25zZSIvqu0YDggBEghnZW5lcmF0ZRgBgtPkkwIXOgEqIhIvdjEvZ2VuZXJhdGU6cXVvdGViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_vx_options_v1_options]);
 
 /**
  * Describes the message vx.v1.Message.
@@ -21,53 +22,109 @@ export const MessageSchema = /*@__PURE__*/
   messageDesc(file_vx_v1_generate, 0);
 
 /**
+ * Describes the message vx.v1.ContentPart.
+ * Use `create(ContentPartSchema)` to create a new message.
+ */
+export const ContentPartSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 1);
+
+/**
+ * Describes the message vx.v1.Image.
+ * Use `create(ImageSchema)` to create a new message.
+ */
+export const ImageSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 2);
+
+/**
+ * Describes the message vx.v1.Tool.
+ * Use `create(ToolSchema)` to create a new message.
+ */
+export const ToolSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 3);
+
+/**
+ * Describes the message vx.v1.ToolCall.
+ * Use `create(ToolCallSchema)` to create a new message.
+ */
+export const ToolCallSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 4);
+
+/**
+ * Describes the message vx.v1.Reasoning.
+ * Use `create(ReasoningSchema)` to create a new message.
+ */
+export const ReasoningSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 5);
+
+/**
+ * Describes the message vx.v1.ResponseFormat.
+ * Use `create(ResponseFormatSchema)` to create a new message.
+ */
+export const ResponseFormatSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 6);
+
+/**
  * Describes the message vx.v1.GenerateRequest.
  * Use `create(GenerateRequestSchema)` to create a new message.
  */
 export const GenerateRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 1);
+  messageDesc(file_vx_v1_generate, 7);
 
 /**
  * Describes the message vx.v1.GenerateResponse.
  * Use `create(GenerateResponseSchema)` to create a new message.
  */
 export const GenerateResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 2);
+  messageDesc(file_vx_v1_generate, 8);
 
 /**
  * Describes the message vx.v1.Usage.
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 3);
+  messageDesc(file_vx_v1_generate, 9);
 
 /**
  * Describes the message vx.v1.StreamGenerateRequest.
  * Use `create(StreamGenerateRequestSchema)` to create a new message.
  */
 export const StreamGenerateRequestSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 4);
+  messageDesc(file_vx_v1_generate, 10);
 
 /**
  * Describes the message vx.v1.StreamGenerateResponse.
  * Use `create(StreamGenerateResponseSchema)` to create a new message.
  */
 export const StreamGenerateResponseSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 5);
+  messageDesc(file_vx_v1_generate, 11);
 
 /**
  * Describes the message vx.v1.GenerateDelta.
  * Use `create(GenerateDeltaSchema)` to create a new message.
  */
 export const GenerateDeltaSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 6);
+  messageDesc(file_vx_v1_generate, 12);
+
+/**
+ * Describes the message vx.v1.ToolCallDelta.
+ * Use `create(ToolCallDeltaSchema)` to create a new message.
+ */
+export const ToolCallDeltaSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 13);
 
 /**
  * Describes the message vx.v1.GenerateDone.
  * Use `create(GenerateDoneSchema)` to create a new message.
  */
 export const GenerateDoneSchema = /*@__PURE__*/
-  messageDesc(file_vx_v1_generate, 7);
+  messageDesc(file_vx_v1_generate, 14);
+
+/**
+ * Describes the message vx.v1.QuoteGenerateResponse.
+ * Use `create(QuoteGenerateResponseSchema)` to create a new message.
+ */
+export const QuoteGenerateResponseSchema = /*@__PURE__*/
+  messageDesc(file_vx_v1_generate, 15);
 
 /**
  * Generations in the native format.

@@ -46,7 +46,7 @@ const edges: [string, Partial<GenerateFields>, Partial<GenerateFields>, string][
   [
     "roles",
     { messages: [{ role: "system", content: "x" }] },
-    { messages: [{ role: "tool", content: "x" }] },
+    { messages: [{ role: "function", content: "x" }] },
     "messages[0].role",
   ],
 ];

@@ -7,6 +7,7 @@ import { REQUEST_ID } from "./examples.ts";
 function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
   const unknown = `there is no model "${model.id}-tiny"`;
   const tooLong = `have at least ${model.contextWindow + 812} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
+  const tooLow = "is $0.00002, but the input and one token of output can cost $0.000029";
   return {
     invalid_argument: {
       message: "messages[3].content: must be at most 400000 characters",
@@ -23,6 +24,11 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
     model_not_found: {
       message: `There is no model "${model.id}-tiny".`,
       fields: [{ field: "model", description: unknown }],
+    },
+    max_cost_too_low: {
+      message: `max_cost_micros: ${tooLow}`,
+      fields: [{ field: "max_cost_micros", description: tooLow }],
+      metadata: { max_cost_micros: "20", required_micros: "29" },
     },
     insufficient_balance: {
       message:

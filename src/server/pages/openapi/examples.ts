@@ -2,16 +2,8 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
-
-/** A request in the document, and its response. The tests send each one to a server. */
-export type OperationExample = {
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number>>;
-  readonly body?: unknown;
-  readonly response: unknown;
-  /** The events of a streamed response to the same request. */
-  readonly events?: readonly unknown[];
-};
+import { nativeExamples } from "./native-examples.ts";
+import type { OperationExample } from "./operation-example.ts";
 
 const KEY_ID = "key_01kam4xy3wf4dtyhvcm8qtc5cg";
 
@@ -165,10 +157,19 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
     id: GENERATION_ID,
     model: model.id,
     finish_reason: "stop",
-    usage: { input_tokens: inputTokens, output_tokens: outputTokens, cost_micros: costMicros, cost },
+    usage: {
+      input_tokens: inputTokens,
+      output_tokens: outputTokens,
+      cost_micros: costMicros,
+      cost,
+      cached_input_tokens: 0,
+      cache_write_tokens: 0,
+      reasoning_tokens: 0,
+      image_tokens: 0,
+    },
     balance_micros: balanceMicros,
   };
-  const { id, finish_reason, usage, balance_micros } = done;
+  const { id, finish_reason, balance_micros } = done;
   const chat = { id, created: 1_763_683_200, model: model.id };
   const chunk = (delta: object, finishReason: string | null) => ({
     ...chat,
@@ -178,26 +179,7 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
     balance_micros: null,
   });
   return {
-    Generate: {
-      body: {
-        model: model.id,
-        messages: [
-          { role: "system", content: "Answer in one short sentence." },
-          { role: "user", content: "What is a ledger?" },
-        ],
-        max_tokens: 200,
-        temperature: 0.7,
-      },
-      response: {
-        id,
-        model: model.id,
-        message: { role: "assistant", content: "A list of every movement." },
-        finish_reason,
-        usage,
-        balance_micros,
-      },
-      events: [{ delta: { content: "A list of " } }, { delta: { content: "every movement." } }, { done }],
-    },
+    ...nativeExamples(model, done),
     CreateChatCompletion: {
       body: {
         model: model.id,

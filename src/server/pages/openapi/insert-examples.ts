@@ -1,7 +1,8 @@
 import type { Reason } from "../../../domain/errors.ts";
 import type { Model } from "../../../domain/model.ts";
 import { errorExample } from "./error-examples.ts";
-import { eventsText, type OperationExample, operationExamples } from "./examples.ts";
+import { eventsText, operationExamples } from "./examples.ts";
+import type { OperationExample } from "./operation-example.ts";
 import { clean, type Schema } from "./schema.ts";
 
 export type ExampleModel = Model;
@@ -41,10 +42,14 @@ export function insertExamples(document: Schema, model: Model): Schema {
 
 function insertExample(operation: Operation, example: OperationExample): Operation {
   const { parameters, requestBody, responses } = operation;
+  const { more = {} } = example;
   const values = { ...example.path, ...example.query };
   const content = {
-    "application/json": example.response,
-    "text/event-stream": eventsText(example.events ?? []),
+    "application/json": withMore(
+      example.response,
+      mapValues(more, ({ response }) => response),
+    ),
+    "text/event-stream": { example: eventsText(example.events ?? []) },
   };
   const success = responses["200"] as Operation["responses"][string];
   return {
@@ -55,15 +60,29 @@ function insertExample(operation: Operation, example: OperationExample): Operati
     ...(requestBody && {
       requestBody: {
         ...requestBody,
-        content: insert(requestBody.content, { "application/json": example.body }),
+        content: insert(requestBody.content, {
+          "application/json": withMore(
+            example.body,
+            mapValues(more, ({ body }) => body),
+          ),
+        }),
       },
     }),
     responses: { ...responses, "200": { ...success, content: insert(success.content, content) } },
   };
 }
 
-function insert(content: Content, examples: Readonly<Record<string, unknown>>): Content {
-  return mapValues(content, (media, type) => clean({ ...media, example: examples[type] }));
+/** A media type has either one example or several with titles. */
+function withMore(example: unknown, more: Readonly<Record<string, unknown>>): Schema {
+  if (Object.keys(more).length === 0) return { example };
+  return { examples: mapValues({ simple: example, ...more }, (value) => ({ value })) };
+}
+
+function insert(content: Content, examples: Readonly<Record<string, Schema>>): Content {
+  return mapValues(content, (media, type) => {
+    const { example: _, examples: __, ...others } = media;
+    return clean({ ...others, ...examples[type] });
+  });
 }
 
 function mapValues<Value, Result>(

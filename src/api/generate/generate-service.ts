@@ -1,0 +1,40 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type GenerateRequest,
+  type GenerateResponseSchema,
+  GenerateService,
+  type StreamGenerateRequest,
+  type StreamGenerateResponseSchema,
+} from "../../../gen/vx/v1/generate_pb.js";
+import type { Meter } from "../../billing/meter.ts";
+import type { ApiCall } from "../api-call.ts";
+import { defineService } from "../define-service.ts";
+import { deltaOf, messageOf, summaryOf } from "./generate-reply.ts";
+import { generationRequestOf } from "./generate-request.ts";
+import { quoteGenerate } from "./quote-generate.ts";
+
+export async function generate(
+  meter: Meter,
+  request: GenerateRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
+  const reply = await meter.complete(call.caller(), await generationRequestOf(request));
+  return { ...summaryOf(reply), message: messageOf(reply.output) };
+}
+
+export async function* streamGenerate(
+  meter: Meter,
+  request: StreamGenerateRequest,
+  call: ApiCall,
+): AsyncGenerator<MessageInitShape<typeof StreamGenerateResponseSchema>> {
+  for await (const piece of meter.stream(call.caller(), await generationRequestOf(request))) {
+    if (piece.kind === "reply") yield { event: { case: "done", value: summaryOf(piece.reply) } };
+    else yield { event: { case: "delta", value: deltaOf(piece.delta) } };
+  }
+}
+
+export const generateService = defineService(GenerateService, ({ meter, deps }) => ({
+  generate: (request, call) => generate(meter, request, call),
+  streamGenerate: (request, call) => streamGenerate(meter, request, call),
+  quoteGenerate: (request, call) => quoteGenerate(meter, deps, request, call),
+}));
