@@ -100,12 +100,12 @@ async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: n
     for (const { name } of keys) await sql`ALTER TABLE vx.ledger DROP CONSTRAINT ${sql(name)}`;
     await sql`
       INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
-        key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
-        created_at, hash_version, hash)
+        key_id, model, price_version, input, cached_input, cache_write, output, reasoning, images, image_tokens, user_id,
+        trace_id, created_at, hash_version, hash)
       SELECT p.lane, p.account_id, s, 'led_' || md5(p.n || '-' || s), 0, (CASE s WHEN 1 THEN 'credit' ELSE 'generation' END)::vx.entry_kind,
         CASE s WHEN 1 THEN 1000000000000 ELSE -33 END, 1000000000000 - 33 * (s - 1),
         'Generation with vx-sandbox-small: 7 tokens in, 25 tokens out', 'req_' || md5(s::text), p.key_id,
-        'vx-sandbox-small', 7, 25, 250000, 1250000, now() - interval '1 year' + s * interval '1 second',
+        'vx-sandbox-small', 1, 7, 0, 0, 25, 0, 0, 0, '', '', now() - interval '1 year' + s * interval '1 second',
         1, sha256(convert_to(s::text, 'UTF8'))
       FROM unnest(${lanes}::smallint[], ${payers.map(({ accountId }) => accountId)}::text[],
           ${payers.map(({ keyId }) => keyId)}::text[]) WITH ORDINALITY AS p (lane, account_id, key_id, n),

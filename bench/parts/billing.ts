@@ -75,8 +75,11 @@ const CHARGE = {
   amountMicros: 18n,
   reason: "Generation with vx-sandbox-small: 12 tokens in, 40 tokens out",
   requestId: "req_0123456789abcdef0123456789abcdef",
+  traceId: "",
+  user: "",
   model: "vx-sandbox-small",
   usage: usageOf({ inputTokens: 12, outputTokens: 40 }),
   prices: tokenPrices(100_000n, 400_000n),
+  priceVersion: 1,
   answer: undefined,
 };

@@ -98,6 +98,7 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
     capabilities: [],
     extraFields: [],
     prices: { input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n, image: 0n, request: 0n },
+    priceVersion: 1,
     upstreams: [{ kind: "openai" as const, baseUrl, apiKeyEnv: undefined, model: "m", timeoutMs: 30_000 }],
   };
   await runner.use([model]);

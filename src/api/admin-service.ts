@@ -9,11 +9,13 @@ import {
   type ListKeysRequest,
   type ListLedgerEntriesRequest,
   type ListModelsRequest,
+  type ListPricesRequest,
   type PutPlanRequest,
   type RevokeKeyRequest,
   type SetAccountPlanRequest,
   type SetKeyLimitRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
+import { unknownModel } from "../billing/refusals.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, toScopeBits } from "../domain/scope.ts";
 import {
@@ -32,13 +34,14 @@ import {
 } from "../store/keys.ts";
 import { listEntries } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
+import { listPrices as listPriceRows } from "../store/prices.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
 import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { pageOfModels } from "./page-of-models.ts";
-import { viewAccount, viewCatalogModel, viewEntry, viewKey, viewPlan } from "./views.ts";
+import { viewAccount, viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
 const DEFAULT_PLAN = "free";
 
@@ -73,6 +76,14 @@ export async function listPlans(deps: Deps) {
 export async function listModels({ catalog }: Pick<Deps, "catalog">, request: ListModelsRequest) {
   const { rows, nextPageToken } = pageOfModels(catalog, readPage("models", request));
   return { models: rows.map(viewCatalogModel), nextPageToken };
+}
+
+/** The model may have been removed from the catalog. */
+export async function listPrices({ database, catalog }: Deps, request: ListPricesRequest) {
+  const model = catalog.get(request.model)?.id ?? request.model;
+  const { rows, nextPageToken } = await listPriceRows(database, model, readPage("prices", request));
+  if (rows.length === 0 && request.pageToken === "") throw unknownModel(request.model);
+  return { versions: rows.map(viewPriceVersion), nextPageToken };
 }
 
 export async function putPlan(deps: Deps, request: PutPlanRequest) {
@@ -137,6 +148,7 @@ export const adminService = defineService(AdminService, ({ deps }) => ({
   adjustAccount: (request) => adjustAccount(deps, request),
   listPlans: () => listPlans(deps),
   listModels: (request) => listModels(deps, request),
+  listPrices: (request) => listPrices(deps, request),
   putPlan: (request) => putPlan(deps, request),
   setAccountPlan: (request) => setAccountPlan(deps, request),
   createKey: (request) => createKey(deps, request),

@@ -5,20 +5,24 @@ import type {
   CatalogModelSchema,
   ModelUpstreamSchema,
   PlanSchema,
+  PriceVersionSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import type { ModelSchema } from "../../gen/vx/v1/model_pb.js";
 import type { PricesSchema } from "../../gen/vx/v1/prices_pb.js";
 import { maskKey } from "../domain/api-key.ts";
+import { generationIdOf } from "../domain/ids.ts";
 import type { Model, UpstreamSettings } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
 import type { Prices } from "../domain/price.ts";
 import { fromScopeBits } from "../domain/scope.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
-import type { EntryRow } from "../store/ledger.ts";
+import { type EntryRow, pricesOfEntry, usageOfEntry } from "../store/ledger.ts";
 import type { PlanRow } from "../store/plans.ts";
+import { type PriceRow, pricesOfRow } from "../store/prices.ts";
 
 /** Converts rows of the store and models of the catalog to messages of the API. */
 
@@ -72,9 +76,27 @@ export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySch
     requestId: row.request_id,
     keyId: row.key_id,
     model: row.model,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
     createdAt: timestampFromDate(row.created_at),
+    ...(row.kind === "generation" ? viewGeneration(row) : {}),
+  };
+}
+
+/** The fields of an entry that only generations have. Public counts include their details. */
+function viewGeneration(row: EntryRow): MessageInitShape<typeof LedgerEntrySchema> {
+  const usage = usageOfEntry(row);
+  return {
+    generationId: generationIdOf(row.id),
+    user: row.user_id,
+    traceId: row.trace_id,
+    priceVersion: row.price_version,
+    prices: viewPrices(pricesOfEntry(row)),
+    inputTokens: BigInt(inputTokensOf(usage)),
+    outputTokens: BigInt(outputTokensOf(usage)),
+    cachedInputTokens: BigInt(usage.cachedInput),
+    cacheWriteTokens: BigInt(usage.cacheWrite),
+    reasoningTokens: BigInt(usage.reasoning),
+    imageTokens: BigInt(usage.imageTokens),
+    images: BigInt(usage.images),
   };
 }
 
@@ -113,4 +135,13 @@ function viewUpstream(upstream: UpstreamSettings): MessageInitShape<typeof Model
 function viewPrices(prices: Prices): MessageInitShape<typeof PricesSchema> {
   const { input, cachedInput, cacheWrite, output, reasoning, image, request } = prices;
   return { input, cachedInput, cacheWrite, output, reasoning, image, request };
+}
+
+export function viewPriceVersion(row: PriceRow): MessageInitShape<typeof PriceVersionSchema> {
+  return {
+    model: row.model,
+    version: row.version,
+    effectiveFrom: timestampFromDate(row.effective_from),
+    prices: viewPrices(pricesOfRow(row)),
+  };
 }

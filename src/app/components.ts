@@ -6,6 +6,7 @@ import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
+import { registerPrices } from "../store/prices.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { TokenCounter } from "../tokens/token-counter.ts";
@@ -90,10 +91,11 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     shutdownSignal: drain.endSignal,
     /** Call before the first call is served. */
     start: async () => {
+      catalog.replace(await registerPrices(database, catalog.list()));
       await upstreams.use(catalog.list());
       await metering.start();
     },
-    reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, log }),
+    reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, database, log }),
     /** Refuses new calls and resolves when everything that ran is settled. */
     drain: (listeners: readonly Listener[], delayMs: number) =>
       drain.run(listeners, () => metering.settle(), delayMs),

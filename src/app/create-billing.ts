@@ -6,10 +6,10 @@ import { RunningGenerations } from "../billing/running-generations.ts";
 import { Settler } from "../billing/settler.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Model } from "../domain/model.ts";
-import { usageOf } from "../domain/usage.ts";
 import { findAnswer } from "../store/answers.ts";
 import { Billing } from "../store/billing.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
+import { usageOfEntry } from "../store/ledger.ts";
 import { Presence } from "../store/presence.ts";
 import { RevocationWatch } from "../store/revocation-watch.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -119,7 +119,7 @@ async function findEntry(billing: Billing, accountId: string, id: string): Promi
   if (!row) return undefined;
   return {
     model: row.model,
-    usage: usageOf({ inputTokens: Number(row.input_tokens), outputTokens: Number(row.output_tokens) }),
+    usage: usageOfEntry(row),
     costMicros: -row.amount_micros,
     balanceMicros: row.balance_after_micros,
   };

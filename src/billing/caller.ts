@@ -7,6 +7,8 @@ export type Caller = {
   /** The called method. It is part of the payload that an idempotency key identifies. */
   readonly method: string;
   readonly requestId: string;
+  /** The W3C trace that the caller continues; empty if it names none. */
+  readonly traceId: string;
   readonly key: AdmittedKey;
   readonly idempotencyKey: string | undefined;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */

@@ -28,7 +28,7 @@ export type Ended = {
 export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | undefined> {
   if (!isCharged(ended)) return undefined;
   const { ending, spec } = ended;
-  const { id, model, size, key, requestId, kept } = spec;
+  const { id, model, size, key, requestId, traceId, user, kept } = spec;
   const reported = ending.kind === "completed" ? ending.done.usage : undefined;
   const counted = reported ?? (await countUsage(ended, tokens));
   const usage = { ...clampUsage(counted, size.inputTokens, size.maxTokens), images: size.images };
@@ -41,10 +41,13 @@ export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | u
     amountMicros: costOf(model.prices, usage),
     reason: ledgerText(ended, usage),
     requestId,
+    traceId,
+    user,
     keyId: key.keyId,
     model: model.id,
     usage,
     prices: model.prices,
+    priceVersion: model.priceVersion,
     answer: kept ? storedAnswer(ended) : undefined,
   };
 }

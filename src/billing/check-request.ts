@@ -12,6 +12,9 @@ const MAX_DEFINITION_CHARACTERS = 1_048_576;
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;
 const SCHEMA_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** The ledger stores the user. */
+const USER = /^\P{Cc}{0,128}$/u;
+
 type Names = { readonly messages: string; readonly responseFormat: string; readonly reasoning: string };
 
 /** The fields that the formats name differently. */
@@ -37,6 +40,9 @@ export async function checkRequest(model: Model, request: GenerationRequest): Pr
   if (format !== "native" && messages.length > model.maxMessages) {
     const description = `must have at most ${model.maxMessages} messages for "${model.id}"`;
     throw DomainError.ofField(names.messages, description);
+  }
+  if (!USER.test(request.user)) {
+    throw DomainError.ofField("user", "must be at most 128 characters, without control characters");
   }
   if (options !== NO_OPTIONS) checkOptions(model, options, names);
   const images = await checkConversation(request);

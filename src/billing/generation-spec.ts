@@ -8,6 +8,9 @@ export type GenerationSpec = {
   readonly id: string;
   readonly key: AdmittedKey;
   readonly requestId: string;
+  readonly traceId: string;
+  /** The caller's end user; empty if unknown. */
+  readonly user: string;
   readonly model: Model;
   readonly prompt: Prompt;
   readonly size: Size;

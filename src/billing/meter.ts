@@ -160,6 +160,8 @@ function specOf(
     id,
     key: caller.key,
     requestId: caller.requestId,
+    traceId: caller.traceId,
+    user: request.user,
     model,
     prompt: { ...request, maxTokens: size.maxTokens },
     size,

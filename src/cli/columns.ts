@@ -1,4 +1,10 @@
-import type { Account, AuditFinding, CatalogModel, Plan } from "../../gen/vx/admin/v1/admin_pb.js";
+import type {
+  Account,
+  AuditFinding,
+  CatalogModel,
+  Plan,
+  PriceVersion,
+} from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import type { Prices } from "../../gen/vx/v1/prices_pb.js";
@@ -48,6 +54,12 @@ export const modelColumns: readonly Column<CatalogModel>[] = [
   { title: "CAPABILITIES", value: (model) => model.capabilities.join(",") },
   { title: "ALIASES", value: (model) => model.aliases.join(",") },
   { title: "UPSTREAMS", value: (model) => model.upstreams.map(({ kind }) => kind).join(",") },
+];
+
+export const priceVersionColumns: readonly Column<PriceVersion>[] = [
+  { title: "VERSION", value: ({ version }) => String(version), align: "right" },
+  { title: "EFFECTIVE FROM", value: ({ effectiveFrom }) => formatTime(effectiveFrom) },
+  ...priceColumns<PriceVersion>(({ prices }) => prices),
 ];
 
 export const entryColumns: readonly Column<LedgerEntry>[] = [

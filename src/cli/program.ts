@@ -19,6 +19,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
   plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },
   models: { description: "List the models of the server.", load: () => import("./models.ts") },
+  prices: { description: "List the price versions of a model.", load: () => import("./prices.ts") },
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
   audit: {
     description: "Recompute all balances from the ledger. Exits with 1 if one differs.",

@@ -42,6 +42,11 @@ export function entryIdOf(generationId: string): string {
   return generationId.replace(/^gen_/, "led_");
 }
 
+/** The id of the generation that a ledger row charges. */
+export function generationIdOf(entryId: string): string {
+  return entryId.replace(/^led_/, "gen_");
+}
+
 function millisecondsOfId(id: string): number {
   const start = id.indexOf("_") + 1;
   let ms = 0;

@@ -60,5 +60,7 @@ export type Model = {
   /** Names of request fields that upstreams of the same format get unchanged. */
   readonly extraFields: readonly string[];
   readonly prices: Prices;
+  /** The version of the prices in the database; 0 until they are registered there. */
+  readonly priceVersion: number;
   readonly upstreams: readonly UpstreamSettings[];
 };

@@ -17,6 +17,7 @@ const SANDBOX = {
   aliases: [],
   capabilities: ["tools", "images", "json_schema", "reasoning"],
   extraFields: [],
+  priceVersion: 0,
   upstreams: [{ kind: "sandbox", delayMs: 0 }],
 } as const;
 

@@ -133,6 +133,7 @@ const model = z
     capabilities: values.capabilities,
     extraFields: values.extra_fields,
     prices: pricesOf(values),
+    priceVersion: 0,
     upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
   }));
 

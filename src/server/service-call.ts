@@ -5,6 +5,7 @@ import type { AdmittedKey } from "../store/admit.ts";
 import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
 import type { IncomingCall } from "./incoming-call.ts";
 import type { Observation } from "./observation.ts";
+import { traceIdOf } from "./trace-id.ts";
 
 /** What the protocol of a call provides while the service runs. */
 export type CallTransport = {
@@ -57,6 +58,7 @@ export class ServiceCall implements ApiCall {
     return {
       method: this.#rpc,
       requestId: this.#call.requestId,
+      traceId: traceIdOf(this.#call.headers("traceparent")),
       key: this.key,
       idempotencyKey: idempotencyKeyOf(this.#call),
       signal: transport.signal,

@@ -36,7 +36,7 @@ const START: Position = {
   next_hash: new Uint8Array(),
 };
 
-/** Recomputes the balances lane by lane and piece by piece, so that every statement is short. */
+/** Recomputes the ledger lane by lane and piece by piece, so that every statement is short, then the prices. */
 export async function audit(
   database: Database,
   signal: AbortSignal,
@@ -51,6 +51,9 @@ export async function audit(
       position = await auditPiece(database, lane, position, pieceRows, report);
     }
   }
+  report.findings.push(
+    ...(await database.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
+  );
   return report;
 }
 

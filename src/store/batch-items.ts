@@ -28,9 +28,27 @@ export const entryItem = new CompositeType("entry_item", [
   "request_id",
   "key_id",
   "model",
-  "input_tokens",
-  "output_tokens",
-  "input_price",
-  "output_price",
+  "price_version",
+  "input",
+  "cached_input",
+  "cache_write",
+  "output",
+  "reasoning",
+  "images",
+  "image_tokens",
+  "user_id",
+  "trace_id",
   "answer",
+]);
+
+/** The prices of a model, for vx.register_prices. */
+export const priceItem = new CompositeType("price_item", [
+  "model",
+  "input",
+  "cached_input",
+  "cache_write",
+  "output",
+  "reasoning",
+  "image",
+  "request",
 ]);

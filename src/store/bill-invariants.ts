@@ -31,7 +31,7 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
     account: accountId,
   });
   if (!charge) return;
-  const { amountMicros, keyId, usage, prices } = charge;
+  const { amountMicros, keyId, usage, prices, priceVersion } = charge;
   const facts = { hold: holdId, account: accountId, key: keyId, amountMicros, ...usage };
   assertInvariant(areInOneLane(accountId, keyId), "the key of a charge is in the account's lane", facts);
   assertInvariant(open !== undefined, "only an open hold is charged", facts);
@@ -41,6 +41,7 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
     "a charge is at least 0 and at most its hold",
     { ...facts, heldMicros: open.amountMicros },
   );
+  assertInvariant(priceVersion > 0, "the prices of a charge are registered", { ...facts, priceVersion });
   assertInvariant(
     Object.values(usage).every((count) => count >= 0) && amountMicros === costOf(prices, usage),
     "a charge is the cost of its usage",

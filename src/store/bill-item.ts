@@ -29,10 +29,13 @@ export type Charge = {
   readonly amountMicros: Micros;
   readonly reason: string;
   readonly requestId: string;
+  readonly traceId: string;
+  readonly user: string;
   readonly keyId: string;
   readonly model: string;
   readonly usage: Usage;
   readonly prices: Prices;
+  readonly priceVersion: number;
   /** The response for a later call with the same idempotency key. */
   readonly answer: string | undefined;
 };

@@ -1,7 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
-import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
 import { assertEndRow, assertHoldRow, assertNoDuplicates } from "./bill-invariants.ts";
 import type { BillItem, BillResult, BillRow, EndOutcome, HoldOutcome } from "./bill-item.ts";
@@ -89,6 +88,7 @@ function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
   const hold = { lane, account_id: accountId, hold_id: holdId };
   if (!charge) return hold;
   const id = entryIdOf(holdId);
+  const { usage } = charge;
   return {
     ...hold,
     id,
@@ -99,10 +99,16 @@ function endRow({ lane, end: { holdId, accountId, charge } }: EndItem) {
     request_id: charge.requestId,
     key_id: charge.keyId,
     model: charge.model,
-    input_tokens: inputTokensOf(charge.usage),
-    output_tokens: outputTokensOf(charge.usage),
-    input_price: charge.prices.input,
-    output_price: charge.prices.output,
+    price_version: charge.priceVersion,
+    input: usage.input,
+    cached_input: usage.cachedInput,
+    cache_write: usage.cacheWrite,
+    output: usage.output,
+    reasoning: usage.reasoning,
+    images: usage.images,
+    image_tokens: usage.imageTokens,
+    user_id: charge.user,
+    trace_id: charge.traceId,
     answer: charge.answer,
   };
 }

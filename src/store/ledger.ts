@@ -2,6 +2,8 @@ import { monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
+import type { Prices } from "../domain/price.ts";
+import type { Usage } from "../domain/usage.ts";
 import type { Database } from "./driver/database.ts";
 
 export type EntryRow = {
@@ -15,10 +17,54 @@ export type EntryRow = {
   request_id: string;
   key_id: string;
   model: string;
-  input_tokens: bigint;
-  output_tokens: bigint;
+  price_version: number;
+  input: number;
+  cached_input: number;
+  cache_write: number;
+  output: number;
+  reasoning: number;
+  images: number;
+  image_tokens: number;
+  user_id: string;
+  trace_id: string;
   created_at: Date;
+} & EntryPrices;
+
+/** Null for entries that are not generations. */
+type EntryPrices = {
+  input_price: bigint | null;
+  cached_input_price: bigint | null;
+  cache_write_price: bigint | null;
+  output_price: bigint | null;
+  reasoning_price: bigint | null;
+  image_price: bigint | null;
+  request_price: bigint | null;
 };
+
+/** The prices that a generation was charged at. */
+export function pricesOfEntry(row: EntryPrices): Prices {
+  return {
+    input: row.input_price ?? 0n,
+    cachedInput: row.cached_input_price ?? 0n,
+    cacheWrite: row.cache_write_price ?? 0n,
+    output: row.output_price ?? 0n,
+    reasoning: row.reasoning_price ?? 0n,
+    image: row.image_price ?? 0n,
+    request: row.request_price ?? 0n,
+  };
+}
+
+export function usageOfEntry(row: EntryRow): Usage {
+  return {
+    input: row.input,
+    cachedInput: row.cached_input,
+    cacheWrite: row.cache_write,
+    output: row.output,
+    reasoning: row.reasoning,
+    images: row.images,
+    imageTokens: row.image_tokens,
+  };
+}
 
 export type Movement = {
   readonly entryId: string;

@@ -59,6 +59,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
   return {
     method: "vx.v1.GenerateService/StreamGenerate",
     requestId: "req_1",
+    traceId: "",
     key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
     idempotencyKey,
     signal,
@@ -74,7 +75,7 @@ const NEVER = new AbortController().signal;
 
 async function rowsOf({ accountId }: Payer) {
   return await store.owner<{ reason: string; input: number; output: number }[]>`
-    SELECT reason, input_tokens::int AS input, output_tokens::int AS output
+    SELECT reason, input, output
     FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
 }
 

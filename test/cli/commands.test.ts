@@ -146,14 +146,39 @@ describe("models", () => {
       max_output_tokens: 4_096,
       input_micros_per_million_tokens: 250_000,
       output_micros_per_million_tokens: 1_250_000,
-      upstreams: [{ kind: "sandbox", base_url: "", model: "", timeout_ms: 0 }],
+      prices: {
+        input: 250_000,
+        cached_input: 250_000,
+        cache_write: 250_000,
+        output: 1_250_000,
+        reasoning: 1_250_000,
+        image: 0,
+        request: 0,
+      },
+      capabilities: expect.any(Array),
+      aliases: [],
+      upstreams: [{ kind: "sandbox", base_url: "", model: "", timeout_ms: 0, weight: 0 }],
     });
   });
 
   test("the table of models contains prices as amounts", async () => {
     const [header, , small] = (await run("models", "list")).stdout.split("\n");
-    expect(header).toMatch(/^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +OUTPUT \/ 1M +UPSTREAMS$/);
-    expect(small).toMatch(/^vx-sandbox-small +8192 +4096 +\$0\.25 +\$1\.25 +sandbox$/);
+    expect(header).toMatch(
+      /^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +CACHED .* OUTPUT \/ 1M .* CAPABILITIES +ALIASES +UPSTREAMS$/,
+    );
+    expect(small).toMatch(/^vx-sandbox-small +8192 +4096 +\$0\.25 +\$0\.25 +\$0\.25 +\$1\.25 .* sandbox$/);
+  });
+
+  test("prices lists the versions of a model", async () => {
+    const { versions, next_page_token } = await json("prices", "vx-sandbox-small");
+    expect(next_page_token).toBe("");
+    expect(versions).toMatchObject([
+      { model: "vx-sandbox-small", version: 1, prices: { input: 250_000, output: 1_250_000 } },
+    ]);
+    const [header, first] = (await run("prices", "vx-sandbox-small")).stdout.split("\n");
+    expect(header).toMatch(/^VERSION +EFFECTIVE FROM +INPUT \/ 1M .* REQUEST$/);
+    expect(first).toMatch(/^ +1 +\d{4}-\S+ +\$0\.25 /);
+    refused(await run("prices", "nonesuch", "--json"), /^vx: .*nonesuch/);
   });
 });
 

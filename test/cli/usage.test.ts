@@ -15,6 +15,7 @@ const CALLS = [
   "plans list",
   "plans set",
   "models list",
+  "prices",
   "ledger list",
   "audit",
 ];

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await replaceInFunction(database.owner, "bill", {
     find: "FOREACH v_result IN ARRAY post_entries(p_ends) LOOP",
     put: `FOREACH v_result IN ARRAY post_entries(p_ends) LOOP
-      IF p_ends[1].output_tokens = 1 THEN v_result.balance_micros := -1; END IF;`,
+      IF p_ends[1].output = 1 THEN v_result.balance_micros := -1; END IF;`,
   });
 });
 afterAll(() => database.drop());

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { admitItem, entryItem, holdItem } from "../../src/store/batch-items.ts";
+import { admitItem, entryItem, holdItem, priceItem } from "../../src/store/batch-items.ts";
 import { CompositeType } from "../../src/store/driver/composite-type.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test.each([admitItem, entryItem, holdItem])(
+test.each([admitItem, entryItem, holdItem, priceItem])(
   "the fields of $name are in the order of its SQL type",
   async ({ name, fields }) => {
     const rows = await database.owner<{ attname: string }[]>`

@@ -22,9 +22,9 @@ beforeAll(async () => {
     FROM (SELECT 'acct_' || lpad(i::text, 9, '0') AS id FROM generate_series(1, ${ROWS}::int) i) s`;
   await owner`
     INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
-      key_id, model, input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens,
-      created_at, hash_version, hash)
-    SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 0, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, now(), 1, ''
+      key_id, model, price_version, input, cached_input, cache_write, output, reasoning, images, image_tokens, user_id,
+      trace_id, created_at, hash_version, hash)
+    SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 0, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', now(), 1, ''
     FROM generate_series(1, ${ROWS}::int) i`;
 });
 afterAll(() => database.drop());

@@ -138,8 +138,8 @@ export async function startMetered(options: { servers?: number; env?: Record<str
     },
     rows: async ({ accountId }) =>
       await owner<LedgerRow[]>`
-        SELECT id, -amount_micros::int AS amount, reason, input_tokens::int AS input, output_tokens::int AS output,
-               request_id
+        SELECT id, -amount_micros::int AS amount, reason, input + cached_input + cache_write AS input,
+               output + reasoning AS output, request_id
         FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation' ORDER BY seq`,
     metric,
     gone: () => becomesZero("vx_running_calls"),

@@ -2,15 +2,19 @@ import { randomBytes } from "node:crypto";
 import { generateKey } from "../../src/domain/api-key.ts";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { tokenPrices } from "../../src/domain/price.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
+import { registerPrices } from "../../src/store/prices.ts";
 import type { TestDatabase } from "./database.ts";
 import { EXPECTED_HASH } from "./ledger-hash.ts";
+import { modelOf } from "./samples.ts";
+
+/** The model of all charges. */
+const MODEL = modelOf();
 
 /** An account with a balance and a key, created directly in the store. */
 export type Payer = { readonly accountId: string; readonly keyId: string };
@@ -29,6 +33,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
     expiresAt: undefined,
   };
   await createKey(database, key, generateKey(lane, randomBytes));
+  await registerPrices(database, [MODEL]);
   if (balanceMicros > 0n) await credit(database, id, balanceMicros);
   return { accountId: id, keyId: key.id };
 }
@@ -73,9 +78,12 @@ export function endOf(
           reason: 'Generation, "quoted" \\ and é…',
           requestId: `req_${holdId}`,
           keyId: payer.keyId,
-          model: "vx-sandbox-small",
+          traceId: "",
+          user: 'a "user" \\ é',
+          model: MODEL.id,
           usage: usageOf({ inputTokens: Number(amountMicros), outputTokens: 0 }),
-          prices: tokenPrices(1_000_000n, 2_000_000n),
+          prices: MODEL.prices,
+          priceVersion: 1,
           answer,
         };
   return { holdId, accountId: payer.accountId, charge };

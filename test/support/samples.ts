@@ -19,6 +19,7 @@ export function modelOf(values: Partial<Model> = {}): Model {
     capabilities: [],
     extraFields: [],
     prices: tokenPrices(1_000_000n, 2_000_000n),
+    priceVersion: 1,
     upstreams: [],
     ...values,
   };

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Prices } from "./prices_pb.js";
 
 /**
  * Describes the file vx/v1/ledger.proto.
@@ -95,14 +96,14 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
   model: string;
 
   /**
-   * The number of input tokens.
+   * The number of input tokens, those of the cache and of images included.
    *
    * @generated from field: int64 input_tokens = 12;
    */
   inputTokens: bigint;
 
   /**
-   * The number of output tokens.
+   * The number of output tokens, reasoning included.
    *
    * @generated from field: int64 output_tokens = 13;
    */
@@ -114,6 +115,76 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 14;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The id of the generation: "gen_…". Empty if the entry is not a generation.
+   *
+   * @generated from field: string generation_id = 15;
+   */
+  generationId: string;
+
+  /**
+   * The end user that the request named. Empty if it named none.
+   *
+   * @generated from field: string user = 16;
+   */
+  user: string;
+
+  /**
+   * The trace id of the `traceparent` header of the call. Empty without a valid header.
+   *
+   * @generated from field: string trace_id = 17;
+   */
+  traceId: string;
+
+  /**
+   * The version of the model's prices that the generation was charged at. 0 if the entry is not a generation.
+   *
+   * @generated from field: int32 price_version = 18;
+   */
+  priceVersion: number;
+
+  /**
+   * The prices of this version. Not set if the entry is not a generation.
+   *
+   * @generated from field: vx.v1.Prices prices = 19;
+   */
+  prices?: Prices | undefined;
+
+  /**
+   * Of the input tokens, those read from a cache.
+   *
+   * @generated from field: int64 cached_input_tokens = 20;
+   */
+  cachedInputTokens: bigint;
+
+  /**
+   * Of the input tokens, those written to a cache.
+   *
+   * @generated from field: int64 cache_write_tokens = 21;
+   */
+  cacheWriteTokens: bigint;
+
+  /**
+   * Of the output tokens, those of reasoning.
+   *
+   * @generated from field: int64 reasoning_tokens = 22;
+   */
+  reasoningTokens: bigint;
+
+  /**
+   * Of the input tokens, those of images, if the upstream reports them.
+   *
+   * @generated from field: int64 image_tokens = 23;
+   */
+  imageTokens: bigint;
+
+  /**
+   * The number of images in the input.
+   *
+   * @generated from field: int64 images = 24;
+   */
+  images: bigint;
 };
 
 /**

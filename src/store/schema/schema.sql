@@ -28,10 +28,16 @@ CREATE TYPE entry_item AS (
   request_id text,
   key_id text,
   model text,
-  input_tokens bigint,
-  output_tokens bigint,
-  input_price bigint,
-  output_price bigint,
+  price_version integer,
+  input integer,
+  cached_input integer,
+  cache_write integer,
+  output integer,
+  reasoning integer,
+  images integer,
+  image_tokens integer,
+  user_id text,
+  trace_id text,
   answer text
 );
 
@@ -75,6 +81,17 @@ CREATE TYPE key_view AS (
   revoked_at timestamp with time zone,
   expires_at timestamp with time zone,
   last_used_at timestamp with time zone
+);
+
+CREATE TYPE price_item AS (
+  model text,
+  input bigint,
+  cached_input bigint,
+  cache_write bigint,
+  output bigint,
+  reasoning bigint,
+  image bigint,
+  request bigint
 );
 
 CREATE TABLE accounts (
@@ -184,15 +201,21 @@ CREATE TABLE ledger (
   request_id text NOT NULL,
   key_id text NOT NULL,
   model text NOT NULL,
-  input_tokens bigint NOT NULL,
-  output_tokens bigint NOT NULL,
-  input_micros_per_million_tokens bigint NOT NULL,
-  output_micros_per_million_tokens bigint NOT NULL,
+  price_version integer NOT NULL,
+  input integer NOT NULL,
+  cached_input integer NOT NULL,
+  cache_write integer NOT NULL,
+  output integer NOT NULL,
+  reasoning integer NOT NULL,
+  images integer NOT NULL,
+  image_tokens integer NOT NULL,
+  user_id text NOT NULL,
+  trace_id text NOT NULL,
   created_at timestamp with time zone NOT NULL,
   hash_version smallint NOT NULL,
   hash bytea NOT NULL,
   CONSTRAINT entry_has_reason CHECK ((reason <> ''::text)),
-  CONSTRAINT entry_tokens_not_negative CHECK (((input_tokens >= 0) AND (output_tokens >= 0))),
+  CONSTRAINT entry_usage_not_negative CHECK ((LEAST(input, cached_input, cache_write, output, reasoning, images, image_tokens) >= 0)),
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
 );
@@ -223,6 +246,22 @@ CREATE TABLE plans (
   CONSTRAINT plans_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE price_versions (
+  model text NOT NULL,
+  version integer NOT NULL,
+  input bigint NOT NULL,
+  cached_input bigint NOT NULL,
+  cache_write bigint NOT NULL,
+  output bigint NOT NULL,
+  reasoning bigint NOT NULL,
+  image bigint NOT NULL,
+  request bigint NOT NULL,
+  effective_from timestamp with time zone NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT prices_not_negative CHECK ((LEAST(input, cached_input, cache_write, output, reasoning, image, request) >= 0)),
+  CONSTRAINT price_versions_pkey PRIMARY KEY (model, version)
+);
+
 CREATE TABLE releases (
   release text NOT NULL,
   oldest_release text NOT NULL,
@@ -248,10 +287,48 @@ CREATE TABLE windows (
   CONSTRAINT windows_pkey PRIMARY KEY (lane, fingerprint)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
+CREATE VIEW priced_ledger AS
+ SELECT l.lane,
+    l.account_id,
+    l.seq,
+    l.id,
+    l.month,
+    l.kind,
+    l.amount_micros,
+    l.balance_after_micros,
+    l.reason,
+    l.request_id,
+    l.key_id,
+    l.model,
+    l.price_version,
+    l.input,
+    l.cached_input,
+    l.cache_write,
+    l.output,
+    l.reasoning,
+    l.images,
+    l.image_tokens,
+    l.user_id,
+    l.trace_id,
+    l.created_at,
+    l.hash_version,
+    l.hash,
+    p.input AS input_price,
+    p.cached_input AS cached_input_price,
+    p.cache_write AS cache_write_price,
+    p.output AS output_price,
+    p.reasoning AS reasoning_price,
+    p.image AS image_price,
+    p.request AS request_price
+   FROM (ledger l
+     LEFT JOIN price_versions p ON (((p.model = l.model) AND (p.version = l.price_version))));
+
 -- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
+-- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
+-- FUNCTION charge_of(p_row ledger, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
@@ -262,26 +339,29 @@ CREATE TABLE windows (
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF accounts; for the server
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
--- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF ledger; for the server
+-- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION heartbeat(p_server_id text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
--- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_input_tokens bigint, p_output_tokens bigint, p_input_price bigint, p_output_price bigint, p_created_at timestamp with time zone) RETURNS bytea
+-- FUNCTION ledger_hash(p_before bytea, p_row ledger) RETURNS bytea
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF accounts; for the server
--- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF ledger; for the server
+-- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
+-- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS SETOF price_versions; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
--- FUNCTION move_balance(p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF ledger; for the server
+-- FUNCTION move_balance(p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
+-- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION put_plan(p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
+-- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION require_plan(p_name text) RETURNS plans

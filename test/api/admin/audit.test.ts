@@ -112,8 +112,8 @@ describe("audit of data changed by the owner of the database", () => {
     {
       what: "a row added",
       sql: `INSERT INTO vx.ledger SELECT lane, account_id, 4, id || 'x', month, kind, 5, 30, reason, request_id, key_id, model,
-              input_tokens, output_tokens, input_micros_per_million_tokens, output_micros_per_million_tokens, created_at,
-              hash_version, hash
+              price_version, input, cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id,
+              created_at, hash_version, hash
             FROM vx.ledger WHERE account_id = $1 AND seq = 3`,
       rules: ["balance_equals_ledger", "ledger_complete", "ledger_unchanged"],
     },

@@ -96,7 +96,7 @@ export const VARIANTS: readonly Variant[] = [
     code: {
       file: "src/billing/charge.ts",
       find: "? progress.wasSent :",
-      put: '? progress.wasSent && text !== "" :',
+      put: "? progress.wasSent && !isEmpty(output) :",
     },
   },
   {
@@ -113,7 +113,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: 'const isDelivered = spec.streamed && text !== "";',
+      find: "const isDelivered = spec.streamed && !isEmpty(output);",
       put: "const isDelivered = true;",
     },
   },
@@ -121,9 +121,9 @@ export const VARIANTS: readonly Variant[] = [
     name: "the charge is not limited to the hold",
     under: "none",
     code: {
-      file: "src/domain/price.ts",
-      find: "Math.min(usage.outputTokens, max.outputTokens)",
-      put: "usage.outputTokens",
+      file: "src/domain/usage.ts",
+      find: "const output = Math.min(usage.output, maxOutputTokens);",
+      put: "const output = usage.output;",
     },
   },
   {

@@ -1126,6 +1126,108 @@ export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
 export declare const ModelUpstreamSchema: GenMessage<ModelUpstream>;
 
 /**
+ * Selects a page of the prices of a model.
+ *
+ * @generated from message vx.admin.v1.ListPricesRequest
+ */
+export declare type ListPricesRequest = Message<"vx.admin.v1.ListPricesRequest"> & {
+  /**
+   * The id or an alias of the model.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The maximum number of versions to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListPricesRequest.
+ * Use `create(ListPricesRequestSchema)` to create a new message.
+ */
+export declare const ListPricesRequestSchema: GenMessage<ListPricesRequest>;
+
+/**
+ * One page of the prices of a model.
+ *
+ * @generated from message vx.admin.v1.ListPricesResponse
+ */
+export declare type ListPricesResponse = Message<"vx.admin.v1.ListPricesResponse"> & {
+  /**
+   * The versions, latest first.
+   *
+   * @generated from field: repeated vx.admin.v1.PriceVersion versions = 1;
+   */
+  versions: PriceVersion[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListPricesResponse.
+ * Use `create(ListPricesResponseSchema)` to create a new message.
+ */
+export declare const ListPricesResponseSchema: GenMessage<ListPricesResponse>;
+
+/**
+ * The prices of a model from a time on. Versions never change.
+ *
+ * @generated from message vx.admin.v1.PriceVersion
+ */
+export declare type PriceVersion = Message<"vx.admin.v1.PriceVersion"> & {
+  /**
+   * The id of the model.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The number of the version. Ledger entries name it.
+   *
+   * @generated from field: int32 version = 2;
+   */
+  version: number;
+
+  /**
+   * The time at which a server first loaded these prices.
+   *
+   * @generated from field: google.protobuf.Timestamp effective_from = 3;
+   */
+  effectiveFrom?: Timestamp | undefined;
+
+  /**
+   * The prices.
+   *
+   * @generated from field: vx.v1.Prices prices = 4;
+   */
+  prices?: Prices | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.PriceVersion.
+ * Use `create(PriceVersionSchema)` to create a new message.
+ */
+export declare const PriceVersionSchema: GenMessage<PriceVersion>;
+
+/**
  * The operator API: accounts, balances, plans and keys. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -1215,6 +1317,18 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListModelsRequestSchema;
     output: typeof ListModelsResponseSchema;
+  },
+  /**
+   * List prices
+   *
+   * Returns the price versions of a model, latest first. Fails with `model_not_found` if the model never had prices.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListPrices
+   */
+  listPrices: {
+    methodKind: "unary";
+    input: typeof ListPricesRequestSchema;
+    output: typeof ListPricesResponseSchema;
   },
   /**
    * Create or update plan

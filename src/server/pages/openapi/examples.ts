@@ -1,3 +1,4 @@
+import { entryIdOf } from "../../../domain/ids.ts";
 import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
@@ -45,6 +46,16 @@ const CREDIT = {
   input_tokens: 0,
   output_tokens: 0,
   created_at: "2026-11-02T09:12:40.105Z",
+  generation_id: "",
+  user: "",
+  trace_id: "",
+  price_version: 0,
+  prices: null,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  reasoning_tokens: 0,
+  image_tokens: 0,
+  images: 0,
 };
 
 const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
@@ -90,7 +101,7 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
   const shown = modelExample(model);
   const charge = {
     ...CREDIT,
-    id: "led_01kam4xy3wfe7r9zrq9g27qw38",
+    id: entryIdOf(GENERATION_ID),
     seq: 2,
     kind: "generation",
     amount_micros: -costMicros,
@@ -104,6 +115,11 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
     input_tokens: TOKENS.inputTokens,
     output_tokens: TOKENS.outputTokens,
     created_at: "2026-11-20T17:41:30.212Z",
+    generation_id: GENERATION_ID,
+    user: "user-7",
+    trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+    price_version: 1,
+    prices: pricesExample(model),
   };
   const status = {
     key: API_KEY.masked_key,

@@ -32,22 +32,21 @@ BEGIN
   END IF;
   RETURN QUERY
   WITH piece AS MATERIALIZED (
-    SELECT l.account_id, l.seq, l.amount_micros, l.balance_after_micros, l.hash, l.hash_version, l.id, l.month, l.kind, l.reason, l.request_id,
-           l.key_id, l.model, l.input_tokens, l.output_tokens, l.input_micros_per_million_tokens,
-           l.output_micros_per_million_tokens, l.created_at
+    SELECT l.account_id, l.seq, l.amount_micros, l.balance_after_micros, l.hash, l AS entry
     FROM ledger l
     WHERE l.lane = p_lane AND (l.account_id, l.seq) > (p_account_id, p_seq) AND l.account_id <= v_end
     ORDER BY l.account_id, l.seq LIMIT p_limit
   ), rows AS MATERIALIZED (
     SELECT p.account_id, p.seq, p.balance_after_micros, p.hash,
-           ledger_hash(lag(p.hash, 1, CASE p.account_id WHEN p_account_id THEN p_hash ELSE '\x'::bytea END)
-                          OVER chain, p.hash_version, p.account_id, p.seq, p.id, p.month, p.kind, p.amount_micros, p.balance_after_micros, p.reason,
-             p.request_id, p.key_id, p.model, p.input_tokens, p.output_tokens, p.input_micros_per_million_tokens,
-             p.output_micros_per_million_tokens, p.created_at) AS expected_hash,
+           ledger_hash(lag(p.hash, 1, CASE p.account_id WHEN p_account_id THEN p_hash ELSE '\x'::bytea END) OVER chain,
+             p.entry) AS expected_hash,
+           CASE WHEN (p.entry).kind <> 'generation' THEN p.amount_micros ELSE -charge_of(p.entry, v) END
+             AS expected_amount, p.amount_micros,
            CASE p.account_id WHEN p_account_id THEN p_rows ELSE 0 END + row_number() OVER chain AS expected_seq,
            CASE p.account_id WHEN p_account_id THEN p_sum ELSE 0 END + sum(p.amount_micros) OVER chain
              AS expected_balance
     FROM piece p
+    LEFT JOIN price_versions v ON v.model = (p.entry).model AND v.version = (p.entry).price_version
     WINDOW chain AS (PARTITION BY p.account_id ORDER BY p.seq)
   ), last_rows AS MATERIALIZED (
     SELECT DISTINCT ON (r.account_id) r.* FROM rows r ORDER BY r.account_id, r.seq DESC
@@ -95,6 +94,11 @@ BEGIN
     SELECT r.account_id, 'ledger_unchanged',
            format('the hash of row %s does not match the row and the rows before it', r.seq)
     FROM rows r WHERE r.hash <> r.expected_hash
+    UNION ALL
+    SELECT r.account_id, 'charge_matches_prices',
+           format('row %s has the amount %s, its usage at its prices costs %s', r.seq, r.amount_micros,
+             coalesce(r.expected_amount::text, 'nothing known'))
+    FROM rows r WHERE r.amount_micros IS DISTINCT FROM r.expected_amount
   )
   SELECT '', '', '', (SELECT count(*) FROM finished), (SELECT count(*) FROM rows),
          (SELECT count(*) FROM keys k JOIN finished f ON f.id = k.account_id WHERE k.lane = p_lane),

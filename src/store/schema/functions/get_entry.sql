@@ -1,10 +1,10 @@
 -- The ledger row with this id, if the account has it.
 CREATE OR REPLACE FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer)
-  RETURNS SETOF ledger
+  RETURNS SETOF priced_ledger
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
-  RETURN QUERY SELECT l.* FROM ledger l
+  RETURN QUERY SELECT l.* FROM priced_ledger l
     WHERE l.lane = p_lane AND l.id = p_id AND l.month = p_month AND l.account_id = p_account_id;
 END
 $$;

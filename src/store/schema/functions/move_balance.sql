@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION move_balance(
   p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
   p_reason text, p_idempotency_key text
-) RETURNS SETOF ledger
+) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -17,7 +17,7 @@ BEGIN
       PERFORM refuse('idempotency_key_reused',
         format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
     END IF;
-    RETURN NEXT v_row;
+    RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
   IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
@@ -31,7 +31,7 @@ BEGIN
     PERFORM refuse('invalid_argument', 'a balance can be at most 9,000,000,000.000000', '{"field":"amount_micros"}');
   END IF;
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
-    '', '', 0, 0, 0, 0, NULL)::entry_item]);
+    '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL)::entry_item]);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
   RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, p_entry_id, p_month);

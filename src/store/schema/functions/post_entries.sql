@@ -14,6 +14,7 @@ DECLARE
   -- statement for each row takes several times as long.
   v_ended tid[] := '{}';
   v_rows ledger[] := '{}';
+  v_row ledger;
   v_changes account_change[] := '{}';
   -- The account of the current entry.
   v_account_id text := '';
@@ -30,8 +31,8 @@ BEGIN
     SELECT e.*, h.place AS hold_place, h.amount_micros AS held, h.idempotency_key, a.place AS account_place,
            a.held_micros, a.balance_micros, a.last_seq, a.last_hash
     FROM unnest(p_entries) WITH ORDINALITY
-      AS e (lane, account_id, hold_id, id, month, kind, amount, reason, request_id, key_id, model, input_tokens,
-        output_tokens, input_price, output_price, answer, n)
+      AS e (lane, account_id, hold_id, id, month, kind, amount, reason, request_id, key_id, model, price_version, input,
+        cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, answer, n)
     -- Each limit of 1 keeps a look-up by key: a join may be planned as a scan of all holds for each item.
     LEFT JOIN LATERAL (SELECT i.ctid AS place, i.amount_micros, i.idempotency_key FROM holds i
       WHERE i.lane = e.lane AND i.id = e.hold_id AND i.account_id = e.account_id LIMIT 1) h ON true
@@ -69,11 +70,12 @@ BEGIN
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
       v_seq := v_seq + 1;
-      v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
-        r.request_id, r.key_id, r.model, r.input_tokens, r.output_tokens, r.input_price, r.output_price, v_now);
-      v_rows := array_append(v_rows, ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance,
-        r.reason, r.request_id, r.key_id, r.model, r.input_tokens, r.output_tokens, r.input_price, r.output_price, v_now,
-        c_version, v_hash)::ledger);
+      v_row := ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason, r.request_id,
+        r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning, r.images,
+        r.image_tokens, r.user_id, r.trace_id, v_now, c_version, NULL)::ledger;
+      v_hash := ledger_hash(v_hash, v_row);
+      v_row.hash := v_hash;
+      v_rows := array_append(v_rows, v_row);
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL)::item_result);
     END IF;

@@ -114,6 +114,27 @@ CREATE TABLE windows (
   PRIMARY KEY (lane, fingerprint)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
+-- The prices of each model, in micros: tokens per million, images and requests per unit. Rows are appended when a server
+-- loads prices that differ from the latest ones, and never change.
+CREATE TABLE price_versions (
+  model text NOT NULL,
+  -- Versions of a model start at 1 and have no gaps.
+  version integer NOT NULL,
+  input bigint NOT NULL,
+  cached_input bigint NOT NULL,
+  cache_write bigint NOT NULL,
+  output bigint NOT NULL,
+  reasoning bigint NOT NULL,
+  image bigint NOT NULL,
+  request bigint NOT NULL,
+  effective_from timestamptz NOT NULL,
+  -- Covers the row and the version before: see price_hash.
+  hash bytea NOT NULL,
+  PRIMARY KEY (model, version),
+  CONSTRAINT prices_not_negative
+    CHECK (least(input, cached_input, cache_write, output, reasoning, image, request) >= 0)
+);
+
 CREATE TYPE entry_kind AS ENUM ('generation', 'credit', 'adjustment');
 
 -- The month is that of the UUIDv7 time in the id. It is part of both keys, so that the table can be partitioned by
@@ -134,10 +155,20 @@ CREATE TABLE ledger (
   request_id text NOT NULL,
   key_id text NOT NULL,
   model text NOT NULL,
-  input_tokens bigint NOT NULL,
-  output_tokens bigint NOT NULL,
-  input_micros_per_million_tokens bigint NOT NULL,
-  output_micros_per_million_tokens bigint NOT NULL,
+  -- 0 if the entry is not a generation.
+  price_version integer NOT NULL,
+  -- Disjoint counts: no token counts for two of them, except that image_tokens are also among the input tokens.
+  input integer NOT NULL,
+  cached_input integer NOT NULL,
+  cache_write integer NOT NULL,
+  output integer NOT NULL,
+  reasoning integer NOT NULL,
+  images integer NOT NULL,
+  image_tokens integer NOT NULL,
+  -- The caller's end user, as the request names it.
+  user_id text NOT NULL,
+  -- From the traceparent header of the call.
+  trace_id text NOT NULL,
   created_at timestamptz NOT NULL,
   -- Which fields the hash covers, and how they are written: see ledger_hash.
   hash_version smallint NOT NULL,
@@ -145,8 +176,15 @@ CREATE TABLE ledger (
   PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month),
   CONSTRAINT entry_has_reason CHECK (reason <> ''),
-  CONSTRAINT entry_tokens_not_negative CHECK (input_tokens >= 0 AND output_tokens >= 0)
+  CONSTRAINT entry_usage_not_negative
+    CHECK (least(input, cached_input, cache_write, output, reasoning, images, image_tokens) >= 0)
 );
+
+-- The entries with the prices of their version.
+CREATE VIEW priced_ledger AS
+  SELECT l.*, p.input AS input_price, p.cached_input AS cached_input_price, p.cache_write AS cache_write_price,
+         p.output AS output_price, p.reasoning AS reasoning_price, p.image AS image_price, p.request AS request_price
+  FROM ledger l LEFT JOIN price_versions p ON p.model = l.model AND p.version = l.price_version;
 
 -- The idempotency keys of credits and adjustments, and the ledger row each of them wrote.
 CREATE TABLE movement_keys (
@@ -187,8 +225,14 @@ CREATE TYPE hold_item AS (
 );
 CREATE TYPE entry_item AS (
   lane smallint, account_id text, hold_id text, id text, month integer, kind entry_kind, amount bigint, reason text,
-  request_id text, key_id text, model text, input_tokens bigint, output_tokens bigint, input_price bigint,
-  output_price bigint, answer text
+  request_id text, key_id text, model text, price_version integer, input integer, cached_input integer,
+  cache_write integer, output integer, reasoning integer, images integer, image_tokens integer, user_id text,
+  trace_id text, answer text
+);
+-- The prices of a model as a server loads them.
+CREATE TYPE price_item AS (
+  model text, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, image bigint,
+  request bigint
 );
 -- The result of one item. n is its position among the items of its kind.
 CREATE TYPE item_result AS (

@@ -1,0 +1,48 @@
+import type { Model } from "../domain/model.ts";
+import { badToken, cutPage, type Page } from "../domain/page.ts";
+import type { Prices } from "../domain/price.ts";
+import { priceItem } from "./batch-items.ts";
+import type { Database } from "./driver/database.ts";
+
+/** A version of the prices of a model. */
+export type PriceRow = {
+  model: string;
+  version: number;
+  input: bigint;
+  cached_input: bigint;
+  cache_write: bigint;
+  output: bigint;
+  reasoning: bigint;
+  image: bigint;
+  request: bigint;
+  effective_from: Date;
+};
+
+/** The models with the versions of their prices. Prices that differ from the latest version become a new one. */
+export async function registerPrices(database: Database, models: readonly Model[]): Promise<Model[]> {
+  const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, ...priceFields(prices) })));
+  const rows = await database.call<{ model: string; version: number }>("register_prices", items);
+  const versions = new Map(rows.map(({ model, version }) => [model, version]));
+  return models.map((model) => {
+    const priceVersion = versions.get(model.id);
+    if (priceVersion === undefined) throw new Error(`the prices of ${model.id} have no version`);
+    return { ...model, priceVersion };
+  });
+}
+
+/** Latest first. */
+export async function listPrices(database: Database, model: string, page: Page) {
+  if (!/^\d{0,9}$/.test(page.after)) throw badToken();
+  const before = Number(page.after);
+  const rows = await database.call<PriceRow>("list_prices", model, before, page.size + 1);
+  return cutPage(rows, page, ({ version }) => String(version));
+}
+
+export function pricesOfRow({ cached_input, cache_write, ...row }: PriceRow): Prices {
+  const { input, output, reasoning, image, request } = row;
+  return { input, cachedInput: cached_input, cacheWrite: cache_write, output, reasoning, image, request };
+}
+
+function priceFields({ input, cachedInput, cacheWrite, output, reasoning, image, request }: Prices) {
+  return { input, cached_input: cachedInput, cache_write: cacheWrite, output, reasoning, image, request };
+}

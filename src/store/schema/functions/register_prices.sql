@@ -1,0 +1,28 @@
+-- The version of each model's prices. Prices that differ from the latest version become a new version.
+CREATE OR REPLACE FUNCTION register_prices(p_items price_item[]) RETURNS TABLE (model text, version integer)
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  r price_item;
+  v_latest price_versions;
+  v_new price_versions;
+BEGIN
+  -- Of several servers that load the same prices at once, one appends the version.
+  LOCK TABLE price_versions IN SHARE ROW EXCLUSIVE MODE;
+  FOREACH r IN ARRAY p_items LOOP
+    SELECT v.* INTO v_latest FROM price_versions v WHERE v.model = r.model ORDER BY v.version DESC LIMIT 1;
+    IF NOT FOUND OR (v_latest.input, v_latest.cached_input, v_latest.cache_write, v_latest.output, v_latest.reasoning,
+                     v_latest.image, v_latest.request)
+        <> (r.input, r.cached_input, r.cache_write, r.output, r.reasoning, r.image, r.request) THEN
+      v_new := ROW(r.model, coalesce(v_latest.version, 0) + 1, r.input, r.cached_input, r.cache_write, r.output,
+        r.reasoning, r.image, r.request, greatest(clock_timestamp(), v_latest.effective_from), NULL)::price_versions;
+      v_new.hash := price_hash(coalesce(v_latest.hash, '\x'), v_new);
+      INSERT INTO price_versions SELECT v_new.*;
+      v_latest := v_new;
+    END IF;
+    model := r.model;
+    version := v_latest.version;
+    RETURN NEXT;
+  END LOOP;
+END
+$$;

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { createModelsFile } from "../../support/models.ts";
+import { operatorCall, operatorProtocols } from "../../support/operator.ts";
+import { bearer } from "../../support/protocols.ts";
+
+/** Two servers on one database whose files have different prices, as during a rollout. */
+const files = [1_000_000, 3_000_000].map((input) =>
+  createModelsFile(`
+models:
+  - id: m
+    aliases: [alias]
+    context_window: 1000
+    max_output_tokens: 50
+    prices: {input: ${input}, output: 2000000}
+    upstream: {kind: sandbox}
+`),
+);
+let old: TestApp;
+let current: TestApp;
+let operator: Operator;
+
+beforeAll(async () => {
+  const [first, second] = files as [(typeof files)[0], (typeof files)[0]];
+  old = await startTestApp({ env: { VX_MODELS: first.path } });
+  current = await startTestApp({ env: { VX_MODELS: second.path }, database: old.database });
+  operator = operatorOf(current);
+});
+afterAll(async () => {
+  await current.stop();
+  await old.stop();
+  for (const file of files) file.remove();
+});
+
+describe.each(operatorProtocols)("$name", (protocol) => {
+  test.each(["m", "alias"])("lists the price versions of %s, latest first", async (model) => {
+    const call = operatorCall(protocol, () => current);
+    const outcome = await call(AdminService.method.listPrices, { model });
+    if (!outcome.ok) throw new Error(outcome.text);
+    expect(outcome.message).toMatchObject({
+      versions: [
+        {
+          model: "m",
+          version: 2,
+          prices: { input: 3_000_000n, cachedInput: 3_000_000n, output: 2_000_000n },
+        },
+        { model: "m", version: 1, prices: { input: 1_000_000n, output: 2_000_000n, request: 0n } },
+      ],
+      nextPageToken: "",
+    });
+  });
+
+  test("a model that never had prices is not found", async () => {
+    const call = operatorCall(protocol, () => current);
+    expect(await call(AdminService.method.listPrices, { model: "none" })).toMatchObject({
+      ok: false,
+      reason: "model_not_found",
+    });
+  });
+});
+
+test("pages have no gap and no overlap", async () => {
+  const first = await operator.listPrices({ model: "m", pageSize: 1 });
+  const second = await operator.listPrices({ model: "m", pageSize: 1, pageToken: first.nextPageToken });
+  expect([...first.versions, ...second.versions].map(({ version }) => version)).toEqual([2, 1]);
+  expect(second.nextPageToken).toBe("");
+});
+
+test("each server charges the prices that it loaded, and the entry names their version", async () => {
+  const key = await createTestKey(operator);
+  const { accountId } = key;
+  await operator.creditAccount({ accountId, amountMicros: 10_000n, reason: "test", idempotencyKey: "1" });
+  const body = JSON.stringify({
+    model: "alias",
+    messages: [{ role: "user", content: "Hi" }],
+    max_tokens: 5,
+    user: "user-7",
+  });
+  const headers = {
+    ...bearer(key.secret),
+    "content-type": "application/json",
+    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  };
+  for (const { url } of [old, current]) {
+    const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body });
+    expect(answer.status).toBe(200);
+  }
+  const answer = await fetch(`${current.url}/v1/ledger`, { headers });
+  const { entries } = (await answer.json()) as { entries: Record<string, unknown>[] };
+  const [newer, older, credit] = entries;
+  const both = {
+    model: "m",
+    user: "user-7",
+    trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    reasoning_tokens: 0,
+    image_tokens: 0,
+    images: 0,
+  };
+  expect(older).toMatchObject({ ...both, price_version: 1, prices: { input: 1_000_000, output: 2_000_000 } });
+  expect(newer).toMatchObject({ ...both, price_version: 2, prices: { input: 3_000_000, image: 0 } });
+  expect(newer?.["generation_id"]).toBe(String(newer?.["id"]).replace("led_", "gen_"));
+  expect(Number(newer?.["amount_micros"])).toBeLessThan(Number(older?.["amount_micros"]));
+  expect(credit).toMatchObject({ generation_id: "", user: "", trace_id: "", price_version: 0, prices: null });
+  expect(await operator.audit({})).toMatchObject({ consistent: true, entries: 3n });
+});

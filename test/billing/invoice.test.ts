@@ -1,0 +1,155 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createMetering, type Metering } from "../../src/app/create-billing.ts";
+import { typeIds } from "../../src/domain/ids.ts";
+import type { Model } from "../../src/domain/model.ts";
+import { type Usage, usageOf } from "../../src/domain/usage.ts";
+import type { AdmittedKey } from "../../src/store/admit.ts";
+import { audit } from "../../src/store/audit.ts";
+import { registerPrices } from "../../src/store/prices.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { TokenCounter } from "../../src/tokens/token-counter.ts";
+import { createPayer, type Payer } from "../support/payer.ts";
+import { modelOf, requestOf } from "../support/samples.ts";
+import { useStore } from "../support/store.ts";
+
+const store = useStore();
+let metering: Metering;
+let tokens: TokenCounter;
+let payer: Payer;
+/** What the upstream reports, and the model. */
+let usage: Usage;
+let model: Model;
+
+beforeAll(async () => {
+  const { database } = store;
+  tokens = new TokenCounter();
+  metering = createMetering({
+    databases: { single: database, billing: database, monitor: database } as never,
+    pipelines: 1,
+    models: { get: () => model },
+    run: async function* ({ progress }) {
+      progress.wasSent = true;
+      yield { kind: "text", text: "Hello" };
+      yield { kind: "done", finishReason: "stop", usage };
+    },
+    tokens,
+    ids: typeIds,
+    log: createLog("silent"),
+    metrics: createMetrics(),
+  });
+  await metering.start();
+  payer = await createPayer(store.database, 9_000_000_000_000_000n);
+});
+afterAll(async () => {
+  await metering.stop();
+  await tokens.close();
+});
+
+/** The tokens that the hold of a call covers. */
+const INPUT = 10_000;
+const OUTPUT = 5_000;
+
+const price = fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n), fc.bigInt(0n, 1_000_000_000_000n));
+const prices = fc.record({
+  input: price,
+  cachedInput: price,
+  cacheWrite: price,
+  output: price,
+  reasoning: price,
+  image: price,
+  request: price,
+});
+/** Details may exceed their totals, and totals may exceed the hold. */
+const reports = (max: number) =>
+  fc.record(
+    {
+      inputTokens: fc.nat(max),
+      outputTokens: fc.nat(max),
+      cachedInput: fc.nat(max),
+      cacheWrite: fc.nat(max),
+      reasoning: fc.nat(max),
+      imageTokens: fc.nat(max),
+    },
+    { requiredKeys: ["inputTokens", "outputTokens"] },
+  );
+
+async function chargeAfter(images: number) {
+  const parts = Array.from({ length: images }, () => ({
+    kind: "image" as const,
+    image: { kind: "url" as const, url: "https://x.example/a.png" },
+    detail: undefined,
+  }));
+  await metering.meter.complete(
+    {
+      method: "test",
+      requestId: "req_1",
+      traceId: "",
+      key: { ...payer, balanceMicros: 9_000_000_000_000_000n } as AdmittedKey,
+      idempotencyKey: undefined,
+      signal: new AbortController().signal,
+      endReason: () => "disconnected",
+      onModel: () => undefined,
+      onStart: () => undefined,
+      onReplay: () => undefined,
+    },
+    requestOf({
+      messages: [
+        { role: "user", content: images === 0 ? "Hello" : [...parts, { kind: "text", text: "Hello" }] },
+      ],
+      maxTokens: OUTPUT,
+    }),
+  );
+  const [row] = await store.owner<{ amount: string }[]>`
+    SELECT -amount_micros AS amount FROM vx.ledger WHERE account_id = ${payer.accountId} ORDER BY seq DESC LIMIT 1`;
+  return BigInt(row?.amount ?? -1);
+}
+
+test("a charge is the upstream's invoice, or less where the usage exceeds the hold", async () => {
+  await fc.assert(
+    fc.asyncProperty(prices, reports(2 * OUTPUT), fc.nat(3), async (prices, reported, images) => {
+      usage = usageOf(reported);
+      const unregistered = modelOf({
+        capabilities: ["images"],
+        imageTokens: 1,
+        promptOverheadTokens: { base: INPUT, perMessage: 0 },
+        prices,
+      });
+      [model] = (await registerPrices(store.database, [unregistered])) as [Model];
+      const charged = await chargeAfter(images);
+      const invoice = invoiceOf(prices, reported, images);
+      if (reported.outputTokens <= OUTPUT) expect(charged).toBe(invoice);
+      else expect(charged).toBeLessThanOrEqual(invoice);
+    }),
+    { numRuns: 100 },
+  );
+  const { findings } = await audit(store.database, new AbortController().signal);
+  expect(findings).toEqual([]);
+});
+
+type Report = {
+  inputTokens: number;
+  outputTokens: number;
+  cachedInput?: number;
+  cacheWrite?: number;
+  reasoning?: number;
+};
+
+/** What the operator of the upstream would bill at the same prices, computed without the code under test. */
+function invoiceOf(prices: Model["prices"], report: Report, images: number): bigint {
+  const cached = Math.min(report.cachedInput ?? 0, report.inputTokens);
+  const written = Math.min(report.cacheWrite ?? 0, report.inputTokens - cached);
+  const reasoning = Math.min(report.reasoning ?? 0, report.outputTokens);
+  const lines: [number, bigint][] = [
+    [report.inputTokens - cached - written, prices.input],
+    [cached, prices.cachedInput],
+    [written, prices.cacheWrite],
+    [report.outputTokens - reasoning, prices.output],
+    [reasoning, prices.reasoning],
+  ];
+  let millionths = 0n;
+  for (const [count, price] of lines) millionths += BigInt(count) * price;
+  const whole = millionths / 1_000_000n + (millionths % 1_000_000n === 0n ? 0n : 1n);
+  return whole + BigInt(images) * prices.image + prices.request;
+}

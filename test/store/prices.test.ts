@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Prices } from "../../src/domain/price.ts";
+import { audit } from "../../src/store/audit.ts";
+import { listPrices, registerPrices } from "../../src/store/prices.ts";
+import { createPayer, endOf, holdOf, newGenerationId } from "../support/payer.ts";
+import { modelOf } from "../support/samples.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
+
+const PRICES: Prices = {
+  input: 1n,
+  cachedInput: 2n,
+  cacheWrite: 3n,
+  output: 4n,
+  reasoning: 5n,
+  image: 6n,
+  request: 7n,
+};
+const PAGE = { list: "prices", size: 100, after: "" } as const;
+
+const store = useStore({ connections: 5 });
+
+beforeEach(() => store.owner`DELETE FROM vx.price_versions`);
+async function versionOf(prices: Partial<Prices> = {}): Promise<number | undefined> {
+  const [model] = await registerPrices(store.database, [modelOf({ prices: { ...PRICES, ...prices } })]);
+  return model?.priceVersion;
+}
+
+async function findings() {
+  return (await audit(store.database, new AbortController().signal)).findings;
+}
+
+describe("registering the prices of a catalog", () => {
+  test("only a change makes a version, a change back too", async () => {
+    expect([await versionOf(), await versionOf()]).toEqual([1, 1]);
+    expect([await versionOf({ output: 0n }), await versionOf({ output: 0n })]).toEqual([2, 2]);
+    expect(await versionOf()).toBe(3);
+    const { rows } = await listPrices(store.database, "m", PAGE);
+    expect(rows.map(({ version, output }) => [version, output])).toEqual([
+      [3, 4n],
+      [2, 0n],
+      [1, 4n],
+    ]);
+    const times = rows.map(({ effective_from }) => effective_from.getTime());
+    expect(times).toEqual(times.toSorted((one, other) => other - one));
+    expect(await findings()).toEqual([]);
+  });
+
+  test.each(Object.keys(PRICES))("a change of the price %s makes a version", async (name) => {
+    await versionOf();
+    expect(await versionOf({ [name]: 8n })).toBe(2);
+  });
+
+  test("several servers that load the same change at once make one version", async () => {
+    await versionOf();
+    const versions = await Promise.all(Array.from({ length: 20 }, () => versionOf({ image: 9n })));
+    expect(new Set(versions)).toEqual(new Set([2]));
+    expect((await listPrices(store.database, "m", PAGE)).rows).toHaveLength(2);
+  });
+
+  test("models have separate versions, in the order of the catalog", async () => {
+    await versionOf();
+    const models = ["b", "m", "a"].map((id) => modelOf({ id }));
+    const registered = await registerPrices(store.database, models);
+    expect(registered.map(({ id, priceVersion }) => [id, priceVersion])).toEqual([
+      ["b", 1],
+      ["m", 2],
+      ["a", 1],
+    ]);
+  });
+
+  test("pages have no gap and no overlap", async () => {
+    for (let i = 0; i < 5; i++) await versionOf({ request: BigInt(i) });
+    const first = await listPrices(store.database, "m", { ...PAGE, size: 2 });
+    expect(first.rows.map(({ version }) => version)).toEqual([5, 4]);
+    const second = await listPrices(store.database, "m", { ...PAGE, size: 3, after: "4" });
+    expect(second.rows.map(({ version }) => version)).toEqual([3, 2, 1]);
+    expect(second.nextPageToken).toBe("");
+  });
+});
+
+describe("the audit", () => {
+  test("finds a change of any column of a version, and a removed version", async () => {
+    const { owner } = store;
+    const columns = await owner<{ name: string; type: string }[]>`
+      SELECT column_name AS name, data_type AS type FROM information_schema.columns
+      WHERE table_schema = 'vx' AND table_name = 'price_versions' AND column_name NOT IN ('model', 'version', 'hash')`;
+    expect(columns).toHaveLength(8);
+    const changes = columns.map(({ name, type }) =>
+      type === "bigint" ? `${name} = ${name} + 1` : `${name} = ${name} + interval '1 microsecond'`,
+    );
+    for (const change of [...changes, "model = 'other'", "hash = sha256(hash)"]) {
+      await owner`DELETE FROM vx.price_versions`;
+      for (const input of [1n, 2n, 3n]) await versionOf({ input });
+      await owner.unsafe(`UPDATE vx.price_versions SET ${change} WHERE version = 2`);
+      expect(
+        (await findings()).map(({ rule }) => rule),
+        change,
+      ).toContain("prices_unchanged");
+    }
+    await owner`DELETE FROM vx.price_versions WHERE version = 1`;
+    expect((await findings()).map(({ rule }) => rule)).toContain("prices_unchanged");
+  });
+
+  test("finds a charge that is not the cost of its usage, and one without its prices", async () => {
+    const { owner } = store;
+    const payer = await createPayer(store.database, 1_000n);
+    const billing = createTestBilling(store.database);
+    const id = newGenerationId(payer);
+    await billing.hold(holdOf(payer, 600n, id));
+    await billing.end(endOf(payer, id, 250n));
+    expect(await findings()).toEqual([]);
+    const isCharge = owner`account_id = ${payer.accountId} AND kind = 'generation'`;
+    for (const meter of ["input", "cached_input", "cache_write", "output", "reasoning", "price_version"]) {
+      await owner`UPDATE vx.ledger SET ${owner(meter)} = ${owner(meter)} + 1 WHERE ${isCharge}`;
+      expect(
+        (await findings()).map(({ rule }) => rule),
+        meter,
+      ).toContain("charge_matches_prices");
+      await owner`UPDATE vx.ledger SET ${owner(meter)} = ${owner(meter)} - 1 WHERE ${isCharge}`;
+    }
+    expect(await findings()).toEqual([]);
+  });
+});
