@@ -57,6 +57,7 @@ const PROMPT = {
   temperature: undefined,
   stop: [],
   options: {},
+  traits: { capabilities: [], extraFields: [] },
 };
 const PATH = "/v1/chat/completions";
 const REQUEST = {

@@ -38,6 +38,7 @@ const PROMPT = {
   temperature: undefined,
   stop: [],
   options: {},
+  traits: { capabilities: [], extraFields: [] },
 };
 
 const BARE_REQUEST = {

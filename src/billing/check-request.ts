@@ -4,6 +4,9 @@ import { DomainError } from "../domain/errors.ts";
 import { isJsonLonger } from "../domain/json-size.ts";
 import type { Capability, Model } from "../domain/model.ts";
 import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
+import { problemWith } from "../upstreams/dialects.ts";
+import type { PromptProblem } from "../upstreams/prompt-problem.ts";
+import { fieldName } from "./field-names.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 
 export const MAX_TOOLS = 256;
@@ -15,53 +18,40 @@ const SCHEMA_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** The ledger stores the user. */
 const USER = /^\P{Cc}{0,128}$/u;
 
-type Names = { readonly messages: string; readonly responseFormat: string; readonly reasoning: string };
-
-/** The fields that the formats name differently. */
-const NAMES: Readonly<Record<Format, Names>> = {
-  native: { messages: "messages", responseFormat: "response_format", reasoning: "reasoning_effort" },
-  "openai-chat": { messages: "messages", responseFormat: "response_format", reasoning: "reasoning_effort" },
-  "openai-responses": { messages: "input", responseFormat: "text.format", reasoning: "reasoning.effort" },
-  "anthropic-messages": {
-    messages: "messages",
-    responseFormat: "output_config.format",
-    reasoning: "thinking",
-  },
-};
-
 /**
  * The checks that requests of all formats share, made before anything is held. The codec of a format checks the
  * types of its fields before.
  */
 export async function checkRequest(model: Model, request: GenerationRequest): Promise<void> {
   const { format, messages, options } = request;
-  const names = NAMES[format];
   // The .proto limits native requests.
   if (format !== "native" && messages.length > model.maxMessages) {
     const description = `must have at most ${model.maxMessages} messages for "${model.id}"`;
-    throw DomainError.ofField(names.messages, description);
+    throw DomainError.ofField(fieldName(format, "messages"), description);
   }
   if (!USER.test(request.user)) {
     throw DomainError.ofField("user", "must be at most 128 characters, without control characters");
   }
-  if (options !== NO_OPTIONS) checkOptions(model, options, names);
+  if (options !== NO_OPTIONS) checkOptions(model, options, format);
   const images = await checkConversation(request);
-  if (images > 0) requireCapability(model, "images", names.messages);
+  if (images > 0) requireCapability(model, "images", fieldName(format, "messages"));
+  checkUpstreams(model, request);
 }
 
-function checkOptions(model: Model, options: PromptOptions, names: Names): void {
+function checkOptions(model: Model, options: PromptOptions, format: Format): void {
   const { tools = [], responseFormat, reasoningEffort = "none", suffix = "" } = options;
+  const formatField = fieldName(format, "response_format");
   checkTools(tools);
   checkToolChoice(options);
   if (responseFormat?.kind === "json_schema" && !SCHEMA_NAME.test(responseFormat.name)) {
-    throw DomainError.ofField(`${names.responseFormat}.name`, nameRule(64));
+    throw DomainError.ofField(`${formatField}.name`, nameRule(64));
   }
   const definitions = [
     ...tools.flatMap(({ name, description = "", parameters = {} }) => [name, description, parameters]),
     responseFormat?.kind === "json_schema" ? responseFormat.schema : {},
   ];
   if (isJsonLonger(definitions, MAX_DEFINITION_CHARACTERS)) {
-    const field = tools.length > 0 ? "tools" : names.responseFormat;
+    const field = tools.length > 0 ? "tools" : formatField;
     const description = `must be at most ${MAX_DEFINITION_CHARACTERS} characters of JSON, tools and schema together`;
     throw DomainError.ofField(field, description);
   }
@@ -69,8 +59,26 @@ function checkOptions(model: Model, options: PromptOptions, names: Names): void 
     throw DomainError.ofField("suffix", `must be at most ${MAX_MESSAGE_CHARACTERS} characters`);
   }
   if (tools.length > 0) requireCapability(model, "tools", "tools");
-  if (responseFormat) requireCapability(model, "json_schema", names.responseFormat);
-  if (reasoningEffort !== "none") requireCapability(model, "reasoning", names.reasoning);
+  if (responseFormat) requireCapability(model, "json_schema", formatField);
+  if (reasoningEffort !== "none")
+    requireCapability(model, "reasoning", fieldName(format, "reasoning_effort"));
+}
+
+/** A call is refused if no upstream of its model can get the prompt; it must not lose a part that the reply depends on. */
+function checkUpstreams(model: Model, request: GenerationRequest): void {
+  const { format, fields } = request;
+  const prompt = { ...request, traits: model };
+  let problem: PromptProblem | undefined;
+  for (const settings of model.upstreams) {
+    const other = problemWith(settings, prompt);
+    if (!other) return;
+    problem ??= other;
+  }
+  if (!problem) return;
+  const { field, message, description } = problem;
+  const place =
+    message === undefined ? fieldName(format, field) : (fields?.[message] ?? `messages[${message}]`);
+  throw DomainError.ofField(place, description);
 }
 
 function checkTools(tools: readonly Tool[]): void {

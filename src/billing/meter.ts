@@ -163,7 +163,7 @@ function specOf(
     traceId: caller.traceId,
     user: request.user,
     model,
-    prompt: { ...request, maxTokens: size.maxTokens },
+    prompt: { ...request, maxTokens: size.maxTokens, traits: model },
     size,
     streamed,
     kept: idempotency !== undefined,

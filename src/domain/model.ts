@@ -1,7 +1,7 @@
 import type { Prices } from "./price.ts";
 
-/** The APIs of model servers. Each has a dialect, listed in src/upstreams/open-upstream.ts. */
-export const REMOTE_KINDS = ["openai", "anthropic"] as const;
+/** The APIs of model servers. Each has a dialect, listed in src/upstreams/dialects.ts. */
+export const REMOTE_KINDS = ["openai", "openai-responses", "anthropic"] as const;
 
 export type RemoteKind = (typeof REMOTE_KINDS)[number];
 
@@ -64,3 +64,6 @@ export type Model = {
   readonly priceVersion: number;
   readonly upstreams: readonly UpstreamSettings[];
 };
+
+/** What the requests to the upstreams of a model depend on, besides the prompt. */
+export type ModelTraits = Pick<Model, "capabilities" | "extraFields">;

@@ -1,4 +1,5 @@
 import type { JsonObject } from "./json.ts";
+import type { ModelTraits } from "./model.ts";
 
 /** A conversation and its parameters, independent of the caller's API. */
 export type Prompt = {
@@ -8,6 +9,7 @@ export type Prompt = {
   /** The reply ends before any of these texts. */
   readonly stop: readonly string[];
   readonly options: PromptOptions;
+  readonly traits: ModelTraits;
 };
 
 /** Parameters that most prompts leave out. Without a parameter, the upstream decides. */

@@ -271,7 +271,7 @@ describe("a mistake is reported with its line and its field", () => {
     [
       "an unknown kind",
       { upstream: "{kind: magic}" },
-      /^models.yaml:7: models\[0\]\.upstream\.kind: must be one of "sandbox", "openai", "anthropic"$/,
+      /^models.yaml:7: models\[0\]\.upstream\.kind: must be one of "sandbox", "openai", "openai-responses", "anthropic"$/,
     ],
     ["no kind", { upstream: "{}" }, /^models.yaml:7: models\[0\]\.upstream\.kind: is missing$/],
     [

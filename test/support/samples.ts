@@ -47,6 +47,7 @@ export function promptOf(values: Partial<Prompt> = {}): Prompt {
     temperature: undefined,
     stop: [],
     options: NO_OPTIONS,
+    traits: { capabilities: [], extraFields: [] },
     ...values,
   };
 }

@@ -15,6 +15,7 @@ import {
   silentAfter,
 } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { promptOf } from "../support/samples.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
 import { callOf, NEVER, read } from "./support.ts";
 
@@ -50,6 +51,14 @@ describe("before the first piece", () => {
     expect(await run()).toMatchObject({ text: "Hello, world.", done: { finishReason: "stop" } });
     expect(counts()).toEqual([1, 0]);
     expect(runner.outcomes()).toEqual(["ok"]);
+  });
+
+  test("an upstream that cannot get the prompt is not used", async () => {
+    model = modelOf({ ...first.settings(), kind: "anthropic" }, second.settings());
+    await start();
+    const prompt = promptOf({ options: { seed: 1 } });
+    expect(await read(runner.run(callOf(model, { prompt })))).toMatchObject({ text: "from the second" });
+    expect(counts()).toEqual([0, 1]);
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { byteByByte, reply } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
-import { openaiJsonWire, WIRES_OF_KIND, type Wire } from "../support/fake-upstreams/wire.ts";
+import { WIRES_OF_KIND, type Wire } from "../support/fake-upstreams/wire.ts";
 import { openRemote } from "./support.ts";
 
 /** Every kind of upstream, open and working. */
@@ -14,7 +14,7 @@ export type Subject = {
 };
 
 export const WIRES: readonly Wire[] = Object.values(WIRES_OF_KIND).flat();
-export const STREAMED_WIRES = WIRES.filter((wire) => wire !== openaiJsonWire);
+export const STREAMED_WIRES = WIRES.filter(({ contentType }) => !contentType.includes("json"));
 
 export const SUBJECTS: readonly Subject[] = [
   ...WIRES.map((wire) => ({ name: wire.name, open: () => openFake(wire) })),

@@ -5,23 +5,30 @@ import {
   type Tool,
   type ToolChoice,
 } from "../../domain/prompt.ts";
+import { extraFieldsOf } from "../upstream-fields.ts";
 import { systemOf, turnsOf } from "./anthropic-messages.ts";
 import { thinkingOf } from "./anthropic-thinking.ts";
 
 /** The body of a request for a message. Members without a value are not sent. */
 export function anthropicBody(prompt: Prompt, model: string): object {
-  const { messages, maxTokens, temperature, stop, options } = prompt;
+  const { messages, maxTokens, stop, options } = prompt;
   return {
+    ...extraFieldsOf(prompt, "anthropic-messages"),
     model,
     messages: turnsOf(messages),
     max_tokens: maxTokens,
     system: systemOf(messages),
-    // Anthropic's maximum is 1, ours is 2: higher values become 1.
-    temperature: temperature === undefined ? undefined : Math.min(temperature, 1),
+    temperature: temperatureOf(prompt),
     stop_sequences: stop.length === 0 ? undefined : stop,
     ...(options === NO_OPTIONS ? undefined : fieldsOf(prompt, model)),
     stream: true,
   };
+}
+
+/** The API's maximum is 1, ours is 2: higher values become 1. The API refuses any value for a model that thinks. */
+function temperatureOf({ temperature, options }: Prompt): number | undefined {
+  const isThinking = options.reasoningEffort !== undefined && options.reasoningEffort !== "none";
+  return temperature === undefined || isThinking ? undefined : Math.min(temperature, 1);
 }
 
 function fieldsOf(prompt: Prompt, model: string): object {

@@ -8,7 +8,10 @@ const SECONDS = /^\d{1,6}$/;
 /** API keys in their usual forms, and any text after an authentication scheme. */
 const SECRETS = /\b(?:sk|vx_live|gsk|xai|key)[-_][\w*.…-]{4,}|\b(?:Bearer|Basic)\s+\S+/gi;
 
-/** Status for Anthropic's error types, which other servers use too, when an error comes without a status. */
+/**
+ * Status for an error that comes without one: Anthropic's types, which other servers use too, and the codes of
+ * OpenAI's responses.
+ */
 const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -20,6 +23,13 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   api_error: 500,
   timeout_error: 504,
   overloaded_error: 529,
+  rate_limit_exceeded: 429,
+  invalid_prompt: 400,
+  invalid_image: 400,
+  invalid_image_url: 400,
+  image_parse_error: 400,
+  failed_to_download_image: 400,
+  image_content_policy_violation: 400,
 };
 
 /** The failure for a status other than 200, with the error message of the body. */
@@ -38,14 +48,13 @@ export function failureOfStatus(
 export function readObject(text: string): JsonObject {
   const value = parseObject(text);
   if (!value) throw new UpstreamFailure("garbled", "the response is not a JSON object");
-  const failure = failureOf(value);
-  if (failure) throw failure;
-  return value;
+  const { error } = value;
+  if (error === undefined || error === null) return value;
+  throw failureOf(asObject(error) ?? { message: error });
 }
 
-function failureOf(value: JsonObject): UpstreamFailure | undefined {
-  if (value.error === undefined || value.error === null) return undefined;
-  const error = asObject(value.error) ?? { message: value.error };
+/** The failure for an error without a status. */
+export function failureOf(error: JsonObject): UpstreamFailure {
   return UpstreamFailure.ofStatus(statusOf(error), `the upstream responded with an error${describe(error)}`);
 }
 
@@ -53,7 +62,11 @@ function statusOf({ code, status, type }: JsonObject): number {
   for (const number of [code, status]) {
     if (typeof number === "number" && number >= 400 && number <= 599) return number;
   }
-  return (typeof type === "string" && Object.hasOwn(STATUS_OF_TYPE, type) && STATUS_OF_TYPE[type]) || 500;
+  for (const name of [type, code]) {
+    const known = typeof name === "string" && Object.hasOwn(STATUS_OF_TYPE, name) && STATUS_OF_TYPE[name];
+    if (known) return known;
+  }
+  return 500;
 }
 
 function describe(error: JsonObject | undefined): string {

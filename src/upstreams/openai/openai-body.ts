@@ -10,6 +10,7 @@ import {
   type ToolChoice,
 } from "../../domain/prompt.ts";
 import { urlOf } from "../http/image-url.ts";
+import { extraFieldsOf, isExtraField } from "../upstream-fields.ts";
 
 type MaxTokensName = "max_tokens" | "max_completion_tokens";
 
@@ -17,19 +18,26 @@ type MaxTokensName = "max_tokens" | "max_completion_tokens";
 export function openaiBody(prompt: Prompt, model: string, maxTokensName: MaxTokensName): object {
   const { messages, maxTokens, temperature, stop, options } = prompt;
   return {
+    ...extraFieldsOf(prompt, "openai-chat"),
     model,
-    messages: messages.map(messageOf),
+    messages: messages.map(isExtraField(prompt, "reasoning_content") ? messageWithReasoning : messageOf),
     [maxTokensName]: maxTokens,
     temperature,
     stop: stop.length === 0 ? undefined : stop,
     ...(options === NO_OPTIONS ? undefined : fieldsOf(options)),
+    ...(options.topK === undefined ? undefined : { top_k: options.topK }),
     // Always stream, so that the output is known when a caller disconnects.
     stream: true,
     stream_options: { include_usage: true },
   };
 }
 
-/** The format has no place for reasoning, so that of earlier replies is left out. */
+/** The format has no place for reasoning; some servers require it in this field. */
+function messageWithReasoning(message: PromptMessage): object {
+  const reasoning = message.reasoning?.map(({ text }) => text).join("") ?? "";
+  return reasoning === "" ? messageOf(message) : { ...messageOf(message), reasoning_content: reasoning };
+}
+
 function messageOf({ role, content, toolCalls, toolCallId }: PromptMessage): object {
   const encoded = typeof content === "string" ? content : content.map(partOf);
   if (toolCallId !== undefined) return { role, content: encoded, tool_call_id: toolCallId };

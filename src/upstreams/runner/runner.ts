@@ -1,5 +1,6 @@
 import { DomainError } from "../../domain/errors.ts";
 import type { Model, UpstreamSettings } from "../../domain/model.ts";
+import { problemWith } from "../dialects.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
 import type { UpstreamCall } from "../upstream-call.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
@@ -96,7 +97,7 @@ export class Runner {
     call.signal.throwIfAborted();
     const abort = () => stop.abort(call.signal.reason);
     call.signal.addEventListener("abort", abort, { once: true });
-    const upstreams = this.#upstreams.acquire(call.model.upstreams);
+    const upstreams = this.#upstreams.acquire(usableUpstreams(call));
     let attempt: Attempt | undefined;
     try {
       const reply = await this.#startReply(upstreams, call, stop.signal);
@@ -164,6 +165,13 @@ export class Runner {
       await sleep(waitMs, signal);
     }
   }
+}
+
+/** Those that can get the prompt. The meter refuses a prompt that none can get. */
+function usableUpstreams({ model, prompt }: UpstreamCall): readonly UpstreamSettings[] {
+  const { upstreams } = model;
+  const isUsable = (settings: UpstreamSettings) => !problemWith(settings, prompt);
+  return upstreams.every(isUsable) ? upstreams : upstreams.filter(isUsable);
 }
 
 function upstreamError(cause: UpstreamFailure): DomainError {

@@ -86,13 +86,73 @@ export const anthropicWire: Wire = {
   error: (type, message) => event("error", { error: { type, message } }),
 };
 
+export const openaiResponsesWire: Wire = {
+  name: "openai-responses, streamed",
+  kind: "openai-responses",
+  path: "/v1/responses",
+  contentType: "text/event-stream",
+  begin: () =>
+    event("response.created", { response: { ...RESPONSE, status: "in_progress", output: [] } }) +
+    event("response.output_item.added", {
+      output_index: 0,
+      item: { type: "message", id: "msg_1", role: "assistant", status: "in_progress", content: [] },
+    }) +
+    event("response.content_part.added", {
+      ...PART,
+      part: { type: "output_text", text: "", annotations: [] },
+    }),
+  piece: (text) => event("response.output_text.delta", { ...PART, delta: text }),
+  end: (reply) => {
+    const response = responseOf(reply);
+    return (
+      event("response.output_text.done", { ...PART, text: reply.pieces.join("") }) +
+      event("response.output_item.done", { output_index: 0, item: response.output[0] }) +
+      event(`response.${response.status}`, { response })
+    );
+  },
+  error: (type, message) => event("error", { code: type, message, param: null }),
+};
+
+export const openaiResponsesJsonWire: Wire = {
+  name: "openai-responses, whole in spite of stream",
+  kind: "openai-responses",
+  path: "/v1/responses",
+  contentType: "application/json",
+  begin: () => "",
+  piece: () => "",
+  end: (reply) => JSON.stringify(responseOf(reply)),
+  error: (type, message) => JSON.stringify({ ...RESPONSE, status: "failed", error: { code: type, message } }),
+};
+
 /** Every encoding; the first of a kind is the usual one. */
 export const WIRES_OF_KIND: Readonly<Record<RemoteKind, readonly Wire[]>> = {
   openai: [openaiWire, openaiJsonWire],
+  "openai-responses": [openaiResponsesWire, openaiResponsesJsonWire],
   anthropic: [anthropicWire],
 };
 
 const COMPLETION = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_700_000_000, model: "m" };
+
+const RESPONSE = { id: "resp_1", object: "response", created_at: 1_700_000_000, model: "m", error: null };
+const PART = { item_id: "msg_1", output_index: 0, content_index: 0 };
+
+function responseOf({ pieces, finishReason, usage }: Reply) {
+  const isCut = finishReason === "length";
+  const text = { type: "output_text", text: pieces.join(""), annotations: [] };
+  return {
+    ...RESPONSE,
+    status: isCut ? "incomplete" : "completed",
+    incomplete_details: isCut ? { reason: "max_output_tokens" } : null,
+    output: [{ type: "message", id: "msg_1", role: "assistant", status: "completed", content: [text] }],
+    usage: usage && {
+      input_tokens: usage.input,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: usage.output,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 0,
+    },
+  };
+}
 
 function chunk(delta: object, finishReason: string | null): string {
   return data({ ...COMPLETION, choices: [{ index: 0, delta, finish_reason: finishReason }] });

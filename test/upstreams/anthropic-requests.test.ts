@@ -1,191 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt, Reasoning, ReasoningEffort, ToolChoice } from "../../src/domain/prompt.ts";
-import { createOpenaiDialect } from "../../src/upstreams/openai/openai-dialect.ts";
-import { type FakeCall, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";
-import { NEVER, openRemote, PROMPT, read } from "./support.ts";
-
-const CONVERSATION: Prompt = {
-  messages: [
-    { role: "system", content: "Be brief." },
-    { role: "user", content: "One." },
-    { role: "user", content: "Two." },
-    { role: "system", content: "Be kind." },
-    { role: "user", content: "Three." },
-    { role: "assistant", content: "Yes?" },
-    { role: "user", content: "Four." },
-  ],
-  maxTokens: 7,
-  temperature: 1.5,
-  options: {},
-  stop: ["END", "\n"],
-};
-
-/** A conversation with everything besides text. */
-const AGENT: Prompt = promptOf({
-  messages: [
-    {
-      role: "user",
-      content: [
-        { kind: "text", text: "Look." },
-        { kind: "image", image: { kind: "url", url: "https://example.com/a.png" }, detail: "low" },
-        { kind: "image", image: { kind: "data", mediaType: "image/png", base64: "AAAA" }, detail: undefined },
-      ],
-    },
-    {
-      role: "assistant",
-      content: "",
-      reasoning: [{ text: "Hm.", signature: "sig", encrypted: undefined }],
-      toolCalls: [{ id: "c1", name: "look", arguments: '{"at":1}' }],
-    },
-    { role: "tool", toolCallId: "c1", content: "nothing" },
-    { role: "assistant", content: "Nothing." },
-    { role: "user", content: "Again." },
-  ],
-  options: {
-    topP: 0.5,
-    seed: 0,
-    presencePenalty: 1,
-    frequencyPenalty: -1,
-    reasoningEffort: "low",
-    tools: [
-      { name: "look", description: "Looks.", parameters: { type: "object" }, strict: true },
-      { name: "wait", description: undefined, parameters: undefined, strict: undefined },
-    ],
-    toolChoice: { kind: "tool", name: "look" },
-    parallelToolCalls: false,
-    responseFormat: { kind: "json_schema", name: "s", schema: { type: "object" }, strict: undefined },
-  },
-});
+import { AGENT, CONVERSATION, sentTo } from "./requests-support.ts";
+import { PROMPT } from "./support.ts";
 
 let fake: FakeUpstream;
-
-/** The request that the upstream receives. */
-async function sent(prompt: Prompt, options: Partial<RemoteSettings> = {}, env = {}) {
-  const upstream = openRemote(fake.settings(options), env);
-  expect((await read(upstream.generate(prompt, NEVER))).failure).toBeUndefined();
-  await upstream.close();
-  return fake.calls.at(-1) as FakeCall;
-}
-
-describe("openai", () => {
-  beforeAll(async () => {
-    fake = await FakeUpstream.start();
-  });
-  afterAll(() => fake.stop());
-
-  test("a prompt is sent with all its fields, streaming and usage", async () => {
-    const { body } = await sent(CONVERSATION);
-    expect(body).toEqual({
-      model: "fake-model",
-      messages: CONVERSATION.messages,
-      max_tokens: 7,
-      temperature: 1.5,
-      stop: ["END", "\n"],
-      stream: true,
-      stream_options: { include_usage: true },
-    });
-  });
-
-  test("tools, calls, results, images and options are sent", async () => {
-    const { body } = await sent(AGENT);
-    expect(body).toEqual({
-      model: "fake-model",
-      messages: [
-        {
-          role: "user",
-          content: [
-            { type: "text", text: "Look." },
-            { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } },
-            { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
-          ],
-        },
-        {
-          role: "assistant",
-          tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: '{"at":1}' } }],
-        },
-        { role: "tool", tool_call_id: "c1", content: "nothing" },
-        { role: "assistant", content: "Nothing." },
-        { role: "user", content: "Again." },
-      ],
-      max_tokens: 100,
-      top_p: 0.5,
-      seed: 0,
-      presence_penalty: 1,
-      frequency_penalty: -1,
-      reasoning_effort: "low",
-      tools: [
-        {
-          type: "function",
-          function: { name: "look", description: "Looks.", parameters: { type: "object" }, strict: true },
-        },
-        { type: "function", function: { name: "wait" } },
-      ],
-      tool_choice: { type: "function", function: { name: "look" } },
-      parallel_tool_calls: false,
-      response_format: { type: "json_schema", json_schema: { name: "s", schema: { type: "object" } } },
-      stream: true,
-      stream_options: { include_usage: true },
-    });
-  });
-
-  test("without tools, fields about tools are not sent", async () => {
-    const { body } = await sent({
-      ...PROMPT,
-      options: { toolChoice: { kind: "none" }, parallelToolCalls: true },
-    });
-    expect(Object.keys(body)).not.toContain("tool_choice");
-    expect(Object.keys(body)).not.toContain("parallel_tool_calls");
-  });
-
-  test.each([
-    [{ kind: "json" } as const, { type: "json_object" }],
-    [
-      { kind: "json_schema", name: "n", schema: {}, strict: false } as const,
-      { type: "json_schema", json_schema: { name: "n", schema: {}, strict: false } },
-    ],
-  ])("the format of the reply is sent", async (responseFormat, expected) => {
-    expect((await sent({ ...PROMPT, options: { responseFormat } })).body.response_format).toEqual(expected);
-  });
-
-  test("unset fields of a prompt are not sent", async () => {
-    const { body } = await sent(PROMPT);
-    expect(Object.keys(body).sort()).toEqual(["max_tokens", "messages", "model", "stream", "stream_options"]);
-  });
-
-  test("the key is sent if it is configured", async () => {
-    expect((await sent(PROMPT)).headers.authorization).toBeUndefined();
-    const { headers } = await sent(PROMPT, { apiKeyEnv: "KEY" }, { KEY: " the-key\n" });
-    expect(headers).toMatchObject({ authorization: "Bearer the-key", "accept-encoding": "identity" });
-  });
-
-  test("a missing or malformed key is rejected when the upstream opens, without quoting it", () => {
-    const open = (KEY: string) => openRemote(fake.settings({ apiKeyEnv: "KEY" }), { KEY });
-    for (const key of ["", "  ", "two words", "a\nb", "ключ"]) {
-      expect(() => open(key)).toThrow(/^KEY (is not set|contains characters)/);
-    }
-  });
-
-  test("a base URL may end with a slash and have a query", async () => {
-    await sent(PROMPT, { baseUrl: `${fake.baseUrl}/` });
-    await sent(PROMPT, { baseUrl: `${fake.baseUrl}?api-version=1` });
-  });
-
-  test("OpenAI and Azure get max_completion_tokens", () => {
-    const names = [
-      "https://api.openai.com/v1",
-      "https://x.openai.azure.com/openai/v1",
-      "https://notopenai.com/v1",
-    ].map((baseUrl) =>
-      Object.keys(createOpenaiDialect({ baseUrl }).body(PROMPT, "m")).filter((name) =>
-        name.startsWith("max"),
-      ),
-    );
-    expect(names).toEqual([["max_completion_tokens"], ["max_completion_tokens"], ["max_tokens"]]);
-  });
-});
+const sent = (prompt: Prompt, options: Partial<RemoteSettings> = {}, env: Record<string, string> = {}) =>
+  sentTo(fake, prompt, options, env);
 
 describe("anthropic", () => {
   beforeAll(async () => {
@@ -206,7 +30,7 @@ describe("anthropic", () => {
       max_tokens: 7,
       system: [text("Be brief."), text("Be kind.")],
       temperature: 1,
-      stop_sequences: ["END", "\n"],
+      stop_sequences: ["END", "\n."],
       stream: true,
     });
   });

@@ -1,0 +1,24 @@
+import type { Format } from "../domain/prompt.ts";
+
+/** Fields of native requests that other formats name differently. */
+type Field = "messages" | "response_format" | "reasoning_effort" | "stop";
+
+const NAMES: Readonly<Record<Format, Readonly<Partial<Record<Field, string>>>>> = {
+  native: {},
+  "openai-chat": {},
+  "openai-responses": {
+    messages: "input",
+    response_format: "text.format",
+    reasoning_effort: "reasoning.effort",
+  },
+  "anthropic-messages": {
+    response_format: "output_config.format",
+    reasoning_effort: "thinking",
+    stop: "stop_sequences",
+  },
+};
+
+/** The name of a field in the caller's format. */
+export function fieldName(format: Format, field: string): string {
+  return (NAMES[format] as Readonly<Record<string, string>>)[field] ?? field;
+}

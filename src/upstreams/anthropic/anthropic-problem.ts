@@ -1,0 +1,49 @@
+import { NO_OPTIONS } from "../../domain/prompt.ts";
+import { firstSetOf, type PromptField, type PromptProblem, type UnsizedPrompt } from "../prompt-problem.ts";
+
+/** The lowest top_p that the API accepts together with thinking. */
+const MIN_TOP_P = 0.95;
+
+/** What the Messages API cannot express. */
+export function anthropicProblem(prompt: UnsizedPrompt): PromptProblem | undefined {
+  const { messages, stop, options } = prompt;
+  if (
+    !messages.some(({ role, content, toolCalls }) => role !== "system" && (content.length > 0 || toolCalls))
+  ) {
+    return problem("messages", "must have a message that is neither empty nor of the system");
+  }
+  if (stop.some((text) => text.trim() === "")) {
+    return problem(
+      "stop",
+      "must have a character other than white space in each text, for the upstream of this model",
+    );
+  }
+  if (options === NO_OPTIONS) return undefined;
+  if (options.responseFormat?.kind === "json") {
+    return problem(
+      "response_format",
+      'must have a schema, with the type "json_schema", for the upstream of this model',
+    );
+  }
+  return (
+    firstSetOf(["seed", "presence_penalty", "frequency_penalty", "suffix"], prompt) ??
+    problemOfThinking(prompt)
+  );
+}
+
+/** Parameters that the API refuses while the model thinks. A temperature of 1 is the default. */
+function problemOfThinking({ temperature = 1, options }: UnsizedPrompt): PromptProblem | undefined {
+  const { reasoningEffort = "none", topK, topP = 1, toolChoice } = options;
+  if (reasoningEffort === "none") return undefined;
+  const description = "cannot be combined with reasoning, for the upstream of this model";
+  if (temperature !== 1) return problem("temperature", description);
+  if (topK !== undefined) return problem("top_k", description);
+  if (topP < MIN_TOP_P) return problem("top_p", description);
+  if (toolChoice?.kind === "required" || toolChoice?.kind === "tool")
+    return problem("tool_choice", description);
+  return undefined;
+}
+
+function problem(field: PromptField, description: string): PromptProblem {
+  return { field, description };
+}

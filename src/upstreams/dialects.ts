@@ -1,0 +1,31 @@
+import type { RemoteKind, RemoteSettings, UpstreamSettings } from "../domain/model.ts";
+import { anthropicDialect } from "./anthropic/anthropic-dialect.ts";
+import { anthropicProblem } from "./anthropic/anthropic-problem.ts";
+import type { Dialect } from "./dialect.ts";
+import { createOpenaiDialect } from "./openai/openai-dialect.ts";
+import { openaiProblem } from "./openai/openai-problem.ts";
+import { openaiResponsesDialect } from "./openai-responses/openai-responses-dialect.ts";
+import { openaiResponsesProblem } from "./openai-responses/openai-responses-problem.ts";
+import type { PromptProblem, UnsizedPrompt } from "./prompt-problem.ts";
+
+type Kind = {
+  readonly create: (settings: RemoteSettings) => Dialect;
+  /** The first part of a prompt that this kind of server cannot get. It is known before a request is made. */
+  readonly problemWith: (prompt: UnsizedPrompt) => PromptProblem | undefined;
+};
+
+/** The dialect, in a folder of its own, of each kind of model server. */
+const KINDS: Readonly<Record<RemoteKind, Kind>> = {
+  openai: { create: createOpenaiDialect, problemWith: openaiProblem },
+  "openai-responses": { create: () => openaiResponsesDialect, problemWith: openaiResponsesProblem },
+  anthropic: { create: () => anthropicDialect, problemWith: anthropicProblem },
+};
+
+export function createDialect(settings: RemoteSettings): Dialect {
+  return KINDS[settings.kind].create(settings);
+}
+
+/** Why an upstream cannot get the prompt; undefined if it can. The sandbox can get every prompt. */
+export function problemWith({ kind }: UpstreamSettings, prompt: UnsizedPrompt): PromptProblem | undefined {
+  return kind === "sandbox" ? undefined : KINDS[kind].problemWith(prompt);
+}

@@ -1,0 +1,23 @@
+import type { ContentPart } from "../../domain/prompt.ts";
+import { firstSetOf, type PromptProblem, type UnsizedPrompt } from "../prompt-problem.ts";
+import { isExtraField } from "../upstream-fields.ts";
+
+/** What chat completions cannot express. */
+export function openaiProblem(prompt: UnsizedPrompt): PromptProblem | undefined {
+  const message = prompt.messages.findIndex(
+    ({ role, content }) => role === "tool" && typeof content !== "string" && content.some(isImage),
+  );
+  if (message >= 0) {
+    return {
+      field: "messages",
+      message,
+      description:
+        "must not have images: the upstream of this model accepts only text as the result of a tool",
+    };
+  }
+  return firstSetOf(isExtraField(prompt, "top_k") ? ["suffix"] : ["top_k", "suffix"], prompt);
+}
+
+function isImage(part: ContentPart): boolean {
+  return part.kind === "image";
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RemoteSettings } from "../../src/domain/model.ts";
+import type { Prompt } from "../../src/domain/prompt.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { openaiResponsesWire } from "../support/fake-upstreams/wire.ts";
+import { promptOf } from "../support/samples.ts";
+import { AGENT, CONVERSATION, sentTo } from "./requests-support.ts";
+import { PROMPT } from "./support.ts";
+
+let fake: FakeUpstream;
+const sent = (prompt: Prompt, options: Partial<RemoteSettings> = {}, env: Record<string, string> = {}) =>
+  sentTo(fake, prompt, options, env);
+
+describe("openai-responses", () => {
+  beforeAll(async () => {
+    fake = await FakeUpstream.start({ wire: openaiResponsesWire });
+  });
+  afterAll(() => fake.stop());
+
+  test("a prompt is sent with all its fields", async () => {
+    const { body } = await sent({ ...CONVERSATION, stop: [] });
+    expect(body).toEqual({
+      model: "fake-model",
+      input: CONVERSATION.messages,
+      max_output_tokens: 7,
+      temperature: 1.5,
+      store: false,
+      stream: true,
+    });
+  });
+
+  test("tools, calls, results, images and options are sent", async () => {
+    const { presencePenalty, frequencyPenalty, seed, ...options } = AGENT.options;
+    const { body } = await sent({ ...AGENT, options });
+    expect(body).toEqual({
+      model: "fake-model",
+      input: [
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text: "Look." },
+            { type: "input_image", image_url: "https://example.com/a.png", detail: "low" },
+            { type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "auto" },
+          ],
+        },
+        { type: "function_call", call_id: "c1", name: "look", arguments: '{"at":1}' },
+        { type: "function_call_output", call_id: "c1", output: "nothing" },
+        { role: "assistant", content: "Nothing." },
+        { role: "user", content: "Again." },
+      ],
+      max_output_tokens: 100,
+      top_p: 0.5,
+      reasoning: { effort: "low" },
+      tools: [
+        {
+          type: "function",
+          name: "look",
+          description: "Looks.",
+          parameters: { type: "object" },
+          strict: true,
+        },
+        { type: "function", name: "wait", parameters: { type: "object", properties: {} }, strict: false },
+      ],
+      tool_choice: { type: "function", name: "look" },
+      parallel_tool_calls: false,
+      text: { format: { type: "json_schema", name: "s", schema: { type: "object" } } },
+      store: false,
+      stream: true,
+    });
+  });
+
+  test("encrypted reasoning is requested of models that reason, and sent back under its id", async () => {
+    const reasoning = [
+      { text: "Hm.", signature: "rs_1", encrypted: "e1" },
+      { text: "", signature: undefined, encrypted: "e2" },
+      { text: "of another server", signature: "s", encrypted: undefined },
+    ];
+    const { body } = await sent(
+      promptOf({
+        messages: [
+          { role: "user", content: "Go." },
+          { role: "assistant", content: "", reasoning },
+          ...PROMPT.messages,
+        ],
+        traits: { capabilities: ["reasoning"], extraFields: [] },
+      }),
+    );
+    expect(body).toMatchObject({
+      include: ["reasoning.encrypted_content"],
+      input: [
+        { role: "user", content: "Go." },
+        {
+          type: "reasoning",
+          id: "rs_1",
+          summary: [{ type: "summary_text", text: "Hm." }],
+          encrypted_content: "e1",
+        },
+        { type: "reasoning", summary: [], encrypted_content: "e2" },
+        { role: "user" },
+      ],
+    });
+  });
+
+  test("the key is sent", async () => {
+    const { headers } = await sent(PROMPT, { apiKeyEnv: "KEY" }, { KEY: "the-key" });
+    expect(headers.authorization).toBe("Bearer the-key");
+  });
+});
