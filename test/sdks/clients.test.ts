@@ -1,0 +1,37 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { clientEnv } from "../support/client-env.ts";
+import { CLIENTS, installPackages } from "../support/installed.ts";
+
+const FOLDER = join(CLIENTS, "sdks");
+const run = promisify(execFile);
+
+const missing = installPackages("test/sdks/node", FOLDER);
+if (missing !== undefined) console.error(`SKIPPED: no client for Node was tested. ${missing}`);
+
+describe.skipIf(missing !== undefined)("from Node", () => {
+  let app: TestApp;
+  let env: NodeJS.ProcessEnv;
+
+  beforeAll(async () => {
+    app = await startTestApp();
+    env = { ...process.env, ...(await clientEnv(app)) };
+  });
+  afterAll(() => app.stop());
+
+  test("the scripts fit the types of the clients", async () => {
+    await run("tsc", ["--project", FOLDER]);
+  });
+
+  test.each(["openai", "anthropic", "ai-sdk", "langchain"])("%s works with another address and key", async (name) => {
+    const { stdout } = await run(process.execPath, ["--test", "--test-reporter=spec", `${name}.ts`], {
+      cwd: FOLDER,
+      env,
+    });
+    expect(stdout).toMatch(/pass [1-9]\d*\n/);
+    expect(stdout).toMatch(/skipped 0\n/);
+  });
+});
