@@ -26,12 +26,15 @@ describe.skipIf(missing !== undefined)("from Node", () => {
     await run("tsc", ["--project", FOLDER]);
   });
 
-  test.each(["openai", "anthropic", "ai-sdk", "langchain"])("%s works with another address and key", async (name) => {
-    const { stdout } = await run(process.execPath, ["--test", "--test-reporter=spec", `${name}.ts`], {
-      cwd: FOLDER,
-      env,
-    });
-    expect(stdout).toMatch(/pass [1-9]\d*\n/);
-    expect(stdout).toMatch(/skipped 0\n/);
-  });
+  test.each(["openai", "anthropic", "ai-sdk", "langchain"])(
+    "%s works with another address and key",
+    async (name) => {
+      const { stdout } = await run(process.execPath, ["--test", "--test-reporter=spec", `${name}.ts`], {
+        cwd: FOLDER,
+        env,
+      });
+      expect(stdout).toMatch(/pass [1-9]\d*\n/);
+      expect(stdout).toMatch(/skipped 0\n/);
+    },
+  );
 });

@@ -109,6 +109,29 @@ describe("a tool is called", () => {
     expect(second.toolCalls[0]?.id).not.toBe(first.toolCalls[0]?.id);
   });
 
+  test("by a directive in a later text part, before messages of other roles", async () => {
+    const parts = ["<context>", "[[tool]] hello"].map((text) => ({ kind: "text" as const, text }));
+    const messages: PromptMessage[] = [
+      { role: "user", content: parts },
+      { role: "system", content: "Be brief." },
+    ];
+    const { toolCalls } = await reply(prompt("", { tools: TOOLS }, { messages }));
+    expect(toolCalls.map(({ name }) => name)).toEqual(["weather"]);
+  });
+
+  test("after results only if the choice requires one, and none for the second time", async () => {
+    const messages: PromptMessage[] = [{ role: "user", content: "hello" }];
+    const options: PromptOptions = { tools: TOOLS, toolChoice: { kind: "required" } };
+    const called: (string | undefined)[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      const { toolCalls } = await reply(prompt("", options, { messages }));
+      called.push(toolCalls[0]?.name);
+      messages.push({ role: "assistant", content: "", toolCalls: [...toolCalls] });
+      for (const { id } of toolCalls) messages.push({ role: "tool", content: "sunny", toolCallId: id });
+    }
+    expect(called).toEqual(["weather", "clock", undefined]);
+  });
+
   test("but not after its result: a loop ends with a text", async () => {
     const call = { id: "call_1", name: "weather", arguments: "{}" };
     const messages: PromptMessage[] = [
@@ -116,8 +139,10 @@ describe("a tool is called", () => {
       { role: "assistant", content: "", toolCalls: [call] },
       { role: "tool", content: "22", toolCallId: "call_1" },
     ];
-    const asked = prompt("", { tools: TOOLS, toolChoice: { kind: "required" } }, { messages });
-    expect(await reply(asked)).toMatchObject({ toolCalls: [], finishReason: "stop" });
+    expect(await reply(prompt("", { tools: TOOLS }, { messages }))).toMatchObject({
+      toolCalls: [],
+      finishReason: "stop",
+    });
   });
 });
 

@@ -37,13 +37,19 @@ const NONE: Directive = {};
 
 /**
  * The directive in double brackets at the start of a message, such as "[[tokens=200 delay_ms=20]]". Text in any
- * other form is part of the prompt.
+ * other form is part of the prompt. Agents put text parts of their own before the one of the user: the first part
+ * with a directive counts.
  */
 export function directiveOf(message: PromptMessage | undefined): Directive {
   if (!message) return NONE;
-  const [content = ""] = textsOfMessage(message);
-  const inside = content.startsWith("[[") ? DIRECTIVE.exec(content)?.[1] : undefined;
-  if (inside === undefined) return NONE;
+  for (const text of textsOfMessage(message)) {
+    const inside = text.startsWith("[[") ? DIRECTIVE.exec(text)?.[1] : undefined;
+    if (inside !== undefined) return directiveWithin(inside);
+  }
+  return NONE;
+}
+
+function directiveWithin(inside: string): Directive {
   const directive: { [name: string]: number | string } = {};
   for (const part of inside.split(" ")) {
     const [found, tool = "", name = "tool", value] = PART.exec(part) ?? [];

@@ -1,4 +1,4 @@
-import type { Prompt, ReasoningEffort, Tool } from "../../domain/prompt.ts";
+import type { Prompt, PromptMessage, ReasoningEffort, Tool } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 import { type Directive, directiveOf } from "./sandbox-directive.ts";
 import { replyTokens, seedOf, sentencesOf, usualTokens } from "./sandbox-text.ts";
@@ -43,9 +43,7 @@ export function planOf(prompt: Prompt): Plan {
       count: reasoning,
     });
   }
-  // After the results of its calls, the sandbox replies with text, so that loops of agents end.
-  const hasResults = messages.findLastIndex(({ role }) => role === "tool") > lastUser;
-  const tools = hasResults ? [] : toolsToCall(prompt, directive);
+  const tools = toolsToCall(prompt, directive, calledSince(messages, lastUser));
   if (tools.length === 0 || directive.tokens !== undefined)
     segments.push(textSegment(prompt, directive, seed));
   for (const [index, { name, parameters }] of tools.entries()) {
@@ -58,11 +56,27 @@ export function planOf(prompt: Prompt): Plan {
   return { directive, segments };
 }
 
-/** A choice that requires a tool, or a directive, gets calls. */
-function toolsToCall({ options }: Prompt, directive: Directive): readonly Tool[] {
-  const { tools = [], toolChoice, parallelToolCalls } = options;
+/** The names of the tools that were called since a message. */
+function calledSince(messages: readonly PromptMessage[], start: number): ReadonlySet<string> {
+  const calls = messages.slice(start + 1).flatMap(({ toolCalls = [] }) => toolCalls);
+  return new Set(calls.map(({ name }) => name));
+}
+
+/**
+ * A choice that requires a tool, or a directive, gets calls. So that loops of agents end, a reply to results calls a
+ * tool only if the choice requires one, and none for the second time.
+ */
+function toolsToCall(
+  { options }: Prompt,
+  directive: Directive,
+  called: ReadonlySet<string>,
+): readonly Tool[] {
+  const { toolChoice, parallelToolCalls } = options;
+  const tools = (options.tools ?? []).filter(({ name }) => !called.has(name));
   if (tools.length === 0 || toolChoice?.kind === "none") return [];
   const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
+  if (called.size > 0 && !isForced) return [];
+  if (toolChoice?.kind === "tool" && called.has(toolChoice.name)) return [];
   if (!isForced && directive.tool === undefined && directive.tools === undefined) return [];
   const wanted = toolChoice?.kind === "tool" ? toolChoice.name : directive.tool;
   const named = tools.findIndex(({ name }) => name === wanted);

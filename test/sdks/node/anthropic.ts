@@ -156,7 +156,9 @@ describe("errors", () => {
   test("an x-api-key without a token is an AuthenticationError that says what to send", async () => {
     const apiKey = keyOf("VX_KEY");
     const other = new Anthropic({ baseURL: process.env.VX_URL, apiKey, authToken: null, maxRetries: 0 });
-    const error = await errorOf(() => other.messages.countTokens({ model: MODEL, messages: [said("Hello")] }));
+    const error = await errorOf(() =>
+      other.messages.countTokens({ model: MODEL, messages: [said("Hello")] }),
+    );
     assert(error instanceof Anthropic.AuthenticationError);
     assert.match(error.message, /Bearer/);
   });

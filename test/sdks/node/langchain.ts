@@ -1,7 +1,7 @@
 /** LangChain for Node. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { HumanMessage, type ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import {
