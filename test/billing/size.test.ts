@@ -61,6 +61,7 @@ async function sized(model: Model, request: GenerationRequest, balance: bigint) 
     const payer = { accountId: "acct_1", balanceMicros: balance };
     return { size: await sizeOf(model, request, payer, tokens, NEVER), counted } satisfies Case;
   } catch (error) {
+    if ((error as DomainError).reason === "max_cost_too_low") throw error;
     expect(error).toBeInstanceOf(DomainError);
     expect(counted).toBeGreaterThanOrEqual(model.contextWindow);
     return undefined;
@@ -82,6 +83,39 @@ test("a hold covers the counted input, the chat template and max_tokens, within 
       expect(size.amountMicros).toBe(
         maxCostOf(model.prices, { inputTokens: size.inputTokens, outputTokens: size.maxTokens, images: 0 }),
       );
+    }),
+  );
+});
+
+test("a maximum cost lowers the limit to exactly what it covers, and is refused below one token", async () => {
+  await fc.assert(
+    fc.asyncProperty(model, generationRequest, micros, async (model, request, maxCostMicros) => {
+      const balance = 10n ** 12n;
+      const free = await sized(model, request, balance);
+      const limited = await sized(model, { ...request, maxCostMicros }, balance).catch(
+        (error: unknown) => error,
+      );
+      if (!free) return;
+      if (free.size.amountMicros <= maxCostMicros) {
+        expect(limited).toEqual(free);
+        return;
+      }
+      const { base, perMessage } = model.promptOverheadTokens;
+      const inputTokens = free.counted + base + perMessage * request.messages.length;
+      const room = model.contextWindow - free.counted;
+      const wanted = Math.min(request.maxTokens ?? model.defaultOutputTokens, model.maxOutputTokens, room);
+      const cost = (outputTokens: number) =>
+        maxCostOf(model.prices, { inputTokens, outputTokens, images: 0 });
+      if (cost(1) > maxCostMicros) {
+        expect(limited).toMatchObject({ reason: "max_cost_too_low" });
+        return;
+      }
+      const { size } = limited as Case;
+      expect(size).toMatchObject({ counted: true, inputTokens, amountMicros: cost(size.maxTokens) });
+      expect(size.amountMicros).toBeLessThanOrEqual(maxCostMicros);
+      if (size.maxTokens < wanted) expect(cost(size.maxTokens + 1)).toBeGreaterThan(maxCostMicros);
+      else expect(size.maxTokens).toBe(wanted);
+      expect(size.minTokens).toBeLessThanOrEqual(size.maxTokens);
     }),
   );
 });

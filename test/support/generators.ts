@@ -1,3 +1,4 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -8,7 +9,10 @@ import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import {
   type GenerateResponse,
   GenerateService,
+  type MessageSchema,
+  type ResponseFormatSchema,
   type StreamGenerateResponse,
+  type ToolSchema,
 } from "../../gen/vx/v1/generate_pb.js";
 import { openGrpcJs } from "./generators-grpc.ts";
 import { openRest } from "./generators-rest.ts";
@@ -16,10 +20,16 @@ import { bearer } from "./protocols.ts";
 
 export type GenerateFields = {
   readonly model: string;
-  readonly messages: { readonly role: string; readonly content: string }[];
+  readonly messages: MessageInitShape<typeof MessageSchema>[];
   readonly maxTokens?: number;
   readonly temperature?: number;
   readonly stop?: string[];
+  readonly tools?: MessageInitShape<typeof ToolSchema>[];
+  readonly toolChoice?: string;
+  readonly responseFormat?: MessageInitShape<typeof ResponseFormatSchema>;
+  readonly reasoningEffort?: string;
+  readonly user?: string;
+  readonly maxCostMicros?: bigint;
 };
 
 export type GenerateOptions = {

@@ -16,6 +16,12 @@ export const CHEAP_MODEL = "cheap";
 /** Priced like "fake", with the default allowance for a chat template and a default limit of 100 tokens. */
 export const TEMPLATE_MODEL = "template";
 
+/** Like "fake", with all capabilities. */
+export const ABLE_MODEL = "able";
+
+/** The sandbox, with all capabilities and the prices of "fake". */
+export const SANDBOX_MODEL = "sandbox";
+
 /** A context window that fits the largest request of the API. */
 export const WIDE_MODEL = "wide";
 
@@ -162,6 +168,8 @@ export async function startMetered(options: { servers?: number; env?: Record<str
   return metered;
 }
 
+const ABLE = ["tools", "images", "json_schema", "reasoning"];
+
 export function modelsJson(baseUrl: string): string {
   const model = (id: string, inputPrice: number, outputPrice: number, isWide = false) => ({
     id,
@@ -178,6 +186,14 @@ export function modelsJson(baseUrl: string): string {
       model(MODEL, 1_000_000, 2_000_000),
       model(CHEAP_MODEL, 333_333, 333_333),
       model(WIDE_MODEL, 1, 1, true),
+      { ...model(ABLE_MODEL, 1_000_000, 2_000_000), capabilities: ABLE },
+      {
+        ...model(SANDBOX_MODEL, 1_000_000, 2_000_000),
+        context_window: 100_000,
+        image_tokens: 1_000,
+        capabilities: ABLE,
+        upstream: { kind: "sandbox" },
+      },
       {
         ...model(TEMPLATE_MODEL, 1_000_000, 2_000_000),
         prompt_overhead_tokens: undefined,

@@ -105,7 +105,7 @@ describe("over /v1/chat/completions", () => {
     // With members of OpenAI's format that are not sent to upstreams.
     messages: messages.map(({ role, content }) => ({
       role: role as "user",
-      content: [{ type: "text" as const, text: content }],
+      content: [{ type: "text" as const, text: content ?? "" }],
       name: "ada",
     })),
     ...(maxTokens === undefined ? {} : { max_completion_tokens: maxTokens }),

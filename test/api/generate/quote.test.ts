@@ -1,0 +1,140 @@
+import { type Client, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
+import { replyWhen } from "../../support/fake-upstreams/behaviours.ts";
+import { generators } from "../../support/generators.ts";
+import { PNG } from "../../support/images.ts";
+import { HELD_MICROS, type Metered, REQUEST, SANDBOX_MODEL, startMetered } from "../../support/metered.ts";
+import { bearer } from "../../support/protocols.ts";
+
+let metered: Metered;
+
+beforeAll(async () => {
+  metered = await startMetered();
+});
+afterAll(() => metered.stop());
+
+type QuoteClient = Pick<Client<typeof GenerateService>, "quoteGenerate">;
+
+const protocols: readonly [string, (baseUrl: string) => QuoteClient][] = [
+  ["gRPC", (baseUrl) => createClient(GenerateService, createGrpcTransport({ baseUrl }))],
+  [
+    "Connect JSON",
+    (baseUrl) =>
+      createClient(
+        GenerateService,
+        createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+      ),
+  ],
+];
+
+const FITTING = {
+  model: "fake",
+  // The server counts nine tokens; the hold covers the byte bound of 26.
+  inputTokens: 9n,
+  maxTokens: 10,
+  holdMicros: HELD_MICROS,
+  hold: "$0.000046",
+  fits: true,
+  refusal: "",
+};
+
+describe.each(protocols)("over %s", (_, open) => {
+  const quote = async (secret: string, fields: object = {}) =>
+    await open(metered.app.url).quoteGenerate({ ...REQUEST, ...fields }, { headers: bearer(secret) });
+
+  test("a quote has the hold that the call places, and holds, runs and charges nothing", async () => {
+    const key = await metered.payer(1_000n);
+    const before = metered.upstream.calls.length;
+    expect(await quote(key.secret)).toMatchObject(FITTING);
+    expect(await metered.account(key)).toEqual({ balance: 1_000, held: 0 });
+    expect(await metered.rows(key)).toEqual([]);
+    expect(metered.upstream.calls).toHaveLength(before);
+  });
+
+  test("funds that running calls hold do not count", async () => {
+    const key = await metered.payer(HELD_MICROS + 28n);
+    const rest = Promise.withResolvers<void>();
+    const before = metered.upstream.calls.length;
+    metered.upstream.next(replyWhen(rest.promise));
+    const generator = (generators[0] as (typeof generators)[0]).open(metered.app.url);
+    const running = generator.generate(REQUEST, { secret: key.secret });
+    await metered.upstream.until(({ calls }) => calls.length > before);
+    expect(await quote(key.secret)).toMatchObject({
+      fits: false,
+      refusal: "insufficient_balance",
+      maxTokens: 10,
+      holdMicros: 29n,
+    });
+    rest.resolve();
+    await running;
+    generator.close();
+    expect(await quote(key.secret)).toMatchObject(FITTING);
+  });
+
+  test.each([
+    ["a low balance", 0n, {}, { refusal: "insufficient_balance", maxTokens: 10, holdMicros: 29n }],
+    [
+      "a lowered default limit",
+      200n,
+      { maxTokens: undefined },
+      { refusal: "", maxTokens: 95, holdMicros: 199n },
+    ],
+    ["a maximum cost", 1_000n, { maxCostMicros: 20n }, { refusal: "", maxTokens: 5, holdMicros: 19n }],
+    [
+      "a maximum cost that is too low",
+      1_000n,
+      { maxCostMicros: 10n },
+      { refusal: "max_cost_too_low", inputTokens: 9n, maxTokens: 0, holdMicros: 0n },
+    ],
+    [
+      "too long messages",
+      10_000n,
+      { messages: [{ role: "user", content: "hi ".repeat(2_000) }] },
+      { refusal: "context_length_exceeded", maxTokens: 0, holdMicros: 0n },
+    ],
+    [
+      "an image",
+      100_000n,
+      { model: SANDBOX_MODEL, messages: [{ role: "user", parts: [{ image: { data: PNG } }] }] },
+      { refusal: "", inputTokens: 4n + 1_000n },
+    ],
+  ])("a quote shows %s as the call would", async (_name, balance, fields, expected) => {
+    const { secret } = await metered.payer(balance);
+    const { maxTokens: __, ...others } = REQUEST;
+    const request = "maxTokens" in fields ? { ...others } : { ...REQUEST, ...fields };
+    const quoted = await open(metered.app.url).quoteGenerate(request, { headers: bearer(secret) });
+    expect(quoted).toMatchObject({ ...expected, fits: expected.refusal === "" });
+  });
+
+  test("an invalid request is an error of the quote", async () => {
+    const { secret } = await metered.payer(1_000n);
+    await expect(quote(secret, { tools: [{ name: "a" }] })).rejects.toThrow(/tools: requires the capability/);
+    await expect(quote(secret, { model: "none" })).rejects.toThrow(/There is no model "none"/);
+  });
+});
+
+test("over REST, the same body as for the call gets every field, and the headers of the rate window", async () => {
+  const { secret } = await metered.payer(1_000n);
+  const body = {
+    model: "fake",
+    messages: [{ role: "user", content: "Say hello to the world" }],
+    max_tokens: 10,
+  };
+  const response = await fetch(`${metered.app.url}/v1/generate:quote`, {
+    method: "POST",
+    headers: { ...bearer(secret), "content-type": "application/json" },
+    body: JSON.stringify({ ...body, stream: true }),
+  });
+  expect(await response.json()).toEqual({
+    model: "fake",
+    input_tokens: 9,
+    max_tokens: 10,
+    hold_micros: 46,
+    hold: "$0.000046",
+    fits: true,
+    refusal: "",
+  });
+  expect(response.headers.has("ratelimit")).toBe(true);
+});
