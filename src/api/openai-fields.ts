@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import {
@@ -81,14 +80,6 @@ export function effortOf(effort: JsonValue | undefined, field: string): Reasonin
 
 export function imageDetailOf(detail: JsonValue | undefined, field: string): ImageDetail | undefined {
   return isAbsent(detail) ? undefined : choiceAt(detail, field, IMAGE_DETAILS);
-}
-
-const MAX_USER_CHARACTERS = 128;
-
-/** The end user as the ledger records it: an id that is too long is replaced by its SHA-256. */
-export function recordedUser(user: string): string {
-  if (user.length <= MAX_USER_CHARACTERS) return user;
-  return createHash("sha256").update(user).digest("hex");
 }
 
 type GivenOptions = { readonly [Key in keyof PromptOptions]: PromptOptions[Key] | undefined };

@@ -5,6 +5,7 @@ import { generateService } from "./generate/generate-service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
 import { meService } from "./me-service.ts";
+import { messagesService } from "./messages/messages-service.ts";
 import { modelService } from "./model-service.ts";
 
 /** The developer API. Every protocol, the OpenAPI document and the health checks use this list. */
@@ -15,6 +16,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   modelService,
   ledgerService,
   chatService,
+  messagesService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];

@@ -1,8 +1,10 @@
+import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
+import { imagesIn } from "../domain/prompt-texts.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
@@ -74,6 +76,16 @@ export class Meter {
       // Has an effect only if the reader stopped before the end.
       started.detach("disconnected");
     }
+  }
+
+  /** The number of input tokens of a request that is not run. Images count with their maximum. */
+  async countInput(request: GenerationRequest, options: CountOptions): Promise<number> {
+    const model = this.#modelOf(request);
+    await checkRequest(model, request);
+    return (
+      (await this.#parts.tokens.countPrompt(request, options)) +
+      imagesIn(request.messages) * model.imageTokens
+    );
   }
 
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {

@@ -39,7 +39,12 @@ export function monthOfId(id: string): number {
 
 /** The id of a generation's ledger row. */
 export function entryIdOf(generationId: string): string {
-  return generationId.replace(/^gen_/, "led_");
+  return withPrefix("led", generationId);
+}
+
+/** The id that another API or table uses for the same generation: with another prefix, and the same suffix. */
+export function withPrefix(prefix: string, id: string): string {
+  return prefix + id.slice(id.indexOf("_"));
 }
 
 /** The id of the generation that a ledger row charges. */

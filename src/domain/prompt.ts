@@ -24,6 +24,8 @@ export type PromptOptions = {
   readonly parallelToolCalls?: boolean;
   readonly responseFormat?: ResponseFormat;
   readonly reasoningEffort?: ReasoningEffort;
+  /** The maximum number of tokens for reasoning, for upstreams that have such a limit. */
+  readonly reasoningBudgetTokens?: number;
   /** The text after the position where the reply is inserted, for the completion of code. */
   readonly suffix?: string;
   /** Fields that an upstream of the same format gets unchanged. */
@@ -50,11 +52,22 @@ export type PromptMessage = {
   readonly reasoning?: readonly Reasoning[];
   /** Of a tool: the call that the content is the result of. */
   readonly toolCallId?: string;
+  /** Of a tool: the call failed. */
+  readonly isError?: boolean;
+  /** Of a tool: see CacheControl. */
+  readonly cacheControl?: CacheControl;
 };
 
-export type ContentPart =
+export type ContentPart = (
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "image"; readonly image: Image; readonly detail: ImageDetail | undefined };
+  | { readonly kind: "image"; readonly image: Image; readonly detail: ImageDetail | undefined }
+) & { readonly cacheControl?: CacheControl };
+
+/**
+ * Where a cached part of the prompt ends, in Anthropic's form. It changes no reply, so upstreams without such a
+ * control do not get it.
+ */
+export type CacheControl = JsonObject;
 
 export type Image =
   | { readonly kind: "url"; readonly url: string }
@@ -72,6 +85,7 @@ export type Tool = {
   /** The JSON Schema of the arguments. */
   readonly parameters: JsonObject | undefined;
   readonly strict: boolean | undefined;
+  readonly cacheControl?: CacheControl;
 };
 
 export type ToolChoice =

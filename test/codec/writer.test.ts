@@ -11,6 +11,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasOwnNull, isWrapper } from "../../src/codec/json/well-known.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
+import { omitsUnset } from "../../src/rules/codec-options.ts";
 import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";
@@ -45,7 +46,7 @@ function expected(desc: DescMessage, message: Message, canonical: JsonValue): Ex
   for (const field of desc.fields) {
     const value = Object.hasOwn(object, field.name) ? object[field.name] : undefined;
     if (value === undefined) {
-      if (field.oneof || hasOwnNull(field)) continue;
+      if (field.oneof || hasOwnNull(field) || omitsUnset(desc)) continue;
       define(result, field.name, null);
     } else {
       define(result, field.name, expectedField(field, reflect(desc, message).get(field), value));

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { surfaceOf } from "../../src/rules/surface.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
 import { talk } from "../support/tcp.ts";
-import { checkEnvelope, expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+import { checkEnvelope, expectAnthropicError, expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 
 let app: TestApp;
 let key: TestKey;
@@ -63,13 +64,16 @@ describe.each(https)("over $name", ({ send }) => {
   });
 
   test("every path of every method returns 401 without a key and with an invalid key", async () => {
-    for (const { verb, path } of developerMethods.flatMap(httpBindings)) {
-      const without = await send(app.url, { method: verb, path, headers: JSON_BODY });
-      expectError(without, "missing_api_key");
-      expect(without.headers["www-authenticate"]).toBe("Bearer");
-      const wrong = await send(app.url, { method: verb, path, headers: bearer(`${key.secret}x`) });
-      expectError(wrong, "invalid_api_key");
-      expect(wrong.headers["www-authenticate"]).toBe("Bearer");
+    for (const method of developerMethods) {
+      const expectRefusal = surfaceOf(method.parent) === "anthropic" ? expectAnthropicError : expectError;
+      for (const { verb, path } of httpBindings(method)) {
+        const without = await send(app.url, { method: verb, path, headers: JSON_BODY });
+        expectRefusal(without, "missing_api_key");
+        expect(without.headers["www-authenticate"]).toBe("Bearer");
+        const wrong = await send(app.url, { method: verb, path, headers: bearer(`${key.secret}x`) });
+        expectRefusal(wrong, "invalid_api_key");
+        expect(wrong.headers["www-authenticate"]).toBe("Bearer");
+      }
     }
   });
 

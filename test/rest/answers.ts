@@ -33,6 +33,12 @@ export function expectError(answer: RawAnswer, reason: Reason, param: string | n
   return envelope;
 }
 
+/** Checks an error in the form of Anthropic's API. */
+export function expectAnthropicError(answer: RawAnswer, reason: Reason): void {
+  expect(answer.status).toBe(ERRORS[reason].status);
+  expect(jsonOf(answer)).toMatchObject({ type: "error", error: { code: reason } });
+}
+
 /** The same for an invalid request, with any field. */
 export function expectInvalid(answer: RawAnswer): Envelope {
   const envelope = checkEnvelope(answer);

@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
+import { omitsUnset } from "../../src/rules/codec-options.ts";
 import { isUntyped } from "../../src/rules/untyped-values.ts";
 import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
 import type { CommentOf } from "./comments.ts";
@@ -84,8 +85,7 @@ export class Schemas {
       properties: Object.fromEntries(
         fields.map((field) => [field.name, this.#described(field, this.#responseValue(field))]),
       ),
-      // A Value that is unset is left out, because null would be a value.
-      required: fields.filter(({ message }) => !(message && isUntyped(message))).map(({ name }) => name),
+      required: fields.filter((field) => !isOmittable(field)).map(({ name }) => name),
     };
   }
 
@@ -94,12 +94,16 @@ export class Schemas {
     return this.#value(field, (desc) => this.response(desc));
   }
 
-  /** Responses contain every field. An unset field is null, unless the rules require it. */
+  /**
+   * Responses contain every field, except in messages with the option omit_unset. An unset field is null, unless the
+   * rules require it.
+   */
   #responseValue(field: DescField): Schema {
     const value = this.#value(field, (desc) => this.response(desc));
     if (field.presence !== Presence.EXPLICIT || (field.oneof && !field.proto.proto3Optional)) return value;
     // The json_schema option of a Value defines whether null is possible.
     if ((field.message && isUntyped(field.message)) || !rulesOf(field).optional) return value;
+    if (isOmittable(field)) return value;
     return nullable(value);
   }
 
@@ -127,6 +131,12 @@ function messageSchema(desc: DescMessage, nested: (desc: DescMessage) => Schema)
   if (desc.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
   if (desc.typeName === "google.protobuf.Struct") return { type: "object" };
   return nested(desc);
+}
+
+/** Whether a response leaves the field out if it is unset. For an untyped field, null would be a value. */
+function isOmittable(field: DescField): boolean {
+  if (field.message && isUntyped(field.message)) return true;
+  return field.presence === Presence.EXPLICIT && omitsUnset(field.parent);
 }
 
 /** DeltaEvent for "delta": generators name the type of each alternative after its title. */

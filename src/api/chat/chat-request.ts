@@ -1,7 +1,7 @@
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { JsonValue } from "../../domain/json.ts";
-import { recordedUser } from "../openai-fields.ts";
+import { recordedUser } from "../recorded-user.ts";
 import {
   isEmptyList,
   isEmptyObject,

@@ -20,6 +20,7 @@ import { base64Bytes, base64Length } from "./base64.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { readJsonValue } from "./json-value-reader.ts";
 import { findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
+import { collectorOf } from "./unknown-members.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path is the position of the object, such as "messages[3]". */
@@ -76,6 +77,7 @@ export class Readers {
       byName.set(field.jsonName, reader);
     }
     const unknown = this.#unknown;
+    const collector = collectorOf(desc);
     return function* (scanner, path) {
       const message = create(desc);
       const fields = message as unknown as Fields;
@@ -87,7 +89,8 @@ export class Readers {
         const reader = byName.get(name);
         if (!reader) {
           if (unknown === "refuse") throw invalid(shortened(where), "is not a field of this request");
-          yield* scanner.skip();
+          if (collector) yield* collector(scanner, name, fields);
+          else yield* scanner.skip();
           continue;
         }
         if (set.has(reader.field)) throw invalid(where, "is given twice, once under its other name");

@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
+import { omitsUnset } from "../../rules/codec-options.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
 import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
@@ -24,8 +25,8 @@ const writers = new WeakMap<DescMessage, Writer>();
 
 /**
  * REST JSON: names as in the .proto, every field present, 64-bit integers as JSON integers with all their
- * digits, otherwise as ProtoJSON. Absent fields are null; those for which null is a value are omitted. One
- * writer is compiled for each message type.
+ * digits, otherwise as ProtoJSON. Absent fields are null; those for which null is a value, and those of messages with
+ * the option omit_unset, are omitted. One writer is compiled for each message type.
  */
 export function writerOf(desc: DescMessage): Writer {
   const known = writers.get(desc);
@@ -46,13 +47,14 @@ export function fieldWriterOf(field: DescField): Writer {
 }
 
 function messageWriter(desc: DescMessage): Writer {
+  const isOmitting = omitsUnset(desc);
   const plain = desc.fields
     .filter((field) => !field.oneof)
     .map((field) => ({
       name: label(field),
       read: fieldReader(field),
       write: fieldWriter(field),
-      hasOwnNull: hasOwnNull(field),
+      isOmitted: isOmitting || hasOwnNull(field),
     }));
   const oneofs = desc.oneofs.map((oneof) => ({
     oneof,
@@ -63,9 +65,9 @@ function messageWriter(desc: DescMessage): Writer {
   return (message) => {
     const fields = message as unknown as Record<string, unknown>;
     const parts: string[] = [];
-    for (const { name, read, write, hasOwnNull } of plain) {
+    for (const { name, read, write, isOmitted } of plain) {
       const value = read(message);
-      if (value !== undefined || !hasOwnNull) parts.push(name + write(value));
+      if (value !== undefined || !isOmitted) parts.push(name + write(value));
     }
     for (const { oneof, members } of oneofs) {
       // Only the member that is set is printed: null would make the others look set.

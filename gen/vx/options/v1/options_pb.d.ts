@@ -6,7 +6,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MessageOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/options/v1/options.proto.
@@ -157,4 +157,19 @@ export declare const selected_by: GenExtension<MethodOptions, string>;
  * @generated from extension: optional string json_schema = 50903;
  */
 export declare const json_schema: GenExtension<FieldOptions, string>;
+
+/**
+ * A field of the type google.protobuf.Struct that gets the members of a JSON body which the request message does not
+ * have: at most 64. Callers of the binary formats can set the field themselves.
+ *
+ * @generated from extension: optional bool collects_unknown_fields = 50905;
+ */
+export declare const collects_unknown_fields: GenExtension<FieldOptions, boolean>;
+
+/**
+ * Whether REST JSON leaves out the unset fields of a message, in place of null.
+ *
+ * @generated from extension: optional bool omit_unset = 50906;
+ */
+export declare const omit_unset: GenExtension<MessageOptions, boolean>;
 

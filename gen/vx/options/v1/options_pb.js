@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file vx/options/v1/options.proto.
  */
 export const file_vx_options_v1_options = /*@__PURE__*/
-  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEiawoMTWV0aG9kUG9saWN5EiUKBmFjY2VzcxgBIAEoDjIVLnZ4Lm9wdGlvbnMudjEuQWNjZXNzEg0KBXNjb3BlGAIgASgJEhQKDHJhdGVfbGltaXRlZBgDIAEoCBIPCgdtZXRlcmVkGAQgASgIKmsKB1N1cmZhY2USFwoTU1VSRkFDRV9VTlNQRUNJRklFRBAAEhIKDlNVUkZBQ0VfT1BFTkFJEAESHAoYU1VSRkFDRV9PUEVOQUlfUkVTUE9OU0VTEAISFQoRU1VSRkFDRV9BTlRIUk9QSUMQAypLCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASFAoQQUNDRVNTX0RFVkVMT1BFUhABEhMKD0FDQ0VTU19PUEVSQVRPUhACOlYKB3N1cmZhY2USHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY2I0DIAEoDjIWLnZ4Lm9wdGlvbnMudjEuU3VyZmFjZVIHc3VyZmFjZYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6QwoLanNvbl9zY2hlbWESHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeNAyABKAlSCmpzb25TY2hlbWGIAQFiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEiawoMTWV0aG9kUG9saWN5EiUKBmFjY2VzcxgBIAEoDjIVLnZ4Lm9wdGlvbnMudjEuQWNjZXNzEg0KBXNjb3BlGAIgASgJEhQKDHJhdGVfbGltaXRlZBgDIAEoCBIPCgdtZXRlcmVkGAQgASgIKmsKB1N1cmZhY2USFwoTU1VSRkFDRV9VTlNQRUNJRklFRBAAEhIKDlNVUkZBQ0VfT1BFTkFJEAESHAoYU1VSRkFDRV9PUEVOQUlfUkVTUE9OU0VTEAISFQoRU1VSRkFDRV9BTlRIUk9QSUMQAypLCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASFAoQQUNDRVNTX0RFVkVMT1BFUhABEhMKD0FDQ0VTU19PUEVSQVRPUhACOlYKB3N1cmZhY2USHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY2I0DIAEoDjIWLnZ4Lm9wdGlvbnMudjEuU3VyZmFjZVIHc3VyZmFjZYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6QwoLanNvbl9zY2hlbWESHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeNAyABKAlSCmpzb25TY2hlbWGIAQE6WgoXY29sbGVjdHNfdW5rbm93bl9maWVsZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmNAyABKAhSFWNvbGxlY3RzVW5rbm93bkZpZWxkc4gBATpDCgpvbWl0X3Vuc2V0Eh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNqNAyABKAhSCW9taXRVbnNldIgBAWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message vx.options.v1.MethodPolicy.
@@ -81,4 +81,21 @@ export const selected_by = /*@__PURE__*/
  */
 export const json_schema = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 3);
+
+/**
+ * A field of the type google.protobuf.Struct that gets the members of a JSON body which the request message does not
+ * have: at most 64. Callers of the binary formats can set the field themselves.
+ *
+ * @generated from extension: optional bool collects_unknown_fields = 50905;
+ */
+export const collects_unknown_fields = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 4);
+
+/**
+ * Whether REST JSON leaves out the unset fields of a message, in place of null.
+ *
+ * @generated from extension: optional bool omit_unset = 50906;
+ */
+export const omit_unset = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 5);
 

@@ -3,6 +3,7 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
+import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
 
@@ -186,6 +187,7 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
     balance_micros: balanceMicros,
   };
   const { id, finish_reason, balance_micros } = done;
+  const charge = { id, inputTokens, outputTokens, costMicros, balanceMicros };
   const chat = { id, created: 1_763_683_200, model: model.id };
   const chunk = (delta: object, finishReason: string | null) => ({
     ...chat,
@@ -195,6 +197,7 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
     balance_micros: null,
   });
   return {
+    ...messagesExamples(model, charge),
     ...nativeExamples(model, done),
     CreateChatCompletion: {
       body: {
@@ -240,8 +243,17 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
   };
 }
 
-/** A streamed response, byte for byte. */
+/** A streamed response, byte for byte. The formats whose events have a type name them after it. */
 export function eventsText(events: readonly unknown[]): string {
-  const lines = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
-  return `${lines.join("")}data: [DONE]\n\n`;
+  const names = events.map(typeOf);
+  const lines = events.map((event, i) => `${nameLine(names[i])}data: ${JSON.stringify(event)}\n\n`);
+  return lines.join("") + (names[0] === undefined ? "data: [DONE]\n\n" : "");
+}
+
+function typeOf(event: unknown): string | undefined {
+  return (event as { readonly type?: string }).type;
+}
+
+function nameLine(name: string | undefined): string {
+  return name === undefined ? "" : `event: ${name}\n`;
 }

@@ -1,0 +1,80 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  ContentBlockSchema,
+  CreateMessageResponseSchema,
+  MessageUsageSchema,
+} from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import type { Reply } from "../../billing/generation-request.ts";
+import { withPrefix } from "../../domain/ids.ts";
+import type { FinishReason, Output } from "../../domain/output.ts";
+import type { Reasoning, ToolCall } from "../../domain/prompt.ts";
+import { outputTokensOf } from "../../domain/usage.ts";
+
+type Message = MessageInitShape<typeof CreateMessageResponseSchema>;
+type Block = MessageInitShape<typeof ContentBlockSchema>;
+
+export function messageOf(reply: Reply): Message {
+  return {
+    ...headOf(reply.id, reply.model),
+    content: blocksOf(reply.output),
+    stopReason: STOP_REASONS[reply.finishReason],
+    usage: messageUsageOf(reply),
+    balanceMicros: reply.balanceMicros,
+  };
+}
+
+/** A message without content, for the first event of a stream. The usage is known only at its end. */
+export function emptyMessageOf(id: string, model: string): Message {
+  return { ...headOf(id, model), content: [], usage: {} };
+}
+
+function headOf(id: string, model: string) {
+  return { id: withPrefix("msg", id), type: "message", role: "assistant", model };
+}
+
+export const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+  content_filter: "refusal",
+};
+
+export function messageUsageOf({ usage, costMicros }: Reply): MessageInitShape<typeof MessageUsageSchema> {
+  return {
+    inputTokens: BigInt(usage.input),
+    cacheCreationInputTokens: BigInt(usage.cacheWrite),
+    cacheReadInputTokens: BigInt(usage.cachedInput),
+    outputTokens: BigInt(outputTokensOf(usage)),
+    outputTokensDetails: { thinkingTokens: BigInt(usage.reasoning) },
+    costMicros,
+  };
+}
+
+function blocksOf({ reasoning, text, toolCalls }: Output): Block[] {
+  return [
+    ...reasoning.map(thinkingBlock),
+    ...(text === "" ? [] : [{ type: "text", text }]),
+    ...toolCalls.map(toolUseBlock),
+  ];
+}
+
+export function thinkingBlock({ text, signature = "", encrypted }: Reasoning): Block {
+  return encrypted === undefined
+    ? { type: "thinking", thinking: text, signature }
+    : { type: "redacted_thinking", data: encrypted };
+}
+
+function toolUseBlock({ id, name, arguments: text }: ToolCall): Block {
+  return { type: "tool_use", id, name, input: inputOf(text) };
+}
+
+/** Arguments that the token limit cut are not JSON: then the input is empty, and the stop reason says why. */
+function inputOf(text: string) {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Block["input"]) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,57 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type CountTokensRequest,
+  type CountTokensResponseSchema,
+  type CreateMessageRequest,
+  type CreateMessageResponseSchema,
+  MessagesService,
+  type StreamMessageRequest,
+  type StreamMessageResponseSchema,
+} from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import type { Meter } from "../../billing/meter.ts";
+import type { ApiCall } from "../api-call.ts";
+import { defineService } from "../define-service.ts";
+import { messageOf } from "./messages-reply.ts";
+import { generationRequestOfCount, generationRequestOfMessage } from "./messages-request.ts";
+import { messageEvents } from "./messages-stream.ts";
+
+export async function createMessage(
+  meter: Meter,
+  request: CreateMessageRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof CreateMessageResponseSchema>> {
+  return messageOf(await meter.complete(call.caller(), generationRequestOfMessage(request)));
+}
+
+export async function* streamMessage(
+  meter: Meter,
+  request: StreamMessageRequest,
+  call: ApiCall,
+): AsyncGenerator<MessageInitShape<typeof StreamMessageResponseSchema>> {
+  const pieces = meter.stream(call.caller(), generationRequestOfMessage(request));
+  yield* messageEvents(pieces, request.model);
+}
+
+export async function countTokens(
+  meter: Meter,
+  request: CountTokensRequest,
+  call: ApiCall,
+): Promise<MessageInitShape<typeof CountTokensResponseSchema>> {
+  const { accountId } = call.key;
+  const inputTokens = await meter.countInput(generationRequestOfCount(request), {
+    signal: call.signal,
+    payer: accountId,
+  });
+  return { inputTokens: BigInt(inputTokens) };
+}
+
+/** Unknown fields are ignored: Anthropic's clients send fields that this server does not know. */
+export const messagesService = defineService(
+  MessagesService,
+  ({ meter }) => ({
+    createMessage: (request, call) => createMessage(meter, request, call),
+    streamMessage: (request, call) => streamMessage(meter, request, call),
+    countTokens: (request, call) => countTokens(meter, request, call),
+  }),
+  "ignore",
+);

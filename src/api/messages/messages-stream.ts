@@ -1,0 +1,136 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  ContentBlockSchema,
+  StreamMessageResponseSchema,
+} from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import type { Piece, Reply } from "../../billing/generation-request.ts";
+import type { Delta, ToolCallDelta } from "../../domain/output.ts";
+import type { Reasoning } from "../../domain/prompt.ts";
+import { emptyMessageOf, messageUsageOf, STOP_REASONS, thinkingBlock } from "./messages-reply.ts";
+
+type Event = MessageInitShape<typeof StreamMessageResponseSchema>;
+type Block = MessageInitShape<typeof ContentBlockSchema>;
+
+/** Converts the pieces of a reply to Anthropic's events. */
+export async function* messageEvents(pieces: AsyncIterable<Piece>, model: string): AsyncGenerator<Event> {
+  const blocks = new BlockEvents();
+  let isStarted = false;
+  for await (const piece of pieces) {
+    const id = piece.kind === "delta" ? piece.id : piece.reply.id;
+    if (!isStarted) yield { type: "message_start", message: emptyMessageOf(id, model) };
+    isStarted = true;
+    if (piece.kind === "delta") yield* blocks.eventsOf(piece.delta);
+    else {
+      yield* blocks.end();
+      yield* endEvents(piece.reply);
+    }
+  }
+}
+
+function* endEvents(reply: Reply): Generator<Event> {
+  yield {
+    type: "message_delta",
+    delta: { stopReason: STOP_REASONS[reply.finishReason] },
+    usage: messageUsageOf(reply),
+    balanceMicros: reply.balanceMicros,
+  };
+  yield { type: "message_stop" };
+}
+
+type Kind = "text" | "thinking" | "tool_use";
+
+/**
+ * Writes one block at a time, as Anthropic's clients expect. The end of a tool call is known only at the end of the
+ * reply, so all pieces that do not belong to the first call wait until then.
+ */
+class BlockEvents {
+  #index = -1;
+  #open: Kind | undefined;
+  #openCall = -1;
+  /** The calls after the first one, in their order. */
+  readonly #waitingCalls = new Map<number, ToolCallDelta>();
+  /** Texts and reasoning after the first call. */
+  readonly #waiting: Exclude<Delta, { kind: "tool_call" }>[] = [];
+
+  *eventsOf(delta: Delta): Generator<Event> {
+    if (this.#open === "tool_use" && delta.kind !== "tool_call") {
+      this.#waiting.push(delta);
+      return;
+    }
+    switch (delta.kind) {
+      case "text":
+        if (this.#open !== "text") yield* this.#start("text", { type: "text", text: "" });
+        yield this.#change({ type: "text_delta", text: delta.text });
+        return;
+      case "reasoning":
+        yield* this.#reasoning(delta.reasoning);
+        return;
+      case "tool_call":
+        yield* this.#toolCall(delta.toolCall);
+        return;
+    }
+  }
+
+  /** Ends the open block and writes all pieces that wait. */
+  *end(): Generator<Event> {
+    yield* this.#stop();
+    for (const delta of this.#waiting) yield* this.eventsOf(delta);
+    for (const call of this.#waitingCalls.values()) yield* this.#startCall(call);
+    yield* this.#stop();
+  }
+
+  *#reasoning(reasoning: Reasoning): Generator<Event> {
+    if (reasoning.encrypted !== undefined) {
+      yield* this.#start("thinking", thinkingBlock(reasoning));
+      yield* this.#stop();
+      return;
+    }
+    if (this.#open !== "thinking") {
+      yield* this.#start("thinking", { type: "thinking", thinking: "", signature: "" });
+    }
+    if (reasoning.text !== "") yield this.#change({ type: "thinking_delta", thinking: reasoning.text });
+    if (reasoning.signature === undefined) return;
+    yield this.#change({ type: "signature_delta", signature: reasoning.signature });
+    yield* this.#stop();
+  }
+
+  *#toolCall(call: ToolCallDelta): Generator<Event> {
+    if (this.#open !== "tool_use") {
+      yield* this.#startCall(call);
+    } else if (call.index === this.#openCall) {
+      yield* this.#inputDelta(call);
+    } else {
+      const earlier = this.#waitingCalls.get(call.index);
+      const joined = earlier ? { ...earlier, arguments: earlier.arguments + call.arguments } : call;
+      this.#waitingCalls.set(call.index, joined);
+    }
+  }
+
+  *#startCall(call: ToolCallDelta): Generator<Event> {
+    const { id, name } = call;
+    yield* this.#start("tool_use", { type: "tool_use", id, name, input: {} });
+    this.#openCall = call.index;
+    yield* this.#inputDelta(call);
+  }
+
+  *#inputDelta({ arguments: text }: ToolCallDelta): Generator<Event> {
+    if (text !== "") yield this.#change({ type: "input_json_delta", partialJson: text });
+  }
+
+  *#start(kind: Kind, contentBlock: Block): Generator<Event> {
+    yield* this.#stop();
+    this.#open = kind;
+    this.#index++;
+    yield { type: "content_block_start", index: this.#index, contentBlock };
+  }
+
+  *#stop(): Generator<Event> {
+    if (this.#open === undefined) return;
+    this.#open = undefined;
+    yield { type: "content_block_stop", index: this.#index };
+  }
+
+  #change(delta: NonNullable<Event["delta"]>): Event {
+    return { type: "content_block_delta", index: this.#index, delta };
+  }
+}

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { messageEvents } from "../../../src/api/messages/messages-stream.ts";
+import type { Delta } from "../../../src/domain/output.ts";
+import { NO_USAGE } from "../../../src/domain/usage.ts";
+
+const call = (index: number, id: string, text: string): Delta => ({
+  kind: "tool_call",
+  toolCall: { index, id, name: id === "" ? "" : `tool ${index}`, arguments: text },
+});
+const text = (content: string): Delta => ({ kind: "text", text: content });
+
+/** The events of a reply: "+" starts a block, "-" ends it. */
+async function eventsOf(...deltas: Delta[]): Promise<string[]> {
+  async function* pieces() {
+    for (const delta of deltas) yield { kind: "delta" as const, id: "gen_1", delta };
+    yield {
+      kind: "reply" as const,
+      reply: {
+        id: "gen_1",
+        model: "m",
+        output: { text: "", reasoning: [], toolCalls: [] },
+        finishReason: "tool_calls" as const,
+        usage: NO_USAGE,
+        costMicros: 0n,
+        balanceMicros: 0n,
+      },
+    };
+  }
+  const events: string[] = [];
+  for await (const { type, index, contentBlock, delta } of messageEvents(pieces(), "m")) {
+    if (type === "content_block_start")
+      events.push(`+${index} ${contentBlock?.type} ${contentBlock?.id ?? ""}`.trim());
+    else if (type === "content_block_stop") events.push(`-${index}`);
+    else if (type === "content_block_delta")
+      events.push(delta?.text ?? delta?.partialJson ?? delta?.thinking ?? "signature");
+    else events.push(type ?? "");
+  }
+  return events;
+}
+
+const START = "message_start";
+const END = ["message_delta", "message_stop"];
+
+test("pieces of calls that interleave become one block after the other", async () => {
+  expect(await eventsOf(call(0, "a", "1"), call(1, "b", "2"), call(0, "", "3"), call(1, "", "4"))).toEqual([
+    START,
+    "+0 tool_use a",
+    "1",
+    "3",
+    "-0",
+    "+1 tool_use b",
+    "24",
+    "-1",
+    ...END,
+  ]);
+});
+
+test("a text between the pieces of a call follows the call", async () => {
+  expect(await eventsOf(text("x"), call(0, "a", "1"), text("y"), call(0, "", "2"))).toEqual([
+    START,
+    "+0 text",
+    "x",
+    "-0",
+    "+1 tool_use a",
+    "1",
+    "2",
+    "-1",
+    "+2 text",
+    "y",
+    "-2",
+    ...END,
+  ]);
+});
+
+test("a signature ends a block of reasoning, and encrypted reasoning is a block of its own", async () => {
+  const part = (words: string, signature?: string, encrypted?: string): Delta => ({
+    kind: "reasoning",
+    reasoning: { text: words, signature, encrypted },
+  });
+  expect(await eventsOf(part("x"), part("y"), part("", "s"), part("", undefined, "e"), text("z"))).toEqual([
+    START,
+    "+0 thinking",
+    "x",
+    "y",
+    "signature",
+    "-0",
+    "+1 redacted_thinking",
+    "-1",
+    "+2 text",
+    "z",
+    "-2",
+    ...END,
+  ]);
+});
+
+test("a reply without content has no blocks", async () => {
+  expect(await eventsOf()).toEqual([START, ...END]);
+});
