@@ -106,7 +106,12 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
   cleanup.defer(() => runner.close());
   return async () => {
     const { signal } = new AbortController();
-    const of = { accountId: "acct_1", requestId: "req_1", progress: new Progress() };
+    const of = {
+      accountId: "acct_1",
+      requestId: "req_1",
+      idempotencyKey: undefined,
+      progress: new Progress(),
+    };
     for await (const { kind } of runner.run({ model, prompt: PROMPT, signal, ...of })) {
       if (kind === "done") return;
     }

@@ -28,7 +28,7 @@ export type Ended = {
 export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | undefined> {
   if (!isCharged(ended)) return undefined;
   const { ending, spec } = ended;
-  const { id, model, size, key, requestId, traceId, user, kept } = spec;
+  const { id, model, size, key, requestId, traceId, user, idempotencyKey } = spec;
   const reported = ending.kind === "completed" ? ending.done.usage : undefined;
   const counted = reported ?? (await countUsage(ended, tokens));
   const usage = { ...clampUsage(counted, size.inputTokens, size.maxTokens), images: size.images };
@@ -48,7 +48,7 @@ export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | u
     usage,
     prices: model.prices,
     priceVersion: model.priceVersion,
-    answer: kept ? storedAnswer(ended) : undefined,
+    answer: idempotencyKey === undefined ? undefined : storedAnswer(ended),
   };
 }
 

@@ -16,6 +16,6 @@ export type GenerationSpec = {
   readonly size: Size;
   /** Whether pieces are sent to the caller as they arrive. */
   readonly streamed: boolean;
-  /** Whether the answer is stored for a retry with the same idempotency key. */
-  readonly kept: boolean;
+  /** With a key, the answer is stored for a retry with the same key. */
+  readonly idempotencyKey: string | undefined;
 };

@@ -39,11 +39,12 @@ export class Generation {
   constructor(spec: GenerationSpec, parts: GenerationParts) {
     this.spec = spec;
     this.#parts = parts;
-    const { model, prompt, requestId, key } = spec;
+    const { model, prompt, requestId, key, idempotencyKey } = spec;
     const events = parts.run({
       model,
       prompt,
       requestId,
+      idempotencyKey,
       accountId: key.accountId,
       signal: this.#upstream.signal,
       progress: this.#progress,
@@ -57,7 +58,7 @@ export class Generation {
   async nextDelta(): Promise<Delta | undefined> {
     if (this.#state.kind !== "running") return undefined;
     const read = this.#readDelta();
-    if (!this.spec.kept) return await read;
+    if (this.spec.idempotencyKey === undefined) return await read;
     const detached = Promise.withResolvers<undefined>();
     this.#wakeReader = () => detached.resolve(undefined);
     return await Promise.race([read, detached.promise]);
@@ -78,7 +79,7 @@ export class Generation {
    * idempotency key; any other stops.
    */
   detach(why: "disconnected" | "deadline_exceeded", error: unknown = stopError(why)): void {
-    if (!this.spec.kept) {
+    if (this.spec.idempotencyKey === undefined) {
       this.stop(why, error);
       return;
     }

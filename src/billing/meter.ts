@@ -178,7 +178,7 @@ function specOf(
     prompt: { ...request, maxTokens: size.maxTokens, traits: model },
     size,
     streamed,
-    kept: idempotency !== undefined,
+    idempotencyKey: idempotency?.key,
   };
 }
 

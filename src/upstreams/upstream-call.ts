@@ -8,6 +8,8 @@ export type UpstreamCall = {
   readonly prompt: Prompt;
   /** The account whose share of the slots is used and whose failures are counted. */
   readonly accountId: string;
+  /** Selects the upstream among those with a weight; undefined for a random one. */
+  readonly idempotencyKey: string | undefined;
   /** For the log. */
   readonly requestId: string;
   readonly signal: AbortSignal;

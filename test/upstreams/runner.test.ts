@@ -300,3 +300,36 @@ describe("slots", () => {
     expect(counts()).toEqual([1, 0]);
   });
 });
+
+describe("with weights", () => {
+  const weighted = () =>
+    modelOf(first.settings(), second.settings({ weight: 1 }), second.settings({ model: "b", weight: 1 }));
+
+  test("calls with the same idempotency key meet the same upstream, other calls both", async () => {
+    model = weighted();
+    await start();
+    const modelFor = async (idempotencyKey: string) => {
+      await read(runner.run(callOf(model, { idempotencyKey })));
+      return second.calls.at(-1)?.body.model;
+    };
+    const seen = new Set<unknown>();
+    for (let i = 0; i < 20; i++) {
+      const used = await modelFor(`key ${i}`);
+      expect(await modelFor(`key ${i}`)).toBe(used);
+      seen.add(used);
+    }
+    expect(seen).toEqual(new Set(["fake-model", "b"]));
+    expect(first.calls).toHaveLength(0);
+  });
+
+  test("a failure is followed by the rest of the group, then by the upstreams without a weight", async () => {
+    model = weighted();
+    await start();
+    second.always(refuse(400));
+    expect(await read(runner.run(callOf(model, { idempotencyKey: "1" })))).toMatchObject({
+      text: "Hello, world.",
+    });
+    expect(new Set(second.calls.map(({ body }) => body.model))).toEqual(new Set(["fake-model", "b"]));
+    expect(first.calls).toHaveLength(1);
+  });
+});

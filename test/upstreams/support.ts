@@ -20,6 +20,7 @@ export function callOf(model: Model, options: Partial<UpstreamCall> = {}): Upstr
     model,
     prompt: PROMPT,
     accountId: "acct_1",
+    idempotencyKey: undefined,
     requestId: "req_1",
     signal: NEVER,
     progress: new Progress(),

@@ -9,6 +9,7 @@ import { backOffMs } from "./back-off.ts";
 import type { CircuitTools } from "./circuit.ts";
 import { GuardedUpstream } from "./guarded-upstream.ts";
 import type { RunnerLimits } from "./runner-limits.ts";
+import { drawByKey, orderOf } from "./upstream-order.ts";
 import { UpstreamSet } from "./upstream-set.ts";
 
 type RunnerOptions = CircuitTools & {
@@ -40,7 +41,7 @@ type Replying = Extract<Result, { readonly kind: "replying" }>;
 /** The abort reason when the reader stops. */
 const STOPPED = Symbol("stopped");
 
-/** Sends each prompt to the upstreams of its model, in order, until one replies. */
+/** Sends each prompt to the upstreams of its model until one replies: those with a weight first. */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #upstreams: UpstreamSet;
@@ -97,7 +98,7 @@ export class Runner {
     call.signal.throwIfAborted();
     const abort = () => stop.abort(call.signal.reason);
     call.signal.addEventListener("abort", abort, { once: true });
-    const upstreams = this.#upstreams.acquire(usableUpstreams(call));
+    const upstreams = this.#upstreams.acquire(this.#orderedUpstreams(call));
     let attempt: Attempt | undefined;
     try {
       const reply = await this.#startReply(upstreams, call, stop.signal);
@@ -117,6 +118,15 @@ export class Runner {
       await attempt?.close();
       await this.#upstreams.release(upstreams);
     }
+  }
+
+  #orderedUpstreams(call: UpstreamCall): readonly UpstreamSettings[] {
+    const upstreams = usableUpstreams(call);
+    if (upstreams.every(({ weight }) => weight === undefined)) return upstreams;
+    const { accountId, idempotencyKey } = call;
+    const { random } = this.#options;
+    const draw = idempotencyKey === undefined ? () => 1 - random() : drawByKey(accountId, idempotencyKey);
+    return orderOf(upstreams, draw);
   }
 
   /** Tries the upstreams in order until a reply begins. */
