@@ -9,27 +9,37 @@ type Turn = { readonly role: "user" | "assistant"; content: Content };
 export function systemOf(messages: readonly PromptMessage[]): Content | undefined {
   let system: Content | undefined;
   for (const message of messages) {
-    if (message.role === "system") system = joined(system, contentOf(message));
+    if (message.role === "system" && hasContent(message)) system = joined(system, contentOf(message));
   }
   return system;
 }
 
 /**
  * Roles must alternate, so consecutive messages of one role become one message with several blocks. Results of tools
- * belong to the user's turn. The API refuses empty texts, so they are left out.
+ * belong to the user's turn. The API refuses texts of white space alone, so they are left out.
  */
 export function turnsOf(messages: readonly PromptMessage[]): readonly Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
-    if (message.role === "system") continue;
+    if (message.role === "system" || !hasContent(message)) continue;
     const role = message.role === "assistant" ? "assistant" : "user";
     const content = contentOf(message);
-    if (content.length === 0) continue;
     const last = turns.at(-1);
     if (last?.role === role) last.content = joined(last.content, content);
     else turns.push({ role, content });
   }
   return turns;
+}
+
+/** Whether anything of the message is sent. */
+export function hasContent({ content, toolCalls, reasoning, toolCallId }: PromptMessage): boolean {
+  if (toolCallId !== undefined || toolCalls || reasoning?.some(isOwnReasoning)) return true;
+  if (typeof content === "string") return !isBlank(content);
+  return content.some((part) => part.kind === "image" || !isBlank(part.text));
+}
+
+function isBlank(text: string): boolean {
+  return !/\S/.test(text);
 }
 
 /** Whether the API can check that the reasoning is its own: it refuses reasoning of other servers. */
@@ -38,10 +48,10 @@ export function isOwnReasoning({ signature, encrypted }: Reasoning): boolean {
 }
 
 function joined(before: Content | undefined, next: Content): Content {
-  if (before === undefined || before === "") return next;
+  if (before === undefined) return next;
   const blocks = typeof before === "string" ? [textBlock(before)] : (before as Block[]);
-  if (typeof next !== "string") blocks.push(...next);
-  else if (next !== "") blocks.push(textBlock(next));
+  if (typeof next === "string") blocks.push(textBlock(next));
+  else for (const block of next) blocks.push(block);
   return blocks;
 }
 
@@ -60,7 +70,7 @@ function blocksOf(parts: readonly ContentPart[]): Block[] {
 }
 
 function textBlocks(text: string): Block[] {
-  return text === "" ? [] : [textBlock(text)];
+  return isBlank(text) ? [] : [textBlock(text)];
 }
 
 function textBlock(text: string): Block {
@@ -86,6 +96,8 @@ function callBlock({ id, name, arguments: text }: ToolCall): Block {
 }
 
 function resultBlock(id: string, content: PromptMessage["content"]): Block {
-  const result = typeof content === "string" ? content : blocksOf(content);
+  const blocks = typeof content === "string" ? textBlocks(content) : blocksOf(content);
+  const isText = typeof content === "string" && blocks.length > 0;
+  const result = isText ? content : blocks;
   return { type: "tool_result", tool_use_id: id, content: result.length === 0 ? undefined : result };
 }

@@ -1,5 +1,6 @@
 import { NO_OPTIONS } from "../../domain/prompt.ts";
 import { firstSetOf, type PromptField, type PromptProblem, type UnsizedPrompt } from "../prompt-problem.ts";
+import { hasContent } from "./anthropic-messages.ts";
 
 /** The lowest top_p that the API accepts together with thinking. */
 const MIN_TOP_P = 0.95;
@@ -7,10 +8,8 @@ const MIN_TOP_P = 0.95;
 /** What the Messages API cannot express. */
 export function anthropicProblem(prompt: UnsizedPrompt): PromptProblem | undefined {
   const { messages, stop, options } = prompt;
-  if (
-    !messages.some(({ role, content, toolCalls }) => role !== "system" && (content.length > 0 || toolCalls))
-  ) {
-    return problem("messages", "must have a message that is neither empty nor of the system");
+  if (!messages.some((message) => message.role !== "system" && hasContent(message))) {
+    return problem("messages", "must have a message that is neither blank nor of the system");
   }
   if (stop.some((text) => text.trim() === "")) {
     return problem(

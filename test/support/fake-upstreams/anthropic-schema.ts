@@ -4,7 +4,6 @@ import {
   either,
   flag,
   list,
-  nonEmptyText,
   object,
   oneOf,
   type Schema,
@@ -16,6 +15,8 @@ import {
  * MessageCreateParams of the package @anthropic-ai/sdk, without what tools of the server need. The sampling
  * parameters are those of earlier versions of the package: the API still has them for older models.
  */
+
+const visibleText = { type: "string", pattern: "\\S" };
 
 function block(type: string, properties: Record<string, Schema>, required = Object.keys(properties)): Schema {
   return object({ type: { const: type }, ...properties }, ["type", ...required]);
@@ -30,8 +31,8 @@ const image = block("image", {
     block("url", { url: { type: "string", pattern: "^https?://" } }),
   ),
 });
-// "text content blocks must be non-empty"
-const textBlock = block("text", { text: nonEmptyText });
+// "text content blocks must contain non-whitespace text"
+const textBlock = block("text", { text: visibleText });
 const toolResult = block(
   "tool_result",
   { tool_use_id: text, content: either(text, list(either(textBlock, image), 1)), is_error: flag },
@@ -42,18 +43,18 @@ const toolName = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,128}$" };
 const userMessage = object(
   {
     role: { const: "user" },
-    content: either(nonEmptyText, list(either(textBlock, image, toolResult), 1)),
+    content: either(visibleText, list(either(textBlock, image, toolResult), 1)),
   },
   ["role", "content"],
 );
 const assistantBlock = either(
   textBlock,
-  block("thinking", { thinking: text, signature: nonEmptyText }),
-  block("redacted_thinking", { data: nonEmptyText }),
+  block("thinking", { thinking: text, signature: visibleText }),
+  block("redacted_thinking", { data: visibleText }),
   block("tool_use", { id: text, name: toolName, input: anyObject }),
 );
 const assistantMessage = object(
-  { role: { const: "assistant" }, content: either(nonEmptyText, list(assistantBlock, 1)) },
+  { role: { const: "assistant" }, content: either(visibleText, list(assistantBlock, 1)) },
   ["role", "content"],
 );
 
@@ -96,7 +97,7 @@ export const anthropicRequest = {
       temperature: share,
       top_k: { type: "integer", minimum: 0 },
       top_p: share,
-      stop_sequences: list(nonEmptyText, 1),
+      stop_sequences: list(visibleText, 1),
       stream: flag,
       tools: list(tool, 1),
       tool_choice: toolChoice,

@@ -5,7 +5,6 @@
 export type Schema = Readonly<Record<string, unknown>>;
 
 export const text: Schema = { type: "string" };
-export const nonEmptyText: Schema = { type: "string", minLength: 1 };
 export const flag: Schema = { type: "boolean" };
 export const anyObject: Schema = { type: "object" };
 export const count: Schema = { type: "integer", minimum: 1 };
