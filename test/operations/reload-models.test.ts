@@ -1,5 +1,7 @@
+import postgres from "postgres";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { putDatabase } from "../support/data-folder.ts";
+import { loginIn } from "../support/embedded.ts";
 import { createModelsFile, modelsYaml } from "../support/models.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
@@ -32,8 +34,17 @@ async function idsOf(url: string, secret: string): Promise<string[]> {
   return data.map(({ id }) => id);
 }
 
+/** The registered price versions. */
+async function versionsIn(dataDir: string): Promise<string[]> {
+  const owner = postgres({ ...loginIn(dataDir), max: 1 });
+  const rows = await owner<{ text: string }[]>`
+    SELECT format('%s %s', model, version) AS text FROM vx.price_versions ORDER BY model, version`;
+  await owner.end();
+  return rows.map(({ text }) => text);
+}
+
 describe.each([1, 2])("with %i server process(es)", (workers) => {
-  test("SIGHUP reloads the models in all processes; an invalid file changes nothing and is logged once per process", async () => {
+  test("SIGHUP reloads the models in all processes; changed prices become one version; an invalid file changes nothing and is logged once per process", async () => {
     putDatabase(folder.path);
     start({ VX_WORKERS: String(workers) });
     const secret = await server.line(/(vx_live_\w+)/);
@@ -61,6 +72,13 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
       expect(page).not.toContain(`"first"`);
     }
     expect(logged("reloading models failed")).toBe(processes);
+
+    const versions = () => versionsIn(folder.path);
+    expect(await versions()).toEqual(["first 1", "second 1", "third 1"]);
+    file.write(modelsYaml(["second", "third"]).replace("input_micros_per_million_tokens: 1", "$&0"));
+    server.child.kill("SIGHUP");
+    await vi.waitFor(() => expect(logged("reloaded models")).toBe(2 * processes));
+    expect(await versions()).toEqual(["first 1", "second 1", "second 2", "third 1"]);
     expect(await server.end("SIGTERM")).toBe(0);
   });
 });
