@@ -7,6 +7,7 @@ import { ledgerService } from "./ledger-service.ts";
 import { meService } from "./me-service.ts";
 import { messagesService } from "./messages/messages-service.ts";
 import { modelService } from "./model-service.ts";
+import { responsesService } from "./responses/responses-service.ts";
 
 /** The developer API. Every protocol, the OpenAPI document and the health checks use this list. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
@@ -17,6 +18,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   ledgerService,
   chatService,
   messagesService,
+  responsesService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];

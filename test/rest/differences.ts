@@ -1,10 +1,10 @@
 import type { Detail } from "./answers.ts";
 
-/** The paths at which names or types differ. A timestamp and null are equal. */
+/** The paths at which names or types differ. A timestamp and null are equal, and so are the prices of an entry. */
 export function differences(example: unknown, actual: unknown, path = "$"): string[] {
   const [one, other] = [kindOf(example), kindOf(actual)];
   if (one !== other) {
-    const nullable = [one, other].includes("null") && /_at$/.test(path);
+    const nullable = [one, other].includes("null") && /(_at|\.prices)$/.test(path);
     return nullable ? [] : [`${path}: ${one} in the example, ${other} in the answer`];
   }
   if (Array.isArray(example) && Array.isArray(actual)) {

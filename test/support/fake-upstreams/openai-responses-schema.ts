@@ -74,6 +74,7 @@ export const openaiResponsesRequest = {
       store: { const: false },
       stream: flag,
       user: text,
+      prompt_cache_retention: oneOf("in_memory", "24h"),
     },
     ["model", "input"],
   ),

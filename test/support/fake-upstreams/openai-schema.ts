@@ -90,6 +90,7 @@ export const openaiRequest = {
       frequency_penalty: penalty,
       reasoning_effort: oneOf("none", "minimal", "low", "medium", "high", "xhigh", "max"),
       user: text,
+      prompt_cache_retention: oneOf("in_memory", "24h"),
     },
     ["model", "messages"],
   ),

@@ -6,6 +6,7 @@ import { usageOf } from "../../../domain/usage.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
+import { responsesExamples } from "./responses-examples.ts";
 
 const KEY_ID = "key_01kam4xy3wf4dtyhvcm8qtc5cg";
 
@@ -199,6 +200,7 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
   return {
     ...messagesExamples(model, charge),
     ...nativeExamples(model, done),
+    ...responsesExamples(model, charge),
     CreateChatCompletion: {
       body: {
         model: model.id,
@@ -235,9 +237,9 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
         balance_micros,
       },
       events: [
-        chunk({ role: "assistant", content: "A list of ", reasoning_content: null }, null),
-        chunk({ role: null, content: "every movement.", reasoning_content: null }, null),
-        chunk({ role: null, content: null, reasoning_content: null }, finish_reason),
+        chunk({ role: "assistant", content: "A list of " }, null),
+        chunk({ content: "every movement." }, null),
+        chunk({}, finish_reason),
       ],
     },
   };

@@ -1,0 +1,103 @@
+import { MAX_PARTS } from "../../domain/conversation.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { imageOfUrl } from "../../domain/image.ts";
+import type { JsonObject, JsonValue } from "../../domain/json.ts";
+import type { ContentPart, ToolCall } from "../../domain/prompt.ts";
+import { imageDetailOf, joinedTexts, shown } from "../openai-fields.ts";
+import { choiceAt, isAbsent, listAt, objectAt, textAt } from "../untyped-members.ts";
+import { type Conversation, ConversationBuilder } from "./responses-conversation.ts";
+import { reasoningOf } from "./responses-reasoning.ts";
+
+const ROLES = ["user", "assistant", "system", "developer"] as const;
+
+/** Converts the input, a text or a list of items, to messages. */
+export function conversationOf(instructions: string | undefined, input: JsonValue | undefined): Conversation {
+  const builder = new ConversationBuilder();
+  if (instructions !== undefined) builder.message({ role: "system", content: instructions }, "instructions");
+  if (typeof input === "string") {
+    builder.message({ role: "user", content: input }, "input");
+    return builder.build();
+  }
+  if (!Array.isArray(input) || input.length === 0) {
+    throw DomainError.ofField("input", "must be a string or a list of at least one item");
+  }
+  for (const [i, item] of input.entries()) {
+    const field = `input[${i}]`;
+    readItem(objectAt(item, field), field, builder);
+  }
+  return builder.build();
+}
+
+function readItem(item: JsonObject, field: string, builder: ConversationBuilder): void {
+  // Messages may leave out their type.
+  switch (item.type ?? "message") {
+    case "message":
+      readMessage(item, field, builder);
+      break;
+    case "function_call":
+      builder.toolCall(toolCallOf(item, field), field);
+      break;
+    case "function_call_output": {
+      const content = joinedTexts(partsAt(item.output, `${field}.output`));
+      builder.message({ role: "tool", content, toolCallId: callIdOf(item, field) }, field);
+      break;
+    }
+    case "reasoning": {
+      const block = reasoningOf(item, field);
+      if (block) builder.reasoning(block, field);
+      break;
+    }
+    case "item_reference":
+      throw DomainError.ofField(`${field}.type`, NO_REFERENCES);
+    default:
+      throw DomainError.ofField(`${field}.type`, `${shown(item.type)} is not supported`);
+  }
+}
+
+const NO_REFERENCES =
+  '"item_reference" is not supported, because responses are not stored: send the item itself. Many clients do so with "store": false';
+
+function toolCallOf(item: JsonObject, field: string): ToolCall {
+  return {
+    id: callIdOf(item, field),
+    name: textAt(item.name, `${field}.name`),
+    arguments: textAt(item.arguments, `${field}.arguments`),
+  };
+}
+
+function callIdOf({ call_id }: JsonObject, field: string): string {
+  return textAt(call_id, `${field}.call_id`);
+}
+
+function readMessage(item: JsonObject, field: string, builder: ConversationBuilder): void {
+  const role = choiceAt(item.role, `${field}.role`, ROLES);
+  const parts = partsAt(item.content, `${field}.content`);
+  if (role === "assistant") builder.assistantText(parts, field);
+  else builder.message({ role: role === "developer" ? "system" : role, content: joinedTexts(parts) }, field);
+}
+
+function partsAt(value: JsonValue | undefined, field: string): readonly ContentPart[] {
+  if (typeof value === "string") return [{ kind: "text", text: value }];
+  return listAt(value, field, MAX_PARTS).map((part, i) => partOf(part, `${field}[${i}]`));
+}
+
+function partOf(value: JsonValue, field: string): ContentPart {
+  const part = objectAt(value, field);
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+      return { kind: "text", text: textAt(part.text, `${field}.text`) };
+    case "refusal":
+      return { kind: "text", text: textAt(part.refusal, `${field}.refusal`) };
+    case "input_image":
+      return imagePartOf(part, field);
+    default:
+      throw DomainError.ofField(`${field}.type`, `${shown(part.type)} is not supported`);
+  }
+}
+
+function imagePartOf({ image_url, file_id, detail }: JsonObject, field: string): ContentPart {
+  if (!isAbsent(file_id)) throw DomainError.ofField(`${field}.file_id`, "is not supported: use image_url");
+  const image = imageOfUrl(textAt(image_url, `${field}.image_url`), `${field}.image_url`);
+  return { kind: "image", image, detail: imageDetailOf(detail, `${field}.detail`) };
+}

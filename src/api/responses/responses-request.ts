@@ -1,0 +1,134 @@
+import type { CreateResponseRequest, StreamResponseRequest } from "../../../gen/vx/openai/v1/responses_pb.js";
+import { MAX_TOOLS } from "../../billing/check-request.ts";
+import type { GenerationRequest } from "../../billing/generation-request.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { JsonValue } from "../../domain/json.ts";
+import type { PromptOptions, ResponseFormat, Tool } from "../../domain/prompt.ts";
+import {
+  effortOf,
+  presentOptions,
+  requireType,
+  schemaFormatOf,
+  toolChoiceOf,
+  toolOf,
+} from "../openai-fields.ts";
+import { recordedUser } from "../recorded-user.ts";
+import {
+  isEmptyList,
+  isOneOf,
+  jsonIn,
+  refuseUnsupported,
+  type UnsupportedField,
+  unsupported,
+} from "../unsupported-fields.ts";
+import {
+  choiceAt,
+  isAbsent,
+  objectAt,
+  optionalListAt,
+  optionalObjectAt,
+  textAt,
+} from "../untyped-members.ts";
+import { conversationOf } from "./responses-input.ts";
+
+export type ResponsesRequest = CreateResponseRequest | StreamResponseRequest;
+
+const ENCRYPTED_REASONING = "reasoning.encrypted_content";
+const MAX_INCLUDE = 20;
+const SUMMARIES = ["auto", "concise", "detailed"] as const;
+
+/** Converts OpenAI's request. Unsupported fields that would change the response are rejected, never ignored. */
+export function generationRequestOfResponses(request: ResponsesRequest): GenerationRequest {
+  refuseUnsupported(request, UNSUPPORTED);
+  return {
+    format: "openai-responses",
+    model: request.model,
+    ...conversationOf(request.instructions, jsonIn(request.input)),
+    maxTokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    stop: [],
+    options: optionsOf(request),
+    user: recordedUser(request.user ?? request.safetyIdentifier ?? ""),
+    maxCostMicros: undefined,
+  };
+}
+
+/** Whether the response contains reasoning in the form that only the upstream can read. */
+export function includesEncryptedReasoning({ include }: ResponsesRequest): boolean {
+  const names = optionalListAt(jsonIn(include), "include", MAX_INCLUDE) ?? [];
+  for (const [i, name] of names.entries()) {
+    if (name !== ENCRYPTED_REASONING) throw unsupported(`include[${i}]`, `"${ENCRYPTED_REASONING}"`);
+  }
+  return names.length > 0;
+}
+
+function optionsOf(request: ResponsesRequest): PromptOptions {
+  return presentOptions({
+    topP: request.topP,
+    tools: toolsOf(jsonIn(request.tools)),
+    toolChoice: toolChoiceOf(jsonIn(request.toolChoice), ({ name }) => textAt(name, "tool_choice.name")),
+    parallelToolCalls: request.parallelToolCalls,
+    responseFormat: responseFormatOf(jsonIn(request.text)),
+    reasoningEffort: reasoningEffortOf(jsonIn(request.reasoning)),
+    extraFields: request.extraFields && { format: "openai-responses", fields: request.extraFields },
+  });
+}
+
+function toolsOf(tools: JsonValue | undefined): readonly Tool[] | undefined {
+  const list = optionalListAt(tools, "tools", MAX_TOOLS) ?? [];
+  if (list.length === 0) return undefined;
+  return list.map((one, i) => {
+    const tool = objectAt(one, `tools[${i}]`);
+    requireType(tool, "function", `tools[${i}]`);
+    return toolOf(tool, `tools[${i}]`);
+  });
+}
+
+function responseFormatOf(value: JsonValue | undefined): ResponseFormat | undefined {
+  const { verbosity, format: given } = optionalObjectAt(value, "text") ?? {};
+  if (!isAbsent(verbosity) && verbosity !== "medium") throw unsupported("text.verbosity", '"medium"');
+  const format = optionalObjectAt(given, "text.format");
+  if (!format) return undefined;
+  switch (choiceAt(format.type, "text.format.type", ["text", "json_object", "json_schema"])) {
+    case "text":
+      return undefined;
+    case "json_object":
+      return { kind: "json" };
+    case "json_schema":
+      return schemaFormatOf(format, "text.format");
+  }
+}
+
+/** The model decides on the summary of its reasoning. */
+function reasoningEffortOf(value: JsonValue | undefined): PromptOptions["reasoningEffort"] {
+  const { effort, summary } = optionalObjectAt(value, "reasoning") ?? {};
+  if (!isAbsent(summary)) choiceAt(summary, "reasoning.summary", SUMMARIES);
+  return effortOf(effort, "reasoning.effort");
+}
+
+const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [
+  ["store", "store", isOneOf(false), "false"],
+  ["previousResponseId", "previous_response_id"],
+  ["conversation", "conversation"],
+  ["background", "background", isOneOf(false), "false"],
+  ["truncation", "truncation", isOneOf("disabled"), '"disabled"'],
+  ["serviceTier", "service_tier", isOneOf("auto", "default"), '"auto" or "default"'],
+  ["prompt", "prompt"],
+  ["topLogprobs", "top_logprobs", isOneOf(0), "0"],
+  ["maxToolCalls", "max_tool_calls"],
+  ["contextManagement", "context_management", isEmptyList],
+  ["moderation", "moderation"],
+];
+
+const MAX_METADATA = 16;
+
+/** The caller's own data, for the response. */
+export function metadataOf(request: ResponsesRequest): JsonValue {
+  const metadata = optionalObjectAt(jsonIn(request.metadata), "metadata") ?? {};
+  const entries = Object.entries(metadata);
+  if (entries.length > MAX_METADATA) {
+    throw DomainError.ofField("metadata", `must have at most ${MAX_METADATA} members`);
+  }
+  for (const [name, value] of entries) textAt(value, `metadata.${name.slice(0, 100)}`);
+  return metadata;
+}
