@@ -6,7 +6,7 @@ import { IMAGE_TYPES, type Image, type ImageType } from "./prompt.ts";
 export const MAX_IMAGE_BYTES = 20_971_520;
 const MAX_URL_CHARACTERS = 8_192;
 
-/** Checking or encoding a slice takes a few milliseconds; then the event loop runs other work. */
+/** Checking or encoding a slice takes a few milliseconds; before each one, the event loop runs other work. */
 const SLICE_CHARACTERS = 1_048_576;
 /** A multiple of three, so that the base64 forms of slices can be joined. */
 const SLICE_BYTES = 786_432;
@@ -58,7 +58,7 @@ export async function imageOfBytes(mediaType: string, bytes: Uint8Array, field: 
   refuseOtherType(head, type, field);
   const slices: string[] = [];
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
-    if (at > 0) await setImmediate();
+    await setImmediate();
     const slice = bytes.subarray(at, at + SLICE_BYTES);
     slices.push(Buffer.from(slice.buffer, slice.byteOffset, slice.length).toString("base64"));
   }
@@ -71,7 +71,7 @@ const NOT_BASE64 = "must be base64 with padding and without other characters";
 /** Refuses what decoders skip or guess: other characters, missing padding, stray bits in the last character. */
 export async function checkBase64(base64: string, field: string): Promise<void> {
   for (let at = 0; at < base64.length; at += SLICE_CHARACTERS) {
-    if (at > 0) await setImmediate();
+    await setImmediate();
     const slice = base64.slice(at, at + SLICE_CHARACTERS);
     const isLast = at + SLICE_CHARACTERS >= base64.length;
     const isValid = Buffer.from(slice, "base64").toString("base64") === slice;
