@@ -2,6 +2,7 @@ import { create, type DescMessage, type DescService, type Message } from "@bufbu
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
 import { DomainError } from "../domain/errors.ts";
+import { checkCollectedFields } from "./collected-fields.ts";
 import { maxItemsOf, tooMany } from "./list-limits.ts";
 import { withoutLongTexts } from "./long-texts.ts";
 import { plainViolation } from "./plain-violation.ts";
@@ -30,6 +31,7 @@ export function validateRequest(desc: DescMessage, message: Message): void {
   if (desc.fields.length === 0) return;
   checkListLengths(desc, message);
   refuseKeys(desc, message);
+  checkCollectedFields(desc, message);
   const result = validator.validate(desc, withoutLongTexts(desc, message));
   if (result.kind === "valid") return;
   if (result.kind === "error") throw result.error;

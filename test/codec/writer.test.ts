@@ -1,4 +1,5 @@
 import {
+  create,
   type DescField,
   type DescMessage,
   type JsonValue,
@@ -9,9 +10,14 @@ import {
 import { reflect } from "@bufbuild/protobuf/reflect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { Surface } from "../../gen/vx/options/v1/options_pb.js";
 import { hasOwnNull, isWrapper } from "../../src/codec/json/well-known.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
+
 import { omitsUnset } from "../../src/rules/codec-options.ts";
+
+import { testFile } from "../rest/descriptors.ts";
+
 import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";
@@ -95,3 +101,24 @@ function hasOwnJson(desc: DescMessage): boolean {
 function define(object: Record<string, ExactJson>, name: string, value: ExactJson): void {
   Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
+
+test("a message with the option omit_unset leaves out its unset fields with presence", () => {
+  const messages = {
+    Inner: ["string name"],
+    Event: [
+      "string type",
+      "optional int32 index",
+      "Inner inner",
+      "repeated string list",
+      "optional string text",
+    ],
+  };
+  const desc = testFile(messages, {}, Surface.UNSPECIFIED, { omitsUnset: "Event" }).message("Event");
+  const write = (init: object) => writerOf(desc)(create(desc, init as never));
+  expect(write({ type: "a" })).toBe('{"type":"a","list":[]}');
+  expect(write({ index: 0, text: "", inner: {} })).toBe(
+    '{"type":"","index":0,"inner":{"name":""},"list":[],"text":""}',
+  );
+  const usual = testFile(messages).message("Event");
+  expect(writerOf(usual)(create(usual))).toBe('{"type":"","index":null,"inner":null,"list":[],"text":null}');
+});

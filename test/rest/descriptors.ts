@@ -13,6 +13,7 @@ import {
   DescriptorProtoSchema,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
+  FieldOptionsSchema,
   FileDescriptorProtoSchema,
   file_google_protobuf_any,
   file_google_protobuf_duration,
@@ -21,12 +22,19 @@ import {
   file_google_protobuf_struct,
   file_google_protobuf_timestamp,
   file_google_protobuf_wrappers,
+  MessageOptionsSchema,
   MethodOptionsSchema,
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
-import { Surface, selected_by, surface as surfaceOption } from "../../gen/vx/options/v1/options_pb.js";
+import {
+  collects_unknown_fields,
+  omit_unset,
+  Surface,
+  selected_by,
+  surface as surfaceOption,
+} from "../../gen/vx/options/v1/options_pb.js";
 
 /** Fields without numbers: "optional int64 size", "map<string,Item> items", "choice: bool a" (in a oneof). */
 export type MessageSpecs = Record<string, readonly string[]>;
@@ -37,6 +45,13 @@ export type MethodSpec = {
   readonly streams?: boolean;
   readonly http?: MessageInitShape<typeof HttpRuleSchema>;
   readonly selectedBy?: string;
+};
+
+export type MessageOptions = {
+  /** The message that leaves out its unset fields. */
+  readonly omitsUnset?: string;
+  /** The fields with this name collect unknown fields. */
+  readonly collectsUnknown?: string;
 };
 
 export type TestFile = {
@@ -60,6 +75,7 @@ export function testFile(
   messages: MessageSpecs,
   methods: Record<string, MethodSpec> = {},
   surface = Surface.UNSPECIFIED,
+  options: MessageOptions = {},
 ): TestFile {
   const names = new Set(Object.keys(messages));
   const file = create(FileDescriptorProtoSchema, {
@@ -88,6 +104,7 @@ export function testFile(
       },
     ],
   });
+  for (const message of file.messageType) setMessageOptions(message, options);
   const registry = createFileRegistry(
     file,
     (name) => WELL_KNOWN.find(({ proto }) => proto.name === name)?.proto,
@@ -98,6 +115,18 @@ export function testFile(
     method: (name) => existing(service.methods.find((method) => method.name === name)),
     service,
   };
+}
+
+function setMessageOptions(message: DescriptorProto, { omitsUnset, collectsUnknown }: MessageOptions): void {
+  if (message.name === omitsUnset) {
+    message.options = create(MessageOptionsSchema);
+    setExtension(message.options, omit_unset, true);
+  }
+  for (const field of message.field) {
+    if (field.name !== collectsUnknown) continue;
+    field.options = create(FieldOptionsSchema);
+    setExtension(field.options, collects_unknown_fields, true);
+  }
 }
 
 function serviceOptions(surface: Surface) {

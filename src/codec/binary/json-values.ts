@@ -11,7 +11,7 @@ import { Cursor, malformed } from "./cursor.ts";
 const MAX_DEPTH = 64;
 
 /** Values read before other calls may run, and bytes of a string decoded at once: a few milliseconds of work. */
-const STEP_VALUES = 8_192;
+const STEP_VALUES = 2_048;
 const PART_BYTES = 1_048_576;
 
 const STRICT = { fatal: true, ignoreBOM: true };

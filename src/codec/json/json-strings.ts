@@ -7,7 +7,7 @@ const PIECE_UNITS = 65_536;
 
 /** The text or the names and values to read before other calls may run: a few milliseconds of work. */
 const STEP_UNITS = 262_144;
-const STEP_VALUES = 8_192;
+const STEP_VALUES = 2_048;
 
 /** Units decoded past the read position: the longest whitespace and the longest string read at once. */
 const AHEAD_UNITS = 2 * PIECE_UNITS + 64;

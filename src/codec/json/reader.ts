@@ -71,13 +71,13 @@ export class Readers {
   #messageReader(desc: DescMessage): Reader {
     // A Map, not an object: names such as "__proto__" need no special case.
     const byName = new Map<string, FieldReader>();
+    const collector = collectorOf(desc);
     for (const field of desc.fields) {
-      const reader = this.#fieldReader(field);
+      const reader = field === collector?.field ? collector : this.#fieldReader(field);
       byName.set(field.name, reader);
       byName.set(field.jsonName, reader);
     }
     const unknown = this.#unknown;
-    const collector = collectorOf(desc);
     return function* (scanner, path) {
       const message = create(desc);
       const fields = message as unknown as Fields;
@@ -89,7 +89,7 @@ export class Readers {
         const reader = byName.get(name);
         if (!reader) {
           if (unknown === "refuse") throw invalid(shortened(where), "is not a field of this request");
-          if (collector) yield* collector(scanner, name, fields);
+          if (collector) yield* collector.readMember(scanner, name, fields);
           else yield* scanner.skip();
           continue;
         }
