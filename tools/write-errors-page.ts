@@ -19,6 +19,9 @@ Every error has one reason.
     {"error": {"code": reason, "type": …, "message": …, "param": field or null, "status": gRPC code,
                "details": [google.rpc details], "request_id": …}}
 
+Below \`/v1/messages\`, the body is \`{"type": "error", "error": {…}, "request_id": …}\` with the same members except for
+\`details\`, which is an object with the reason as \`error_code\`.
+
 **gRPC, gRPC-Web and Connect**: the error has the gRPC code of the reason and a \`google.rpc.ErrorInfo\` detail with the
 domain \`vx\` and the reason in upper case. Some errors also have a \`BadRequest\`, \`RetryInfo\`, \`QuotaFailure\` or
 \`PreconditionFailure\` detail. Three errors have the code that gRPC and Connect derive from the HTTP status: an unknown method

@@ -46,6 +46,12 @@ export const ERRORS = {
     "invalid_request_error",
     "The messages exceed the context window of the model. Shorten them or use another model.",
   ),
+  thread_unsupported_request: row(
+    "INVALID_ARGUMENT",
+    400,
+    "invalid_request_error",
+    "Stored threads are not supported. Leave out `thread` and send the whole conversation.",
+  ),
   max_cost_too_low: row(
     "INVALID_ARGUMENT",
     400,

@@ -13,6 +13,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   invalid_argument: always,
   context_length_exceeded: metered,
   max_cost_too_low: ({ usual }) => usual.name === "Generate",
+  thread_unsupported_request: ({ usual }) => usual.name === "CreateMessage",
   missing_api_key: always,
   invalid_api_key: always,
   revoked_api_key: always,

@@ -20,6 +20,8 @@ const MAX_BLOCKS = 1_000;
 export function appendMessages(messages: PromptMessage[], param: MessageParam, field: string): void {
   const content = contentOf(param, `${field}.content`);
   if (typeof content === "string") messages.push({ role: roleOf(param), content });
+  else if (param.role === "system")
+    messages.push({ role: "system", content: textBlocks(content, `${field}.content`) });
   else if (param.role === "assistant") messages.push(assistantMessage(content, `${field}.content`));
   else appendUserMessages(messages, content, `${field}.content`);
 }
@@ -30,16 +32,16 @@ export function systemMessageOf(system: JsonValue | undefined): PromptMessage | 
   if (typeof system === "string") return { role: "system", content: system };
   const blocks = listAt(system, "system", MAX_BLOCKS);
   if (blocks.length === 0) return undefined;
-  const content = blocks.map((block, i) => textBlock(objectAt(block, `system[${i}]`), `system[${i}]`));
-  return { role: "system", content };
+  const objects = blocks.map((block, i) => objectAt(block, `system[${i}]`));
+  return { role: "system", content: textBlocks(objects, "system") };
 }
 
 export function cacheControlOf(value: JsonValue | undefined, field: string) {
   return value === undefined ? {} : { cacheControl: objectAt(value, `${field}.cache_control`) };
 }
 
-function roleOf({ role }: MessageParam): "user" | "assistant" {
-  return choiceAt(role, "role", ["user", "assistant"]);
+function roleOf({ role }: MessageParam): "user" | "assistant" | "system" {
+  return choiceAt(role, "role", ["user", "assistant", "system"]);
 }
 
 function contentOf({ content }: MessageParam, field: string): string | readonly JsonObject[] {
@@ -135,6 +137,10 @@ function toolCallOf(block: JsonObject, at: string): ToolCall {
     name: textAt(block.name, `${at}.name`),
     arguments: JSON.stringify(objectAt(block.input, `${at}.input`)),
   };
+}
+
+function textBlocks(blocks: readonly JsonObject[], field: string): ContentPart[] {
+  return blocks.map((block, i) => textBlock(block, `${field}[${i}]`));
 }
 
 function textBlock(block: JsonObject, at: string): ContentPart {

@@ -18,7 +18,14 @@ import {
 } from "../../domain/prompt.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
 import { recordedUser } from "../recorded-user.ts";
-import { isEmptyList, isOneOf, refuseUnsupported, type UnsupportedField } from "../unsupported-fields.ts";
+import {
+  isEmptyList,
+  isOneOf,
+  jsonIn,
+  refuseUnsupported,
+  type UnsupportedField,
+} from "../unsupported-fields.ts";
+import { isAbsent } from "../untyped-members.ts";
 import { appendMessages, cacheControlOf, systemMessageOf } from "./messages-content.ts";
 
 type MessageRequest = CreateMessageRequest | StreamMessageRequest;
@@ -33,6 +40,7 @@ const UNSUPPORTED: readonly UnsupportedField<MessageRequest>[] = [
 /** Converts Anthropic's request. Unsupported features that would change the reply are refused, never ignored. */
 export function generationRequestOfMessage(request: MessageRequest): GenerationRequest {
   refuseUnsupported(request, UNSUPPORTED);
+  refuseThread(request);
   return {
     ...promptOfMessage(request),
     maxTokens: request.maxTokens,
@@ -42,6 +50,11 @@ export function generationRequestOfMessage(request: MessageRequest): GenerationR
     user: recordedUser(request.metadata?.userId ?? ""),
     maxCostMicros: undefined,
   };
+}
+
+/** The reason makes the tool runners of Anthropic's SDKs repeat the call without a stored thread. */
+function refuseThread({ thread }: MessageRequest): void {
+  if (!isAbsent(jsonIn(thread))) throw new DomainError("thread_unsupported_request");
 }
 
 /** The part of a request whose tokens are counted. */

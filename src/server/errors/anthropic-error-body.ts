@@ -21,8 +21,13 @@ const TYPES: Readonly<Record<ErrorStatus, string>> = {
   504: "timeout_error",
 };
 
-/** The JSON body of an error in Anthropic's API, with the further members of the native one. */
+/**
+ * The JSON body of an error in Anthropic's API, with the further members of the native one. The details are an object,
+ * in which Anthropic's SDKs look for `error_code`.
+ */
 export function anthropicErrorBody(error: DomainError, requestId: string): string {
   const type = TYPES[ERRORS[error.reason].status];
-  return `{"type":"error","error":{${errorMembers(error, type)}},"request_id":${JSON.stringify(requestId)}}`;
+  const details = JSON.stringify({ ...error.metadata, error_code: error.reason });
+  const members = `${errorMembers(error, type)},"details":${details}`;
+  return `{"type":"error","error":{${members}},"request_id":${JSON.stringify(requestId)}}`;
 }

@@ -10,7 +10,12 @@ export function errorBody(error: DomainError, requestId: string): string {
 
 /** The value of `error` in that body. */
 export function errorObject(error: DomainError, requestId: string): string {
-  return `{${errorMembers(error, ERRORS[error.reason].type)},"request_id":${JSON.stringify(requestId)}}`;
+  const details = errorDetails(error).map(({ desc, value }) => {
+    const fields = writerOf(desc)(value as Message).slice(1);
+    return `{"@type":"type.googleapis.com/${desc.typeName}",${fields}`;
+  });
+  const members = errorMembers(error, ERRORS[error.reason].type);
+  return `{${members},"details":[${details.join(",")}],"request_id":${JSON.stringify(requestId)}}`;
 }
 
 /** The members of an error that are the same in every API, as JSON without the braces. */
@@ -22,11 +27,7 @@ export function errorMembers(error: DomainError, type: string): string {
     param: error.fields[0]?.field ?? null,
     status: ERRORS[error.reason].code,
   });
-  const details = errorDetails(error).map(({ desc, value }) => {
-    const fields = writerOf(desc)(value as Message).slice(1);
-    return `{"@type":"type.googleapis.com/${desc.typeName}",${fields}`;
-  });
-  return `${head.slice(1, -1)},"details":[${details.join(",")}]`;
+  return head.slice(1, -1);
 }
 
 export function errorStatus(error: DomainError): number {

@@ -25,6 +25,7 @@ export function bindQuery(binding: HttpBinding, query: string, message: Message)
     const equals = pair.indexOf("=");
     const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
     const text = decodeQuery(equals < 0 ? "" : pair.slice(equals + 1));
+    if (binding.ignored.includes(name)) continue;
     if (binding.body === "*")
       throw invalid(shorten(name), "is in the query, but this path reads its parameters from the body");
     setField(queryFields(binding, name), name, text, message, set);

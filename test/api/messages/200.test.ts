@@ -34,6 +34,23 @@ const ask = (
 ) =>
   client.messages.create({ model: MODEL, max_tokens: 500, messages: [{ role: "user", content }], ...rest });
 
+test("messages of the system between others, and the query of the beta client, are accepted", async () => {
+  const message = await client.beta.messages.create({
+    model: MODEL,
+    max_tokens: 500,
+    betas: ["mid-conversation-system-2026-04-07"],
+    context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+    messages: [
+      { role: "user", content: "Hello" },
+      { role: "system", content: [{ type: "text", text: "Be brief." }] },
+    ],
+  });
+  expect(message.stop_reason).toBe("end_turn");
+  const path = "/v1/messages?beta=true";
+  const body = { model: MODEL, max_tokens: 500, messages: [{ role: "user", content: "Hello" }] };
+  expect(await client.post(path, { body })).toMatchObject({ type: "message" });
+});
+
 describe("a message", () => {
   test("has the form of Anthropic's API and is charged once", async () => {
     const before = (await chargesOf(operatorOf(app), key)).length;

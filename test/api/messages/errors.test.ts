@@ -33,7 +33,7 @@ const refused: [what: string, body: object, field: string][] = [
   ],
   ["an empty list of blocks", { messages: [{ role: "user", content: [] }] }, "messages[0].content"],
   ["a number as content", { messages: [{ role: "user", content: 7 }] }, "messages[0].content"],
-  ["a role of another API", { messages: [{ role: "system", content: "x" }] }, "messages[0].role"],
+  ["a role of another API", { messages: [{ role: "tool", content: "x" }] }, "messages[0].role"],
   [
     "a result without its call",
     {
@@ -98,6 +98,11 @@ const refused: [what: string, body: object, field: string][] = [
     "messages[0].content[0].source.url",
   ],
   ["a hosted tool", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools[0].type"],
+  [
+    "an image of the system",
+    { messages: [...HELLO, { role: "system", content: [{ type: "image" }] }] },
+    "messages[1].content[0].type",
+  ],
   ["a tool without a schema", { tools: [{ name: "a" }] }, "tools[0].input_schema"],
   ["an unknown tool as the choice", { tool_choice: { type: "tool", name: "nobody" } }, "tool_choice"],
   ["a choice without its name", { tool_choice: { type: "tool" } }, "tool_choice.name"],
@@ -112,6 +117,12 @@ test.each(refused)("%s is refused with the name of the field", async (_, body, f
   expect(error.status).toBe(400);
   expect(error.error).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
   expect(error.message).toContain(field);
+});
+
+test("a stored thread is refused with the code that tool runners know", async () => {
+  const error = await refusalOf(send({ thread: { type: "create" } }));
+  expect(error.status).toBe(400);
+  expect(error.error).toMatchObject({ error: { details: { error_code: "thread_unsupported_request" } } });
 });
 
 test("a refused call is not charged", async () => {

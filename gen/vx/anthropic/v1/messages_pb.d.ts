@@ -20,7 +20,7 @@ export declare const file_vx_anthropic_v1_messages: GenFile;
  */
 export declare type MessageParam = Message<"vx.anthropic.v1.MessageParam"> & {
   /**
-   * The author of the message: "user" or "assistant".
+   * The author of the message: "user", "assistant", or "system", whose content is text.
    *
    * @generated from field: string role = 1;
    */
@@ -371,6 +371,13 @@ export declare type CreateMessageRequest = Message<"vx.anthropic.v1.CreateMessag
    * @generated from field: google.protobuf.Struct extra_fields = 19;
    */
   extraFields?: JsonObject | undefined;
+
+  /**
+   * Not supported: this server stores no conversations. The SDKs then send the whole conversation with every call.
+   *
+   * @generated from field: google.protobuf.Value thread = 20;
+   */
+  thread?: Value | undefined;
 };
 
 /**
@@ -519,6 +526,13 @@ export declare type StreamMessageRequest = Message<"vx.anthropic.v1.StreamMessag
    * @generated from field: google.protobuf.Struct extra_fields = 19;
    */
   extraFields?: JsonObject | undefined;
+
+  /**
+   * Not supported: this server stores no conversations. The SDKs then send the whole conversation with every call.
+   *
+   * @generated from field: google.protobuf.Value thread = 20;
+   */
+  thread?: Value | undefined;
 };
 
 /**
