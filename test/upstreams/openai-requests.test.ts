@@ -47,6 +47,7 @@ describe("openai", () => {
         },
         {
           role: "assistant",
+          content: "",
           tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: '{"at":1}' } }],
         },
         { role: "tool", tool_call_id: "c1", content: "nothing" },

@@ -42,11 +42,8 @@ function messageOf({ role, content, toolCalls, toolCallId }: PromptMessage): obj
   const encoded = typeof content === "string" ? content : content.map(partOf);
   if (toolCallId !== undefined) return { role, content: encoded, tool_call_id: toolCallId };
   if (!toolCalls) return { role, content: encoded };
-  const toolCallsOf = toolCalls.map(callOf);
-  // Some servers refuse empty texts, and null is refused by others.
-  return encoded.length === 0
-    ? { role, tool_calls: toolCallsOf }
-    : { role, content: encoded, tool_calls: toolCallsOf };
+  // Without a text it is empty: servers with templates of their own refuse a message without content, or with null.
+  return { role, content: encoded.length === 0 ? "" : encoded, tool_calls: toolCalls.map(callOf) };
 }
 
 function partOf(part: ContentPart): object {

@@ -23,6 +23,7 @@ const toolCall = object(
 );
 const texts = either(text, list(textPart, 1));
 
+// The content of an assistant may be absent or null in the published format. The server of llama-cpp-python fails then.
 const message = either(
   object({ role: oneOf("system", "developer"), content: texts, name: text }, ["role", "content"]),
   object(
@@ -33,7 +34,6 @@ const message = either(
     "role",
     "content",
   ]),
-  object({ role: { const: "assistant" }, name: text, tool_calls: list(toolCall, 1) }, ["role", "tool_calls"]),
   object({ role: { const: "tool" }, content: texts, tool_call_id: text }, [
     "role",
     "content",
