@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, fromJson, toBinary } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
@@ -19,7 +20,8 @@ function decodeTogether(times: number, bytes: Buffer, isJson: boolean): Promise<
   const budget = new BodyBudget(bodyBudget);
   const decodeOnce = () =>
     decode(bytes, budget, isJson ? readJsonMessage(reader, bytes) : readBinary(Chat, bytes));
-  return longestTurnMs(Promise.all(Array.from({ length: times }, decodeOnce)));
+  // All of them start in one turn, which is measured too.
+  return longestTurnMs(nextTurn().then(() => Promise.all(Array.from({ length: times }, decodeOnce))));
 }
 
 describe("32 concurrent bodies block no turn of the event loop for 50 ms:", () => {
