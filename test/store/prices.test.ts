@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Prices } from "../../src/domain/price.ts";
 import { audit } from "../../src/store/audit.ts";
 import { listPrices, registerPrices } from "../../src/store/prices.ts";
@@ -52,8 +52,20 @@ describe("registering the prices of a catalog", () => {
 
   test("several servers that load the same change at once make one version", async () => {
     await versionOf();
-    const versions = await Promise.all(Array.from({ length: 20 }, () => versionOf({ image: 9n })));
-    expect(new Set(versions)).toEqual(new Set([2]));
+    let versions: Promise<(number | undefined)[]> = Promise.resolve([]);
+    // Holds the writers back until several of them have started.
+    await store.owner.begin(async (sql) => {
+      await sql`LOCK TABLE vx.price_versions IN SHARE ROW EXCLUSIVE MODE`;
+      versions = Promise.all(Array.from({ length: 5 }, () => versionOf({ image: 9n })));
+      await vi.waitFor(async () => {
+        // A transaction would see the same activity each time.
+        const waiting = await store.owner`
+          SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'register_prices'`;
+        expect(waiting).toHaveLength(5);
+      }, 10_000);
+    });
+    expect(new Set(await versions)).toEqual(new Set([2]));
     expect((await listPrices(store.database, "m", PAGE)).rows).toHaveLength(2);
   });
 
