@@ -5,9 +5,14 @@ export function charactersOf(text: string): number {
   return text.length - pairs;
 }
 
+/** The number of UTF-16 units, at most twice the number of characters. */
+export function unitsOf(texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0);
+}
+
 /** Whether the texts have more characters together. Texts are read only if their length does not decide. */
 export function hasMoreCharacters(texts: readonly string[], max: number): boolean {
-  const units = texts.reduce((sum, { length }) => sum + length, 0);
+  const units = unitsOf(texts);
   if (units <= max || units > 2 * max) return units > max;
   return texts.reduce((sum, text) => sum + charactersOf(text), 0) > max;
 }

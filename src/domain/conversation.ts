@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { hasMoreCharacters } from "./characters.ts";
+import { hasMoreCharacters, unitsOf } from "./characters.ts";
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
 import type { JsonValue } from "./json.ts";
@@ -37,7 +37,7 @@ export async function checkConversation(conversation: Conversation): Promise<num
       continue;
     }
     checkMembers(conversation, i);
-    checkLength(conversation, i);
+    await checkLength(conversation, i);
     unanswered = unansweredAfter(conversation, i, unanswered);
     if (message.toolCalls) await checkArguments(conversation, i, parsing);
     images += await checkImages(conversation, i);
@@ -83,13 +83,16 @@ function checkMembers(conversation: Conversation, i: number): void {
   }
 }
 
-function checkLength(conversation: Conversation, i: number): void {
+async function checkLength(conversation: Conversation, i: number): Promise<void> {
   const { content, toolCalls = [], reasoning = [] } = conversation.messages[i] as PromptMessage;
   const texts = [
     ...(typeof content === "string" ? [content] : content.map(textOfPart)),
     ...toolCalls.flatMap((call) => [call.name, call.arguments]),
     ...reasoning.flatMap(textsOfReasoning),
   ];
+  if (unitsOf(texts) <= MAX_MESSAGE_CHARACTERS) return;
+  // Counting takes up to a millisecond for each message.
+  await setImmediate();
   if (!hasMoreCharacters(texts, MAX_MESSAGE_CHARACTERS)) return;
   const together = texts.length > 1 ? ", all texts of the message together" : "";
   const description = `must be at most ${MAX_MESSAGE_CHARACTERS} characters${together}`;

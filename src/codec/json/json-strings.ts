@@ -136,6 +136,12 @@ export class JsonStrings extends TextWindow {
   #walk(start: number, units: number): number {
     const text = this.text;
     const stop = Math.min(text.length, start + units);
+    // Most long strings have no escapes, so their units need not be read one by one.
+    const piece = text.slice(start, stop);
+    const quote = piece.indexOf('"');
+    const end = quote < 0 ? stop : start + quote;
+    const backslash = piece.indexOf("\\");
+    if (backslash < 0 || start + backslash >= end) return end;
     let at = start;
     while (at < stop) {
       const code = text.charCodeAt(at);

@@ -45,6 +45,10 @@ const LARGE: [string, Omit<GenerateFields, "model">][] = [
     },
   ],
   [
+    "30 MB of surrogate pairs",
+    { messages: Array(20).fill({ role: "user", content: "\u{1f600}".repeat(390_000) }) },
+  ],
+  [
     "30 MB of arguments",
     {
       messages: Array.from({ length: 75 }, () => ({
