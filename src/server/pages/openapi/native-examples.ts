@@ -33,7 +33,7 @@ export function nativeExamples(model: Model, done: Done): Readonly<Record<string
     usage,
     balance_micros,
   });
-  const delta = (content: string) => ({ delta: { content, reasoning: null, tool_call: null } });
+  const delta = (content: string) => ({ delta: { content } });
   return {
     Generate: {
       body,
