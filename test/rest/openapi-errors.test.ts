@@ -8,7 +8,7 @@ import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { bodyBudget } from "../../src/server/listener-limits.ts";
-import { errorExample } from "../../src/server/pages/openapi/error-examples.ts";
+import { anthropicErrorExample, errorExample } from "../../src/server/pages/openapi/error-examples.ts";
 import { documentedReasons } from "../../tools/openapi/errors.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
@@ -42,6 +42,13 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
       model: "vx-sandbox-small",
       messages: [{ role: "user", content: "Hello" }],
       max_cost_micros: 1,
+    }),
+  thread_unsupported_request: () =>
+    send("POST", "/v1/messages", {
+      model: "vx-sandbox-small",
+      max_tokens: 10,
+      messages: [{ role: "user", content: "Hello" }],
+      thread: { type: "create" },
     }),
   missing_api_key: () => send("GET", "/v1/me", undefined, ""),
   invalid_api_key: () => send("GET", "/v1/me", undefined, `${key.secret}x`),
@@ -156,7 +163,9 @@ test.each(Object.entries(FAILING))("%s has the shape of the example", async (rea
   const answer = await fail();
   expect(answer.body).toMatchObject({ error: { code: reason } });
   expect(answer.status).toBe(ERRORS[reason as Reason].status);
-  expect(differences(errorExample(reason as Reason, MODEL), answer.body)).toEqual([]);
+  const isAnthropic = (answer.body as { type?: string }).type === "error";
+  const exampleOf = isAnthropic ? anthropicErrorExample : errorExample;
+  expect(differences(exampleOf(reason as Reason, MODEL), answer.body)).toEqual([]);
 });
 
 async function withLockedLedger(during: () => Promise<JsonAnswer>): Promise<JsonAnswer> {

@@ -6,6 +6,7 @@ import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { isWellFormedKey } from "../../src/domain/api-key.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { policyOf } from "../../src/rules/policy.ts";
+import { surfaceOf } from "../../src/rules/surface.ts";
 import { isUntyped } from "../../src/rules/untyped-values.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
@@ -203,7 +204,8 @@ describe.each(operations)("$verb $path", ({ path, verb, node }) => {
     for (const status of statuses.filter((one) => one !== "200")) {
       const content = at(node, "responses", status, "content", "application/json");
       const reasons = reasonsOf(node, status);
-      expect(at(content, "schema")).toEqual({ $ref: "#/components/schemas/ErrorBody" });
+      const body = surfaceOf(method.parent) === "anthropic" ? "AnthropicErrorBody" : "ErrorBody";
+      expect(at(content, "schema")).toEqual({ $ref: `#/components/schemas/${body}` });
       expect(reasons.map((reason) => ERRORS[reason].status)).toEqual(reasons.map(() => Number(status)));
       const description = String(at(node, "responses", status, "description"));
       for (const reason of reasons) expect(description).toContain(`\`${reason}\``);

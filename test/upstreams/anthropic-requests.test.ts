@@ -35,6 +35,35 @@ describe("anthropic", () => {
     });
   });
 
+  test("cache controls and failed results are sent", async () => {
+    const cacheControl = { type: "ephemeral" };
+    const { body } = await sent(
+      promptOf({
+        messages: [
+          { role: "system", content: [{ kind: "text", text: "Be brief.", cacheControl }] },
+          { role: "user", content: "Hello" },
+          { role: "assistant", content: "", toolCalls: [{ id: "1", name: "a", arguments: "{}" }] },
+          { role: "tool", content: "It failed.", toolCallId: "1", isError: true, cacheControl },
+        ],
+        options: {
+          tools: [
+            { name: "a", description: undefined, parameters: undefined, strict: undefined, cacheControl },
+          ],
+        },
+      }),
+    );
+    const cached = { cache_control: cacheControl };
+    expect(body).toMatchObject({
+      system: [{ type: "text", text: "Be brief.", ...cached }],
+      tools: [{ name: "a", ...cached }],
+      messages: [
+        { role: "user" },
+        { role: "assistant" },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "1", is_error: true, ...cached }] },
+      ],
+    });
+  });
+
   test("tools, calls, results, images and options are sent", async () => {
     const { topP, tools, responseFormat } = AGENT.options;
     const options = { topP, topK: 5, tools, responseFormat, toolChoice: { kind: "required" } as const };
@@ -181,6 +210,15 @@ describe("anthropic", () => {
         expect(await budget("high", 1_024)).toBeUndefined();
         expect(await budget("none", 10_000)).toBeUndefined();
       }
+    });
+
+    test("keeps the budget of the caller, below max_tokens", async () => {
+      const budget = async (reasoningBudgetTokens: number) => {
+        const options = { reasoningEffort: "low" as const, reasoningBudgetTokens };
+        const { body } = await sent(promptOf({ maxTokens: 4_000, options }), { model: "claude-3-7-sonnet" });
+        return (body as { thinking: { budget_tokens: number } }).thinking.budget_tokens;
+      };
+      expect([await budget(2_000), await budget(10_000)]).toEqual([2_000, 3_999]);
     });
 
     test("gives no budget if the reply continues one whose reasoning is missing", async () => {

@@ -5,7 +5,13 @@ import { type ExampleModel, insertExamples } from "../../src/server/pages/openap
 import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
 import { formOf } from "../../src/server/rest/surface-form.ts";
 import type { CommentOf } from "./comments.ts";
-import { documentedReasons, errorResponses, errorSchema } from "./errors.ts";
+import {
+  anthropicErrorSchema,
+  documentedReasons,
+  errorExampleNames,
+  errorResponses,
+  errorSchema,
+} from "./errors.ts";
 import { answerHeaders, HEADERS } from "./headers.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { rulesOf } from "./rules.ts";
@@ -31,7 +37,6 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
   const operations = operationsOf(services.map(({ service }) => service));
   const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
   const schemas = new Schemas(commentOf);
-  const reasons = documentedReasons(operations);
   const paths: Record<string, Record<string, Schema>> = {};
   for (const operation of operations) {
     const { path, verb } = operation.binding;
@@ -73,8 +78,12 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
         },
       },
       headers: HEADERS,
-      examples: Object.fromEntries(reasons.map((reason) => [reason, {}])),
-      schemas: { ...schemas.components, ErrorBody: errorSchema(reasons) },
+      examples: Object.fromEntries(errorExampleNames(operations).map((name) => [name, {}])),
+      schemas: {
+        ...schemas.components,
+        ErrorBody: errorSchema(documentedReasons(operations)),
+        AnthropicErrorBody: anthropicErrorSchema(),
+      },
     },
   };
 }

@@ -1,4 +1,5 @@
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
+import { surfaceOf } from "../../src/rules/surface.ts";
 import type { Schema } from "../../src/server/pages/openapi/schema.ts";
 import { answerHeaders } from "./headers.ts";
 import type { Operation } from "./operations.ts";
@@ -13,7 +14,6 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   invalid_argument: always,
   context_length_exceeded: metered,
   max_cost_too_low: ({ usual }) => usual.name === "Generate",
-  thread_unsupported_request: ({ usual }) => usual.name === "CreateMessage",
   missing_api_key: always,
   invalid_api_key: always,
   revoked_api_key: always,
@@ -39,6 +39,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   deadline_exceeded: metered,
   // No documented operation returns these: they occur with other paths, verbs, protocols and listeners, and with
   // methods that are not implemented yet.
+  thread_unsupported_request: ({ usual }) => usual.name === "CreateMessage",
   unexpected_compression: never,
   method_not_allowed: never,
   invalid_operator_token: never,
@@ -67,14 +68,16 @@ export function errorResponses(operation: Operation): Schema {
 }
 
 function errorResponse(operation: Operation, status: number, reasons: readonly Reason[]): Schema {
-  const examples = reasons.map((reason) => [reason, { $ref: `#/components/examples/${reason}` }]);
+  const isAnthropic = surfaceOf(operation.usual.parent) === "anthropic";
+  const prefix = isAnthropic ? "anthropic_" : "";
+  const examples = reasons.map((reason) => [reason, { $ref: `#/components/examples/${prefix}${reason}` }]);
   return {
     description: reasons.map((reason) => `\`${reason}\`: ${ERRORS[reason].message}`).join("\n\n"),
     headers: answerHeaders(operation, status, reasons),
     content: {
       "application/json": {
         // One schema for all, because generators would create a type for every refinement.
-        schema: { $ref: "#/components/schemas/ErrorBody" },
+        schema: { $ref: `#/components/schemas/${isAnthropic ? "AnthropicErrorBody" : "ErrorBody"}` },
         examples: Object.fromEntries(examples),
       },
     },
@@ -84,6 +87,43 @@ function errorResponse(operation: Operation, status: number, reasons: readonly R
 /** Reasons that at least one operation can return. */
 export function documentedReasons(operations: readonly Operation[]): Reason[] {
   return REASONS.filter((reason) => operations.some((operation) => IS_RETURNED_BY[reason](operation)));
+}
+
+/** The names of the examples: each reason in the form of each API that can return it. */
+export function errorExampleNames(operations: readonly Operation[]): string[] {
+  const [anthropic = [], others = []] = [true, false].map((isAnthropic) =>
+    operations.filter(({ usual }) => (surfaceOf(usual.parent) === "anthropic") === isAnthropic),
+  );
+  return [
+    ...documentedReasons(others),
+    ...documentedReasons(anthropic).map((reason) => `anthropic_${reason}`),
+  ];
+}
+
+/** The body of every error in Anthropic's API. */
+export function anthropicErrorSchema(): Schema {
+  const properties = {
+    type: { type: "string", description: "The category of the error." },
+    code: { type: "string", description: "The reason of the error, for programs." },
+    message: { type: "string", description: "A description of the error for people. The text can change." },
+    param: { type: ["string", "null"], description: "The invalid field." },
+    status: { type: "string", description: "The gRPC code of the same error." },
+    details: {
+      type: "object",
+      description: "The reason as `error_code`, and error details as defined in google.rpc as `items`.",
+      additionalProperties: true,
+    },
+  };
+  return {
+    description: "The body of an error in Anthropic's API.",
+    type: "object",
+    properties: {
+      type: { type: "string", enum: ["error"] },
+      error: { type: "object", properties, required: Object.keys(properties) },
+      request_id: { type: "string", description: "The `x-request-id` of the response." },
+    },
+    required: ["type", "error", "request_id"],
+  };
 }
 
 /** The envelope of every error. Generated Python does not type-check when a schema has the name of its only field. */

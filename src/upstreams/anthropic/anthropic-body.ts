@@ -58,8 +58,9 @@ function toolFieldsOf({ tools = [], toolChoice, parallelToolCalls }: PromptOptio
   };
 }
 
-function toolOf({ name, description, parameters, strict }: Tool): object {
-  return { name, description, input_schema: { type: "object", ...parameters }, strict };
+function toolOf({ name, description, parameters, strict, cacheControl }: Tool): object {
+  const input_schema = { type: "object", ...parameters };
+  return { name, description, input_schema, strict, cache_control: cacheControl };
 }
 
 function choiceOf(choice: ToolChoice): { readonly type: string; readonly name?: string } {

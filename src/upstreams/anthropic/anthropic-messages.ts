@@ -1,4 +1,11 @@
-import type { ContentPart, Image, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
+import type {
+  CacheControl,
+  ContentPart,
+  Image,
+  PromptMessage,
+  Reasoning,
+  ToolCall,
+} from "../../domain/prompt.ts";
 import { RawJson } from "../http/request-body.ts";
 
 type Block = { readonly type: string; readonly [name: string]: unknown };
@@ -55,8 +62,9 @@ function joined(before: Content | undefined, next: Content): Content {
   return blocks;
 }
 
-function contentOf({ content, toolCalls, reasoning, toolCallId }: PromptMessage): Content {
-  if (toolCallId !== undefined) return [resultBlock(toolCallId, content)];
+function contentOf(message: PromptMessage): Content {
+  const { content, toolCalls, reasoning, toolCallId } = message;
+  if (toolCallId !== undefined) return [resultBlock(message, toolCallId)];
   if (typeof content === "string" && !toolCalls && !reasoning) return content;
   return [
     ...(reasoning ?? []).filter(isOwnReasoning).map(reasoningBlock),
@@ -66,23 +74,27 @@ function contentOf({ content, toolCalls, reasoning, toolCallId }: PromptMessage)
 }
 
 function blocksOf(parts: readonly ContentPart[]): Block[] {
-  return parts.flatMap((part) => (part.kind === "text" ? textBlocks(part.text) : [imageBlock(part.image)]));
+  return parts.flatMap((part) =>
+    part.kind === "text"
+      ? textBlocks(part.text, part.cacheControl)
+      : [imageBlock(part.image, part.cacheControl)],
+  );
 }
 
-function textBlocks(text: string): Block[] {
-  return isBlank(text) ? [] : [textBlock(text)];
+function textBlocks(text: string, cacheControl?: CacheControl): Block[] {
+  return isBlank(text) ? [] : [textBlock(text, cacheControl)];
 }
 
-function textBlock(text: string): Block {
-  return { type: "text", text };
+function textBlock(text: string, cacheControl?: CacheControl): Block {
+  return { type: "text", text, cache_control: cacheControl };
 }
 
-function imageBlock(image: Image): Block {
+function imageBlock(image: Image, cacheControl?: CacheControl): Block {
   const source =
     image.kind === "url"
       ? { type: "url", url: image.url }
       : { type: "base64", media_type: image.mediaType, data: image.base64 };
-  return { type: "image", source };
+  return { type: "image", source, cache_control: cacheControl };
 }
 
 function reasoningBlock({ text, signature, encrypted }: Reasoning): Block {
@@ -95,9 +107,15 @@ function callBlock({ id, name, arguments: text }: ToolCall): Block {
   return { type: "tool_use", id, name, input: new RawJson(text) };
 }
 
-function resultBlock(id: string, content: PromptMessage["content"]): Block {
+function resultBlock({ content, isError, cacheControl }: PromptMessage, id: string): Block {
   const blocks = typeof content === "string" ? textBlocks(content) : blocksOf(content);
   const isText = typeof content === "string" && blocks.length > 0;
   const result = isText ? content : blocks;
-  return { type: "tool_result", tool_use_id: id, content: result.length === 0 ? undefined : result };
+  return {
+    type: "tool_result",
+    tool_use_id: id,
+    content: result.length === 0 ? undefined : result,
+    is_error: isError,
+    cache_control: cacheControl,
+  };
 }

@@ -22,11 +22,12 @@ type Thinking = { readonly thinking?: object; readonly effort?: string };
 const UNSET: Thinking = {};
 
 export function thinkingOf({ options, maxTokens, messages }: Prompt, model: string): Thinking {
-  const { reasoningEffort } = options;
+  const { reasoningEffort, reasoningBudgetTokens: wanted } = options;
   if (reasoningEffort === undefined) return UNSET;
   if (ADAPTIVE_MODELS.test(model)) return adaptive(reasoningEffort);
   if (reasoningEffort === "none" || maxTokens <= MIN_BUDGET || lacksReasoning(messages)) return UNSET;
-  const budget = Math.floor(maxTokens * BUDGET_SHARES[reasoningEffort]);
+  // The API requires a budget below max_tokens, which a hold can lower.
+  const budget = Math.min(wanted ?? Math.floor(maxTokens * BUDGET_SHARES[reasoningEffort]), maxTokens - 1);
   return {
     thinking: { type: "enabled", budget_tokens: Math.min(Math.max(budget, MIN_BUDGET), MAX_BUDGET) },
   };

@@ -18,24 +18,36 @@ import {
 
 const visibleText = { type: "string", pattern: "\\S" };
 
+const cacheControl = object({ type: { const: "ephemeral" }, ttl: oneOf("5m", "1h") }, ["type"]);
+
 function block(type: string, properties: Record<string, Schema>, required = Object.keys(properties)): Schema {
   return object({ type: { const: type }, ...properties }, ["type", ...required]);
 }
 
-const image = block("image", {
-  source: either(
-    block("base64", {
-      media_type: oneOf("image/jpeg", "image/png", "image/gif", "image/webp"),
-      data: { type: "string", pattern: "^[A-Za-z0-9+/]+={0,2}$" },
-    }),
-    block("url", { url: { type: "string", pattern: "^https?://" } }),
-  ),
-});
+const image = block(
+  "image",
+  {
+    cache_control: cacheControl,
+    source: either(
+      block("base64", {
+        media_type: oneOf("image/jpeg", "image/png", "image/gif", "image/webp"),
+        data: { type: "string", pattern: "^[A-Za-z0-9+/]+={0,2}$" },
+      }),
+      block("url", { url: { type: "string", pattern: "^https?://" } }),
+    ),
+  },
+  ["source"],
+);
 // "text content blocks must contain non-whitespace text"
-const textBlock = block("text", { text: visibleText });
+const textBlock = block("text", { text: visibleText, cache_control: cacheControl }, ["text"]);
 const toolResult = block(
   "tool_result",
-  { tool_use_id: text, content: either(text, list(either(textBlock, image), 1)), is_error: flag },
+  {
+    tool_use_id: text,
+    content: either(text, list(either(textBlock, image), 1)),
+    is_error: flag,
+    cache_control: cacheControl,
+  },
   ["tool_use_id"],
 );
 const toolName = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,128}$" };
@@ -64,6 +76,7 @@ const tool = object(
     description: text,
     input_schema: { type: "object", properties: { type: { const: "object" } }, required: ["type"] },
     strict: flag,
+    cache_control: cacheControl,
   },
   ["name", "input_schema"],
 );

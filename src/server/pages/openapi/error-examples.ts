@@ -1,5 +1,6 @@
 import { DomainError, type DomainErrorOptions, type Reason } from "../../../domain/errors.ts";
 import type { Model } from "../../../domain/model.ts";
+import { anthropicErrorBody } from "../../errors/anthropic-error-body.ts";
 import { errorBody } from "../../errors/rest-error-body.ts";
 import { REQUEST_ID } from "./examples.ts";
 
@@ -65,5 +66,14 @@ function factsOf(model: Model): Partial<Record<Reason, DomainErrorOptions>> {
 
 /** The body of an error, created by the same code as in responses. */
 export function errorExample(reason: Reason, model: Model): unknown {
-  return JSON.parse(errorBody(new DomainError(reason, factsOf(model)[reason]), REQUEST_ID));
+  return exampleOf(errorBody, reason, model);
+}
+
+/** The same in Anthropic's API. */
+export function anthropicErrorExample(reason: Reason, model: Model): unknown {
+  return exampleOf(anthropicErrorBody, reason, model);
+}
+
+function exampleOf(bodyOf: typeof errorBody, reason: Reason, model: Model): unknown {
+  return JSON.parse(bodyOf(new DomainError(reason, factsOf(model)[reason]), REQUEST_ID));
 }

@@ -1,6 +1,6 @@
 import type { Reason } from "../../../domain/errors.ts";
 import type { Model } from "../../../domain/model.ts";
-import { errorExample } from "./error-examples.ts";
+import { anthropicErrorExample, errorExample } from "./error-examples.ts";
 import { eventsText, operationExamples } from "./examples.ts";
 import type { OperationExample } from "./operation-example.ts";
 import { clean, type Schema } from "./schema.ts";
@@ -16,7 +16,7 @@ type Operation = Schema & {
 };
 type OpenApi = Schema & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: Schema & { readonly examples: Readonly<Record<Reason, Schema>> };
+  readonly components: Schema & { readonly examples: Readonly<Record<string, Schema>> };
 };
 
 /** The document with examples that use the model. Existing examples are replaced. */
@@ -33,11 +33,18 @@ export function insertExamples(document: Schema, model: Model): Schema {
     paths: mapValues(paths, (verbs) => mapValues(verbs, withExample)),
     components: {
       ...components,
-      examples: mapValues(components.examples, (_, reason) => ({
-        value: errorExample(reason as Reason, model),
-      })),
+      examples: mapValues(components.examples, (_, name) => ({ value: errorValue(name, model) })),
     },
   };
+}
+
+/** The prefix of the examples in the form of Anthropic's API. */
+const ANTHROPIC = "anthropic_";
+
+function errorValue(name: string, model: Model): unknown {
+  return name.startsWith(ANTHROPIC)
+    ? anthropicErrorExample(name.slice(ANTHROPIC.length) as Reason, model)
+    : errorExample(name as Reason, model);
 }
 
 function insertExample(operation: Operation, example: OperationExample): Operation {
