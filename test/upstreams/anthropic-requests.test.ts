@@ -156,7 +156,7 @@ describe("anthropic", () => {
       { text: "signed", signature: "s", encrypted: undefined },
       { text: "", signature: undefined, encrypted: "e" },
       { text: "of another server", signature: undefined, encrypted: undefined },
-      { text: "of another server", signature: "rs_1", encrypted: "e" },
+      { text: "of another server", signature: undefined, encrypted: "rs_1:e" },
     ];
     const { body } = await sent(
       promptOf({

@@ -22,7 +22,8 @@ export function atomsOf({ messages }: Prompt, kind: RemoteKind): Atom[] {
   const isKept: Readonly<Record<RemoteKind, (block: Reasoning) => boolean>> = {
     openai: () => false,
     "openai-responses": ({ encrypted }) => encrypted !== undefined,
-    anthropic: ({ signature, encrypted }) => (signature === undefined) !== (encrypted === undefined),
+    anthropic: ({ signature, encrypted }) =>
+      (signature === undefined) !== (encrypted === undefined) && !encrypted?.includes(":"),
   };
   const atoms = messages.flatMap(({ role, content, reasoning = [], toolCalls = [], toolCallId }): Atom[] => [
     ...(toolCallId === undefined ? [] : [[role, "result", toolCallId] as const]),
@@ -33,7 +34,7 @@ export function atomsOf({ messages }: Prompt, kind: RemoteKind): Atom[] {
           role,
           "reasoning",
           kind === "anthropic" && encrypted !== undefined ? "" : text,
-          signature,
+          kind === "openai-responses" ? undefined : signature,
           encrypted,
         ],
     ),
@@ -102,11 +103,15 @@ function decodeResponses({ input }: Json): Atom[] {
       case "function_call_output":
         return [["tool", "result", item.call_id], ...contents("tool", item.output)];
       case "reasoning":
-        return [["assistant", "reasoning", item.summary[0]?.text ?? "", item.id, item.encrypted_content]];
+        return [["assistant", "reasoning", item.summary[0]?.text ?? "", undefined, opaqueOf(item)]];
       default:
         return contents(item.role, item.content);
     }
   });
+}
+
+function opaqueOf({ id, encrypted_content: encrypted }: Json): string {
+  return id === undefined ? encrypted : `${id}:${encrypted}`;
 }
 
 function decodeMessages({ system = [], messages }: Json): Atom[] {

@@ -102,8 +102,8 @@ describe("reasoning", () => {
     expect(output).toEqual({
       text: "Yes.",
       reasoning: [
-        { text: "One.\n\nTwo.", signature: "rs_1", encrypted: "e1" },
-        { text: "Three.", signature: "rs_2", encrypted: "e2" },
+        { text: "One.\n\nTwo.", signature: undefined, encrypted: "rs_1:e1" },
+        { text: "Three.", signature: undefined, encrypted: "rs_2:e2" },
       ],
       toolCalls: [],
     });
@@ -192,7 +192,7 @@ test("a whole reply has all of it", () => {
   expect(replyOf(openaiResponsesDialect, { whole })).toMatchObject({
     output: {
       text: "Yes. No.",
-      reasoning: [{ text: "Hm.", signature: "rs_1", encrypted: "e" }],
+      reasoning: [{ text: "Hm.", encrypted: "rs_1:e" }],
       toolCalls: [{ id: "a", name: "f", arguments: "{}" }],
     },
     done: { finishReason: "content_filter", usage: { input: 5 } },

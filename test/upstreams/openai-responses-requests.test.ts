@@ -71,7 +71,7 @@ describe("openai-responses", () => {
 
   test("encrypted reasoning is requested of models that reason, and sent back under its id", async () => {
     const reasoning = [
-      { text: "Hm.", signature: "rs_1", encrypted: "e1" },
+      { text: "Hm.", signature: undefined, encrypted: "rs_1:e1" },
       { text: "", signature: undefined, encrypted: "e2" },
       { text: "of another server", signature: "s", encrypted: undefined },
     ];

@@ -37,7 +37,15 @@ const withImages = fc.oneof(anyText, fc.array(fc.oneof(textPart, image), { minLe
 const texts = fc.oneof(anyText, fc.array(textPart, { minLength: 1, maxLength: 3 }));
 
 const opaque = fc.option(fc.base64String({ minLength: 4, maxLength: 12 }), { nil: undefined });
-const reasoning: fc.Arbitrary<Reasoning> = fc.record({ text: anyText, signature: opaque, encrypted: opaque });
+const reasoning: fc.Arbitrary<Reasoning> = fc.record({
+  text: anyText,
+  signature: opaque,
+  // Of the Responses API, it begins with the id of its item.
+  encrypted: fc.oneof(
+    opaque,
+    fc.base64String({ minLength: 4, maxLength: 12 }).map((text) => `rs_1:${text}`),
+  ),
+});
 
 /** A reply with the results of its tool calls. */
 const exchange = fc

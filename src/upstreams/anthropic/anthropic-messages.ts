@@ -7,6 +7,7 @@ import type {
   ToolCall,
 } from "../../domain/prompt.ts";
 import { RawJson } from "../http/request-body.ts";
+import { splitItemId } from "../item-id.ts";
 
 type Block = { readonly type: string; readonly [name: string]: unknown };
 type Content = string | readonly Block[];
@@ -51,7 +52,8 @@ function isBlank(text: string): boolean {
 
 /** Whether the API can check that the reasoning is its own: it refuses reasoning of other servers. */
 export function isOwnReasoning({ signature, encrypted }: Reasoning): boolean {
-  return Boolean(signature) !== Boolean(encrypted);
+  if (!encrypted) return Boolean(signature);
+  return !signature && splitItemId(encrypted).id === undefined;
 }
 
 function joined(before: Content | undefined, next: Content): Content {

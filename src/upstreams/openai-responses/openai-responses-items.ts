@@ -1,5 +1,6 @@
 import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { urlOf } from "../http/image-url.ts";
+import { splitItemId } from "../item-id.ts";
 
 /** The input items of a message. */
 export function itemsOf(message: PromptMessage): object[] {
@@ -19,11 +20,11 @@ function isOwnReasoning({ encrypted }: Reasoning): boolean {
   return Boolean(encrypted);
 }
 
-/** The signature is the id of the item: the API refuses encrypted reasoning under another id. */
-function reasoningItem({ text, signature, encrypted }: Reasoning): object {
+function reasoningItem({ text, encrypted: opaque = "" }: Reasoning): object {
+  const { id, encrypted } = splitItemId(opaque);
   return {
     type: "reasoning",
-    id: signature,
+    id,
     summary: text === "" ? [] : [{ type: "summary_text", text }],
     encrypted_content: encrypted,
   };

@@ -5,6 +5,7 @@ import { asCount, asObject, asText, type JsonObject, reportedUsage } from "../ht
 import type { ReplyBuffer } from "../http/reply-buffer.ts";
 import { ToolCalls } from "../http/tool-calls.ts";
 import { failureOf, readObject } from "../http/upstream-error.ts";
+import { joinItemId } from "../item-id.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 
 export class OpenaiResponsesReader implements ResponseReader {
@@ -111,7 +112,8 @@ export class OpenaiResponsesReader implements ResponseReader {
     const encrypted = asText(item.encrypted_content);
     if (encrypted) {
       this.#isEmpty = false;
-      this.#reply.appendReasoning({ text: "", signature: asText(item.id), encrypted });
+      const opaque = joinItemId(asText(item.id), encrypted);
+      this.#reply.appendReasoning({ text: "", signature: undefined, encrypted: opaque });
     }
     this.#hasReasoningText = false;
   }
