@@ -28,9 +28,9 @@ test("an input of 10,000 items is converted within 50 ms", async () => {
   const request = fromJson(CreateResponseRequestSchema, { model: "m" });
   const item = { type: "message", role: "user", content: [part("input_text")] };
   request.input = valueOfJson(Array.from({ length: 10_000 }, () => item));
-  const converted = Promise.resolve().then(() => [
-    generationRequestOfResponses(request),
-    settingsOf(request),
-  ]);
+  const converted = Promise.resolve().then(() => {
+    const { options } = generationRequestOfResponses(request);
+    return settingsOf(request, options);
+  });
   expect(await longestTurnMs(converted)).toBeLessThan(50);
 });

@@ -11,8 +11,8 @@ import { isAbsent, listAt, objectAt, optionalListAt, textAt } from "../untyped-m
 /** Converts one of OpenAI's messages. The checks that all formats share are made later. */
 export function promptMessageOfChat(message: ChatMessage, i: number): PromptMessage {
   const field = `messages[${i}]`;
-  refuseUnsupported(message, unsupportedOf(field));
-  const { role, toolCallId, reasoningContent } = message;
+  const { role, toolCallId, reasoningContent, functionCall, audio } = message;
+  if (functionCall || audio) refuseUnsupported(message, unsupportedOf(field));
   const toolCalls = toolCallsOf(jsonIn(message.toolCalls), `${field}.tool_calls`);
   return {
     role: role === "developer" ? "system" : (role as PromptMessage["role"]),

@@ -6,28 +6,27 @@ import type {
 import type { Reply } from "../../billing/generation-request.ts";
 import { DomainError, ERRORS } from "../../domain/errors.ts";
 import { secondsOfId } from "../../domain/ids.ts";
+import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import type { FinishReason } from "../../domain/output.ts";
+import type { PromptOptions, ResponseFormat, Tool, ToolChoice } from "../../domain/prompt.ts";
 import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
-import { jsonIn } from "../unsupported-fields.ts";
 import { type Item, responseIdOf } from "./responses-items.ts";
-import { metadataOf, type ResponsesRequest } from "./responses-request.ts";
+import { metadataOf, type ResponsesRequest, summaryOf } from "./responses-request.ts";
 
 export type ResponseInit = Exclude<MessageInitShape<typeof CreateResponseResponseSchema>, Message>;
 
-/** The settings of the request, as every response repeats them. */
-export function settingsOf(request: ResponsesRequest): ResponseInit {
+/** The settings of the request, as every response repeats them: without members that this server does not know. */
+export function settingsOf(request: ResponsesRequest, options: PromptOptions): ResponseInit {
   const { instructions, maxOutputTokens, temperature, topP, user, safetyIdentifier, promptCacheKey } =
     request;
-  const text = jsonIn(request.text) as object | null | undefined;
-  const reasoning = jsonIn(request.reasoning) as object | null | undefined;
   return {
     object: "response",
-    tools: valueOfJson(jsonIn(request.tools) ?? []),
-    toolChoice: valueOfJson(jsonIn(request.toolChoice) ?? "auto"),
+    tools: valueOfJson((options.tools ?? []).map(toolSettingOf)),
+    toolChoice: valueOfJson(choiceSettingOf(options.toolChoice)),
     parallelToolCalls: request.parallelToolCalls ?? true,
-    text: valueOfJson({ format: { type: "text" }, ...text }),
-    reasoning: valueOfJson({ effort: null, summary: null, ...reasoning }),
+    text: valueOfJson({ format: formatSettingOf(options.responseFormat), verbosity: "medium" }),
+    reasoning: valueOfJson({ effort: options.reasoningEffort ?? null, summary: summaryOf(request) }),
     metadata: valueOfJson(metadataOf(request)),
     truncation: "disabled",
     serviceTier: "default",
@@ -39,6 +38,33 @@ export function settingsOf(request: ResponsesRequest): ResponseInit {
     ...(safetyIdentifier !== undefined && { safetyIdentifier }),
     ...(promptCacheKey !== undefined && { promptCacheKey }),
   };
+}
+
+function toolSettingOf({ name, description, parameters, strict }: Tool): JsonObject {
+  return {
+    type: "function",
+    name,
+    description: description ?? null,
+    parameters: parameters ?? null,
+    strict: strict ?? null,
+  };
+}
+
+function choiceSettingOf(choice: ToolChoice | undefined): JsonValue {
+  return choice?.kind === "tool" ? { type: "function", name: choice.name } : (choice?.kind ?? "auto");
+}
+
+function formatSettingOf(format: ResponseFormat | undefined): JsonObject {
+  switch (format?.kind) {
+    case undefined:
+      return { type: "text" };
+    case "json":
+      return { type: "json_object" };
+    case "json_schema": {
+      const { name, schema, strict } = format;
+      return { type: "json_schema", name, schema, strict: strict ?? null };
+    }
+  }
 }
 
 /** A response before its end. */

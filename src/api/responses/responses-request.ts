@@ -99,11 +99,14 @@ function responseFormatOf(value: JsonValue | undefined): ResponseFormat | undefi
   }
 }
 
-/** The model decides on the summary of its reasoning. */
 function reasoningEffortOf(value: JsonValue | undefined): PromptOptions["reasoningEffort"] {
-  const { effort, summary } = optionalObjectAt(value, "reasoning") ?? {};
-  if (!isAbsent(summary)) choiceAt(summary, "reasoning.summary", SUMMARIES);
-  return effortOf(effort, "reasoning.effort");
+  return effortOf(optionalObjectAt(value, "reasoning")?.effort, "reasoning.effort");
+}
+
+/** The response repeats it, but the model decides on the summary of its reasoning. */
+export function summaryOf(request: ResponsesRequest): string | null {
+  const { summary } = optionalObjectAt(jsonIn(request.reasoning), "reasoning") ?? {};
+  return isAbsent(summary) ? null : choiceAt(summary, "reasoning.summary", SUMMARIES);
 }
 
 const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [
@@ -121,6 +124,8 @@ const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [
 ];
 
 const MAX_METADATA = 16;
+const MAX_METADATA_NAME = 64;
+const MAX_METADATA_TEXT = 512;
 
 /** The caller's own data, for the response. */
 export function metadataOf(request: ResponsesRequest): JsonValue {
@@ -129,6 +134,12 @@ export function metadataOf(request: ResponsesRequest): JsonValue {
   if (entries.length > MAX_METADATA) {
     throw DomainError.ofField("metadata", `must have at most ${MAX_METADATA} members`);
   }
-  for (const [name, value] of entries) textAt(value, `metadata.${name.slice(0, 100)}`);
+  for (const [name, value] of entries) {
+    const field = `metadata.${name.slice(0, MAX_METADATA_NAME)}`;
+    if (name.length > MAX_METADATA_NAME || textAt(value, field).length > MAX_METADATA_TEXT) {
+      const limits = `a name of ${MAX_METADATA_NAME} and a text of ${MAX_METADATA_TEXT} characters`;
+      throw DomainError.ofField(field, `must have at most ${limits}`);
+    }
+  }
   return metadata;
 }

@@ -19,7 +19,7 @@ export async function createResponse(
 ): Promise<ResponseInit> {
   const generationRequest = generationRequestOfResponses(request);
   const isEncryptedIncluded = includesEncryptedReasoning(request);
-  const settings = settingsOf(request);
+  const settings = settingsOf(request, generationRequest.options);
   const reply = await meter.complete(call.caller(), generationRequest);
   const options = { isIncomplete: isIncomplete(reply), isEncryptedIncluded };
   return finishedResponse(reply, itemsOf(reply.id, reply.output, options), settings);
@@ -34,7 +34,7 @@ export async function* streamResponse(
   const generationRequest = generationRequestOfResponses(request);
   const { model } = generationRequest;
   const isEncryptedIncluded = includesEncryptedReasoning(request);
-  const settings = settingsOf(request);
+  const settings = settingsOf(request, generationRequest.options);
   let events: ResponseEvents | undefined;
   try {
     for await (const piece of meter.stream(call.caller(), generationRequest)) {

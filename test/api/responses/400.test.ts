@@ -47,6 +47,8 @@ describe("a 400 names the field:", () => {
     ["reasoning.effort", { reasoning: { effort: "xhigh" } }],
     ["reasoning.summary", { reasoning: { summary: "long" } }],
     ["metadata.a", { metadata: { a: 1 } }],
+    ["metadata.a", { metadata: { a: "x".repeat(513) } }],
+    ["metadata", { metadata: { ["a".repeat(65)]: "x" } }],
     ["metadata", { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`m${i}`, ""])) }],
     ["max_output_tokens", { max_output_tokens: 32_001 }],
     ["temperature", { temperature: 2.1 }],

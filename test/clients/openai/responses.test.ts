@@ -92,6 +92,21 @@ test("a response has all fields of the SDK's type, its settings and its cost", a
   expect(charge?.id.endsWith(suffix ?? "none")).toBe(true);
 });
 
+test("a response repeats known settings only", async () => {
+  const junk = "x".repeat(100_000);
+  const response = await create({
+    tools: [Object.assign({ junk }, weather)],
+    reasoning: { effort: "low", junk },
+    text: { format: { type: "json_object" }, junk },
+  } as Partial<Body>);
+  expect(response).toMatchObject({
+    tools: [weather],
+    reasoning: { effort: "low", summary: null },
+    text: { format: { type: "json_object" }, verbosity: "medium" },
+  });
+  expect(JSON.stringify(response)).not.toContain("junk");
+});
+
 test("a response at the token limit is incomplete", async () => {
   const response = await create({ max_output_tokens: 3 });
   expect(response).toMatchObject({

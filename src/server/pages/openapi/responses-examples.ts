@@ -58,7 +58,7 @@ const SETTINGS = {
   tools: [],
   tool_choice: "auto",
   parallel_tool_calls: true,
-  text: { format: { type: "text" } },
+  text: { format: { type: "text" }, verbosity: "medium" },
   reasoning: { effort: null, summary: null },
   max_output_tokens: 200,
   temperature: null,
