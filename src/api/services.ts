@@ -1,6 +1,8 @@
 import { adminService } from "./admin-service.ts";
 import { chatService } from "./chat/chat-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
+import { embedService } from "./embeddings/embed-service.ts";
+import { embeddingsService } from "./embeddings/embeddings-service.ts";
 import { generateService } from "./generate/generate-service.ts";
 import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
@@ -19,6 +21,8 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   chatService,
   messagesService,
   responsesService,
+  embedService,
+  embeddingsService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];

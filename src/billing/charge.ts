@@ -113,6 +113,7 @@ function storedAnswer({ spec, ending, output }: Ended): string {
   return encodeAnswer({
     id: spec.id,
     output,
+    vectors: ending.kind === "completed" ? ending.done.vectors : undefined,
     finishReason: ending.kind === "completed" ? ending.done.finishReason : "stop",
     failure: failureReason(ending),
   });

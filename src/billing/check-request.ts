@@ -6,6 +6,7 @@ import type { Capability, Model } from "../domain/model.ts";
 import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
 import { problemWith } from "../upstreams/dialects.ts";
 import type { PromptProblem } from "../upstreams/prompt-problem.ts";
+import { checkEmbedding, checkTask } from "./check-task.ts";
 import { fieldName } from "./field-names.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 
@@ -24,13 +25,18 @@ const USER = /^\P{Cc}{0,128}$/u;
  */
 export async function checkRequest(model: Model, request: GenerationRequest): Promise<void> {
   const { format, messages, options } = request;
+  if (!USER.test(request.user)) {
+    throw DomainError.ofField("user", "must be at most 128 characters, without control characters");
+  }
+  checkTask(model, options.task);
+  if (options.task?.kind === "embed") {
+    checkEmbedding(request, options.task);
+    return;
+  }
   // The .proto limits native requests.
   if (format !== "native" && messages.length > model.maxMessages) {
     const description = `must have at most ${model.maxMessages} messages for "${model.id}"`;
     throw DomainError.ofField(fieldName(format, "messages"), description);
-  }
-  if (!USER.test(request.user)) {
-    throw DomainError.ofField("user", "must be at most 128 characters, without control characters");
   }
   if (options !== NO_OPTIONS) checkOptions(model, options, format);
   const images = await checkConversation(request);

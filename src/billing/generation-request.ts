@@ -27,6 +27,8 @@ export type Reply = {
   readonly id: string;
   readonly model: string;
   readonly output: Output;
+  /** Only for the task "embed": a vector for each message, in their order. */
+  readonly vectors?: readonly Float32Array[] | undefined;
   readonly finishReason: FinishReason;
   readonly usage: Usage;
   readonly costMicros: Micros;

@@ -1,9 +1,9 @@
 import type { CountOptions } from "../domain/count-options.ts";
-import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
 import { imagesIn, inputTokenBound } from "../domain/prompt-texts.ts";
+import { countInput, fitsWindow } from "./context-window.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import { maxCostTooLow } from "./refusals.ts";
 import type { Tokens } from "./token-counts.ts";
@@ -41,7 +41,7 @@ export async function sizeOf(
 ): Promise<Size> {
   const bound = inputTokenBound(request);
   const output = outputRange(model, request);
-  if (bound + output.maxTokens <= model.contextWindow) {
+  if (fitsWindow(model, request, bound + output.maxTokens)) {
     const size = sized(model, request, { promptTokens: bound, counted: false, ...output });
     const fits = size.amountMicros <= (request.maxCostMicros ?? size.amountMicros);
     if (fits && size.amountMicros <= balanceMicros) return size;
@@ -55,12 +55,7 @@ export async function countedSize(
   tokens: Pick<Tokens, "countPrompt">,
   options: CountOptions,
 ): Promise<Size> {
-  const promptTokens = await tokens.countPrompt(request, {
-    ...options,
-    maxTokens: model.contextWindow,
-  });
-  const room = model.contextWindow - promptTokens;
-  if (room <= 0) throw tooLong(model, promptTokens);
+  const { promptTokens, room } = await countInput(model, request, tokens, options);
   const { maxTokens, minTokens } = outputRange(model, request);
   const size = sized(model, request, {
     promptTokens,
@@ -95,8 +90,9 @@ export function minSize(model: Model, size: Size): Size {
 /** A limit that the caller set is lowered only to the model's maximum; the default may be lowered further. */
 function outputRange(
   model: Model,
-  { maxTokens: requested }: GenerationRequest,
+  { maxTokens: requested, options }: GenerationRequest,
 ): Pick<Size, "maxTokens" | "minTokens"> {
+  if (options.task?.kind === "embed") return { maxTokens: 0, minTokens: 0 };
   const maxTokens = Math.min(requested ?? model.defaultOutputTokens, model.maxOutputTokens);
   return {
     maxTokens,
@@ -123,13 +119,4 @@ function withMaxTokens(model: Model, size: Size, maxTokens: number): Size {
 /** What the hold of a generation covers. */
 export function extentOf(size: Pick<Size, "inputTokens" | "maxTokens" | "images">): Extent {
   return { inputTokens: size.inputTokens, outputTokens: size.maxTokens, images: size.images };
-}
-
-function tooLong(model: Model, counted: number): DomainError {
-  const description = `have at least ${counted} tokens, but the context window of "${model.id}" has ${model.contextWindow} for messages and reply`;
-  return new DomainError("context_length_exceeded", {
-    message: `messages: ${description}`,
-    fields: [{ field: "messages", description }],
-    metadata: { context_window: String(model.contextWindow), input_tokens: String(counted) },
-  });
 }

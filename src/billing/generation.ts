@@ -181,11 +181,13 @@ export class Generation {
       const message = "The hold of the call expired before the call ended. Nothing was charged.";
       this.#reply.reject(new DomainError("unavailable", { message }));
     } else {
+      const { finishReason, vectors } = ending.done;
       this.#reply.resolve({
         id: this.spec.id,
         model: this.spec.model.id,
         output,
-        finishReason: ending.done.finishReason,
+        vectors,
+        finishReason,
         usage: charge.usage,
         costMicros: charge.amountMicros,
         balanceMicros: ended.balanceMicros,

@@ -8,6 +8,7 @@ import { imagesIn } from "../domain/prompt-texts.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
+import { checkKept } from "./check-task.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
@@ -133,11 +134,11 @@ export class Meter {
     const answer = await this.#parts.findAnswer(key.accountId, idempotencyKey);
     // Its 24 hours ended meanwhile: a retry generates again.
     if (answer === undefined) throw new DomainError("unavailable");
-    const { id, output, finishReason, failure } = decodeAnswer(answer);
-    const entry = await this.#parts.findEntry(key.accountId, id);
-    if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${id}`) });
+    const { failure, ...stored } = decodeAnswer(answer);
+    const entry = await this.#parts.findEntry(key.accountId, stored.id);
+    if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${stored.id}`) });
     caller.onReplay();
-    return { reply: { id, output, finishReason, ...entry }, failure };
+    return { reply: { ...stored, ...entry }, failure };
   }
 }
 
@@ -187,5 +188,7 @@ async function idempotencyOf(
   request: GenerationRequest,
 ): Promise<HoldRequest["idempotency"]> {
   const { idempotencyKey: key, method } = caller;
-  return key === undefined ? undefined : { key, digest: await digestOf(method, request) };
+  if (key === undefined) return undefined;
+  checkKept(request);
+  return { key, digest: await digestOf(method, request) };
 }

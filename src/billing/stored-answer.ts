@@ -1,10 +1,12 @@
 import { DomainError, isReason, type Reason } from "../domain/errors.ts";
 import type { FinishReason, Output } from "../domain/output.ts";
+import { base64OfVector, vectorOfBase64 } from "../domain/vector.ts";
 
 /** The response for a retry with the same idempotency key. Tokens and amounts are in the ledger row. */
 export type StoredAnswer = {
   readonly id: string;
   readonly output: Output;
+  readonly vectors?: readonly Float32Array[] | undefined;
   readonly finishReason: FinishReason;
   /** Why the response was interrupted after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
@@ -15,17 +17,20 @@ type Encoded = {
   readonly content: string;
   readonly reasoning?: Output["reasoning"];
   readonly tool_calls?: Output["toolCalls"];
+  /** In base64. */
+  readonly vectors?: readonly string[];
   readonly finish_reason: FinishReason;
   readonly failure?: string;
 };
 
-export function encodeAnswer({ id, output, finishReason, failure }: StoredAnswer): string {
+export function encodeAnswer({ id, output, vectors, finishReason, failure }: StoredAnswer): string {
   const { text: content, reasoning, toolCalls } = output;
   return JSON.stringify({
     id,
     content,
     ...(reasoning.length > 0 ? { reasoning } : {}),
     ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+    ...(vectors ? { vectors: vectors.map(base64OfVector) } : {}),
     finish_reason: finishReason,
     ...(failure === undefined ? {} : { failure }),
   } satisfies Encoded);
@@ -37,12 +42,14 @@ export function decodeAnswer(json: string): StoredAnswer {
     content,
     reasoning = [],
     tool_calls = [],
+    vectors,
     finish_reason,
     failure,
   } = JSON.parse(json) as Encoded;
   return {
     id,
     output: { text: content, reasoning, toolCalls: tool_calls },
+    vectors: vectors?.map((base64) => vectorOfBase64(base64) ?? new Float32Array()),
     finishReason: finish_reason,
     failure: failure === undefined || isReason(failure) ? failure : "internal",
   };

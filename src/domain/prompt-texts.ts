@@ -4,18 +4,18 @@ import type { Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
 export type PromptInput = Pick<Prompt, "messages" | "options">;
 
 /** Tokens of a message in addition to its texts: its role and delimiters. */
-export const MESSAGE_TOKENS = 4;
+const MESSAGE_TOKENS = 4;
 
 /** Tools and schemas can be large, so their JSON is written once. */
 const definitions = new WeakMap<PromptOptions, string>();
 
 /** The JSON of the tools and of the schema of the reply, which upstreams make part of the prompt; usually empty. */
-export function definitionsOf(options: PromptOptions): string {
-  const { tools, responseFormat, suffix } = options;
-  if (!tools && !responseFormat && suffix === undefined) return "";
+function definitionsOf(options: PromptOptions): string {
+  const { tools, responseFormat } = options;
+  if (!tools && !responseFormat) return "";
   let text = definitions.get(options);
   if (text === undefined) {
-    text = JSON.stringify([tools, responseFormat, suffix]);
+    text = JSON.stringify([tools, responseFormat]);
     definitions.set(options, text);
   }
   return text;
@@ -26,6 +26,12 @@ export function* textsOfPrompt({ messages, options }: PromptInput): Generator<st
   for (const message of messages) yield* textsOfMessage(message);
   const text = definitionsOf(options);
   if (text !== "") yield text;
+  if (options.suffix) yield options.suffix;
+}
+
+/** Tokens in addition to those of the texts. Other tasks than a reply use no template for messages. */
+export function templateTokensOf({ messages, options }: PromptInput): number {
+  return options.task ? 0 : messages.length * MESSAGE_TOKENS;
 }
 
 export function* textsOfMessage(message: PromptMessage): Generator<string, void, undefined> {
@@ -53,7 +59,7 @@ export function imagesIn(messages: readonly PromptMessage[]): number {
 
 /** Maximum tokens of the texts: a byte-level tokenizer makes at most one token per byte. */
 export function inputTokenBound(input: PromptInput): number {
-  let bound = input.messages.length * MESSAGE_TOKENS;
+  let bound = templateTokensOf(input);
   for (const text of textsOfPrompt(input)) bound += Buffer.byteLength(text, "utf8");
   return bound;
 }

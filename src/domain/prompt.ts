@@ -14,6 +14,8 @@ export type Prompt = {
 
 /** Parameters that most prompts leave out. Without a parameter, the upstream decides. */
 export type PromptOptions = {
+  /** What the prompt asks for; a reply to the conversation if undefined. */
+  readonly task?: Task;
   readonly topP?: number;
   readonly topK?: number;
   readonly seed?: number;
@@ -31,6 +33,12 @@ export type PromptOptions = {
   /** Fields that an upstream of the same format gets unchanged. */
   readonly extraFields?: ExtraFields;
 };
+
+export type Task =
+  /** A vector for the text of each message. */
+  | { readonly kind: "embed"; readonly dimensions: number | undefined }
+  /** The text that continues the text of the only message, up to the suffix. */
+  | { readonly kind: "complete" };
 
 /** Shared by all prompts without options, so that they cost nothing. */
 export const NO_OPTIONS: PromptOptions = {};

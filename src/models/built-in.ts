@@ -37,4 +37,13 @@ export const BUILT_IN_MODELS: readonly Model[] = [
     maxOutputTokens: 32_000,
     prices: tokenPrices(1_000_000n, 5_000_000n),
   },
+  {
+    ...SANDBOX,
+    id: "vx-sandbox-embed",
+    contextWindow: 8_192,
+    maxOutputTokens: 1,
+    defaultOutputTokens: 1,
+    capabilities: ["embeddings"],
+    prices: tokenPrices(20_000n, 0n),
+  },
 ];

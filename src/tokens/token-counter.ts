@@ -1,5 +1,5 @@
 import type { CountOptions } from "../domain/count-options.ts";
-import { MESSAGE_TOKENS, type PromptInput, textsOfPrompt } from "../domain/prompt-texts.ts";
+import { type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
 
 /** Prompts up to this size take less than 5 ms in the worst case; prose takes 0.1 ms. */
@@ -24,7 +24,13 @@ export class TokenCounter {
   /** At most inputTokenBound. Counting may stop once there are more than `maxTokens`. */
   async countPrompt(prompt: PromptInput, options: CountOptions = {}): Promise<number> {
     const tokens = await this.countTexts([...textsOfPrompt(prompt)], options);
-    return tokens + prompt.messages.length * MESSAGE_TOKENS;
+    return tokens + templateTokensOf(prompt);
+  }
+
+  /** The text that the tokens encode; undefined if one of them is not a token of the encoding. */
+  async decode(tokens: readonly number[]): Promise<string | undefined> {
+    this.#encoding ??= import("./count-tokens.ts");
+    return (await this.#encoding).decodeTokens(tokens);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Prompt } from "../domain/prompt.ts";
+import type { Prompt, Task } from "../domain/prompt.ts";
 import type { ReplyBuffer } from "./http/reply-buffer.ts";
 
 /** The request and response format of one kind of server. */
@@ -12,8 +12,13 @@ export type Dialect = {
    * One reader per call, which writes the reply into the buffer. Both methods of the reader throw an
    * UpstreamFailure if the response is invalid or reports an error.
    */
-  createReader(reply: ReplyBuffer): ResponseReader;
+  createReader(reply: ReplyBuffer, prompt: Prompt): ResponseReader;
+  /** The maximum size of a response that is not streamed, if it differs from the usual one. */
+  readonly maxJsonBytes?: number;
 };
+
+/** How a kind of server is asked for replies and, if it can, for other tasks. */
+export type Dialects = Dialect & { readonly tasks?: Readonly<Partial<Record<Task["kind"], Dialect>>> };
 
 export type ResponseReader = {
   /** The data of one server-sent event. */

@@ -1,7 +1,7 @@
 import type { RemoteKind, RemoteSettings, UpstreamSettings } from "../domain/model.ts";
 import { anthropicDialect } from "./anthropic/anthropic-dialect.ts";
 import { anthropicProblem } from "./anthropic/anthropic-problem.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialects } from "./dialect.ts";
 import { createOpenaiDialect } from "./openai/openai-dialect.ts";
 import { openaiProblem } from "./openai/openai-problem.ts";
 import { openaiResponsesDialect } from "./openai-responses/openai-responses-dialect.ts";
@@ -9,7 +9,7 @@ import { openaiResponsesProblem } from "./openai-responses/openai-responses-prob
 import type { PromptProblem, UnsizedPrompt } from "./prompt-problem.ts";
 
 type Kind = {
-  readonly create: (settings: RemoteSettings) => Dialect;
+  readonly create: (settings: RemoteSettings) => Dialects;
   /** The first part of a prompt that this kind of server cannot get. It is known before a request is made. */
   readonly problemWith: (prompt: UnsizedPrompt) => PromptProblem | undefined;
 };
@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<RemoteKind, Kind>> = {
   anthropic: { create: () => anthropicDialect, problemWith: anthropicProblem },
 };
 
-export function createDialect(settings: RemoteSettings): Dialect {
+export function createDialect(settings: RemoteSettings): Dialects {
   return KINDS[settings.kind].create(settings);
 }
 

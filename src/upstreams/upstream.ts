@@ -8,6 +8,8 @@ export type UpstreamEnd = {
   readonly finishReason: FinishReason;
   /** The usage that the upstream reports; undefined if it reports none or an invalid one. */
   readonly usage: Usage | undefined;
+  /** Only for the task "embed": a vector for each message, in their order. */
+  readonly vectors?: readonly Float32Array[] | undefined;
 };
 
 /** Non-empty pieces of the reply, then exactly one end. */

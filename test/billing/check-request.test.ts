@@ -7,7 +7,9 @@ import type { PromptMessage, PromptOptions, Tool, ToolCall } from "../../src/dom
 import { imageOfSize, PNG } from "../support/images.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
 
-const ABLE = modelOf({ capabilities: CAPABILITIES });
+/** A model that creates embeddings does nothing else. */
+const ABILITIES = CAPABILITIES.filter((capability) => capability !== "embeddings");
+const ABLE = modelOf({ capabilities: ABILITIES });
 
 async function check(values: Partial<GenerationRequest>, model = ABLE): Promise<void> {
   await checkRequest(model, requestOf(values));
@@ -159,7 +161,7 @@ test.each([
   ["reasoning", options({ reasoningEffort: "minimal" }), "reasoning_effort"],
   ["images", messagesOf({ role: "user", content: image() }), "messages"],
 ] as const)("a model without the capability %s refuses what needs it", async (capability, values, field) => {
-  const without = modelOf({ capabilities: CAPABILITIES.filter((other) => other !== capability) });
+  const without = modelOf({ capabilities: ABILITIES.filter((other) => other !== capability) });
   expect(await refusal(values, without)).toBe(
     `${field}: requires the capability "${capability}", which "m" does not have`,
   );

@@ -363,6 +363,7 @@ describe("the file", () => {
     expect(BUILT_IN_MODELS.map(({ id, contextWindow }) => [id, contextWindow])).toEqual([
       ["vx-sandbox-small", 8_192],
       ["vx-sandbox-large", 128_000],
+      ["vx-sandbox-embed", 8_192],
     ]);
     expect(await readModels(file(yaml()), env)).toHaveLength(1);
   });

@@ -74,7 +74,7 @@ class Streams(unittest.TestCase):
 
 class Models(unittest.TestCase):
     def test_models_are_listed_and_retrieved(self):
-        self.assertEqual([model.id for model in client().models.list()], ["vx-sandbox-large", MODEL])
+        self.assertEqual([model.id for model in client().models.list()], ["vx-sandbox-embed", "vx-sandbox-large", MODEL])
         self.assertEqual(client().models.retrieve(MODEL).owned_by, "vx")
 
 

@@ -46,7 +46,7 @@ export function replyOf(
   maxTokens = 1_000,
 ): { deltas: Delta[]; output: Output; done: UpstreamEnd | undefined } {
   const reply = new ReplyBuffer(maxTokens);
-  const reader = createReader(reply);
+  const reader = createReader(reply, PROMPT);
   const builder = new OutputBuilder();
   const deltas: Delta[] = [];
   const take = () => {

@@ -161,6 +161,8 @@ function scalarSchema(type: ScalarType): Schema {
       return { type: "integer", format: "int32" };
     case ScalarType.INT64:
       return { type: "integer", format: "int64" };
+    case ScalarType.FLOAT:
+      return { type: "number", format: "float" };
     case ScalarType.DOUBLE:
       return { type: "number", format: "double" };
     default:

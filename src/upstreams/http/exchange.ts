@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import type { Prompt } from "../../domain/prompt.ts";
 import type { Dialect, ResponseReader } from "../dialect.ts";
 import type { Progress } from "../progress.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
@@ -23,13 +24,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #reader: ResponseReader;
   readonly #progress: Progress;
   readonly #maxTokens: number;
+  readonly #maxJsonBytes: number;
   #state: ExchangeState = QUEUED;
   #controller: Dispatcher.DispatchController | undefined;
   #receivedBytes = 0;
 
-  constructor(dialect: Dialect, maxTokens: number, progress: Progress) {
+  constructor(dialect: Dialect, prompt: Prompt, progress: Progress) {
+    const { maxTokens } = prompt;
     this.reply = new ReplyBuffer(maxTokens);
-    this.#reader = dialect.createReader(this.reply);
+    this.#reader = dialect.createReader(this.reply, prompt);
+    this.#maxJsonBytes =
+      dialect.maxJsonBytes ?? Math.min(maxStreamBytes(maxTokens), RESPONSE_LIMITS.jsonBytes);
     this.#progress = progress;
     this.#maxTokens = maxTokens;
   }
@@ -103,20 +108,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #startReply(headers: IncomingHttpHeaders): void {
     const encoding = headers["content-encoding"] ?? "identity";
     const type = headers["content-type"] ?? "";
-    const maxBytes = maxStreamBytes(this.#maxTokens);
     if (encoding !== "identity") {
       this.#fail(garbled("the response is compressed, although the request does not allow that"));
     } else if (/^text\/event-stream\b/i.test(type)) {
       const events = new EventStream(RESPONSE_LIMITS.eventChars, (data) => {
         if (this.reply.state === "open") this.#reader.readEvent(data);
       });
-      this.#change({ kind: "streaming", events, maxBytes });
+      this.#change({ kind: "streaming", events, maxBytes: maxStreamBytes(this.#maxTokens) });
     } else if (/^application\/json\b/i.test(type)) {
-      this.#change({
-        kind: "collecting",
-        chunks: [],
-        maxBytes: Math.min(maxBytes, RESPONSE_LIMITS.jsonBytes),
-      });
+      this.#change({ kind: "collecting", chunks: [], maxBytes: this.#maxJsonBytes });
     } else {
       this.#fail(garbled("the response is neither an event stream nor JSON"));
     }

@@ -2,7 +2,7 @@ import type { Pool } from "undici";
 import type { RemoteSettings } from "../../domain/model.ts";
 import type { Prompt } from "../../domain/prompt.ts";
 import { charactersIn } from "../../domain/prompt-texts.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect, Dialects } from "../dialect.ts";
 import { Progress } from "../progress.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
@@ -20,17 +20,18 @@ const COMMON_HEADERS = {
 /** A model on a server with an HTTP API. */
 export class HttpUpstream implements Upstream {
   readonly name: string;
-  readonly #dialect: Dialect;
+  readonly #dialects: Dialects;
   readonly #settings: RemoteSettings;
   readonly #apiKey: string | undefined;
   readonly #connections: Connections;
   readonly #origin: string;
-  readonly #path: string;
+  readonly #basePath: string;
+  readonly #query: string;
   readonly #headers: Record<string, string>;
   readonly #pool: Pool;
 
   constructor(
-    dialect: Dialect,
+    dialects: Dialects,
     settings: RemoteSettings,
     apiKey: string | undefined,
     connections: Connections,
@@ -38,13 +39,14 @@ export class HttpUpstream implements Upstream {
     const base = new URL(settings.baseUrl);
     const basePath = base.pathname.replace(/\/+$/, "");
     this.name = `${settings.kind} ${base.host}${basePath} ${settings.model}`;
-    this.#dialect = dialect;
+    this.#dialects = dialects;
     this.#settings = settings;
     this.#apiKey = apiKey;
     this.#connections = connections;
     this.#origin = base.origin;
-    this.#path = `${dialect.path(basePath)}${base.search}`;
-    this.#headers = { ...COMMON_HEADERS, ...dialect.headers(apiKey) };
+    this.#basePath = basePath;
+    this.#query = base.search;
+    this.#headers = { ...COMMON_HEADERS, ...dialects.headers(apiKey) };
     this.#pool = connections.open(base.origin);
   }
 
@@ -53,9 +55,10 @@ export class HttpUpstream implements Upstream {
     signal: AbortSignal,
     progress = new Progress(),
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
-    const body = await writeBody(this.#dialect.body(prompt, this.#settings.model), charactersIn(prompt));
+    const dialect = this.#dialectFor(prompt);
+    const body = await writeBody(dialect.body(prompt, this.#settings.model), charactersIn(prompt));
     signal.throwIfAborted();
-    const exchange = new Exchange(this.#dialect, prompt.maxTokens, progress);
+    const exchange = new Exchange(dialect, prompt, progress);
     const { reply } = exchange;
     const abort = () => {
       progress.unread = reply.abort(signal.reason);
@@ -63,7 +66,7 @@ export class HttpUpstream implements Upstream {
     };
     signal.addEventListener("abort", abort, { once: true });
     try {
-      this.#send(body, exchange);
+      this.#send(dialect.path(this.#basePath) + this.#query, body, exchange);
       for (;;) {
         const event = reply.nextEvent();
         if (event) {
@@ -85,11 +88,19 @@ export class HttpUpstream implements Upstream {
     await this.#connections.close(this.#origin);
   }
 
-  #send({ parts, bytes }: RequestBody, exchange: Exchange): void {
+  #dialectFor({ options: { task } }: Prompt): Dialect {
+    const dialect = task ? this.#dialects.tasks?.[task.kind] : this.#dialects;
+    // Requests for tasks that an upstream cannot do are refused before they get here.
+    if (!dialect)
+      throw new UpstreamFailure("rejected", `the upstream has no API for the task "${task?.kind}"`);
+    return dialect;
+  }
+
+  #send(path: string, { parts, bytes }: RequestBody, exchange: Exchange): void {
     const { timeoutMs } = this.#settings;
     this.#pool.dispatch(
       {
-        path: this.#path,
+        path,
         method: "POST",
         headers: bytes === undefined ? this.#headers : { ...this.#headers, "content-length": String(bytes) },
         // Undici accepts any iterable of buffers, but its types do not include that.

@@ -27,6 +27,7 @@ export class ReplyBuffer {
   #hasToolCalls = false;
   #finishReason: FinishReason | undefined;
   #usage: Usage | undefined;
+  #vectors: readonly Float32Array[] | undefined;
   #wakeReader: (() => void) | undefined;
 
   constructor(maxTokens: number) {
@@ -73,6 +74,10 @@ export class ReplyBuffer {
     if (this.#state === OPEN && usage) this.#usage = usage;
   }
 
+  setVectors(vectors: readonly Float32Array[]): void {
+    if (this.#state === OPEN) this.#vectors = vectors;
+  }
+
   /** Called when the upstream signals the end of the reply. */
   complete(): void {
     if (this.#state === OPEN) this.#state = COMPLETE;
@@ -109,7 +114,7 @@ export class ReplyBuffer {
       case "open":
         return undefined;
       case "complete":
-        return { kind: "done", finishReason: this.#endReason(), usage: this.#usage };
+        return this.#end();
       case "cut":
         // The reported usage, if any, may include tokens beyond the limit.
         return { kind: "done", finishReason: "length", usage: undefined };
@@ -130,6 +135,11 @@ export class ReplyBuffer {
     const reason = this.#finishReason ?? "stop";
     if (reason !== "stop" && reason !== "tool_calls") return reason;
     return this.#hasToolCalls ? "tool_calls" : "stop";
+  }
+
+  #end(): UpstreamEvent {
+    const end = { kind: "done", finishReason: this.#endReason(), usage: this.#usage } as const;
+    return this.#vectors ? { ...end, vectors: this.#vectors } : end;
   }
 
   #room(): number {

@@ -1,5 +1,6 @@
 import type { PromptMessage } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
 
 /** Behaviour of the sandbox that a prompt can set. */
 export type Directive = {
@@ -62,4 +63,9 @@ function directiveWithin(inside: string): Directive {
 
 function isName(name: string): name is keyof typeof LARGEST {
   return Object.hasOwn(LARGEST, name);
+}
+
+/** The failure does not count against the sandbox's health and is not retried. */
+export function requestedFailure(): UpstreamFailure {
+  return new UpstreamFailure("rejected", "the prompt contains a directive to fail");
 }

@@ -1,6 +1,6 @@
 import type { Delta, FinishReason } from "../../domain/output.ts";
 import type { Prompt } from "../../domain/prompt.ts";
-import { UpstreamFailure } from "../upstream-failure.ts";
+import { requestedFailure } from "./sandbox-directive.ts";
 import type { Plan, Segment } from "./sandbox-plan.ts";
 import { tokensWithin } from "./sandbox-text.ts";
 import { StopTexts } from "./stop-texts.ts";
@@ -112,10 +112,8 @@ export class SandboxPieces {
     return this.#produced === this.#plan.directive.fail_after;
   }
 
-  /** The failure does not count against the sandbox's health and is not retried. */
   #failIfRequested(): void {
-    if (!this.#mustFail()) return;
-    throw new UpstreamFailure("rejected", "the prompt contains a directive to fail");
+    if (this.#mustFail()) throw requestedFailure();
   }
 }
 

@@ -4,10 +4,12 @@ import type { Prompt } from "../../domain/prompt.ts";
 import { imagesIn, type PromptInput } from "../../domain/prompt-texts.ts";
 import { usageOf } from "../../domain/usage.ts";
 import { Progress } from "../progress.ts";
-import type { Upstream, UpstreamEvent } from "../upstream.ts";
+import type { Upstream, UpstreamEnd, UpstreamEvent } from "../upstream.ts";
 import { Pauses } from "./pauses.ts";
+import { directiveOf, requestedFailure } from "./sandbox-directive.ts";
 import { SandboxPieces } from "./sandbox-pieces.ts";
 import { planOf } from "./sandbox-plan.ts";
+import { sandboxVectors } from "./sandbox-vectors.ts";
 
 type SandboxOptions = {
   readonly settings: SandboxSettings;
@@ -38,6 +40,11 @@ export class SandboxUpstream implements Upstream {
     progress.wasSent = true;
     const { settings, countPrompt } = this.#options;
     const textTokens = await countPrompt(prompt, signal);
+    const { task } = prompt.options;
+    if (task?.kind === "embed") {
+      yield await this.#embed(prompt, task.dimensions, textTokens, signal);
+      return;
+    }
     const imageTokens = imagesIn(prompt.messages) * TOKENS_PER_IMAGE;
     const plan = planOf(prompt);
     const { delay_ms: delayMs = settings.delayMs, cached, cache_write } = plan.directive;
@@ -69,4 +76,19 @@ export class SandboxUpstream implements Upstream {
   }
 
   async close(): Promise<void> {}
+
+  async #embed(
+    { messages }: Prompt,
+    dimensions: number | undefined,
+    inputTokens: number,
+    signal: AbortSignal,
+  ): Promise<UpstreamEnd> {
+    const { delay_ms: delayMs = this.#options.settings.delayMs, fail_after } = directiveOf(messages[0]);
+    const pauses = new Pauses(delayMs, signal);
+    if (delayMs > 0) await pauses.next().finally(() => pauses.close());
+    if (fail_after !== undefined) throw requestedFailure();
+    const vectors = await sandboxVectors(messages, dimensions);
+    signal.throwIfAborted();
+    return { kind: "done", finishReason: "stop", usage: usageOf({ inputTokens, outputTokens: 0 }), vectors };
+  }
 }

@@ -34,6 +34,7 @@ describe.each(protocols)("$name", ({ open }) => {
     if (!outcome.ok) throw new Error(outcome.text);
     expect(outcome.message).toMatchObject({ object: "list", nextPageToken: "" });
     expect(outcome.message.data).toMatchObject([
+      { id: "vx-sandbox-embed", capabilities: ["embeddings"] },
       { id: "vx-sandbox-large", contextWindow: 128_000, maxOutputTokens: 32_000 },
       {
         id: "vx-sandbox-small",

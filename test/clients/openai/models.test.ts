@@ -26,7 +26,7 @@ test("the SDK lists the models", async () => {
     });
     ids.push(id);
   }
-  expect(ids).toEqual(["vx-sandbox-large", SMALL]);
+  expect(ids).toEqual(["vx-sandbox-embed", "vx-sandbox-large", SMALL]);
 });
 
 test("the SDK gets a model by its id", async () => {

@@ -3,6 +3,7 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
+import { EMBEDDING_EXAMPLES } from "./embedding-examples.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
@@ -82,7 +83,7 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
 
 /** By operation id. They use the model and its prices. */
 export function operationExamples(model: Model): Readonly<Record<string, OperationExample>> {
-  return { ...accountExamples(model), ...generationExamples(model), ...KEY_EXAMPLES };
+  return { ...accountExamples(model), ...generationExamples(model), ...EMBEDDING_EXAMPLES, ...KEY_EXAMPLES };
 }
 
 /** The charge of one generation, and the remaining balance of the first credit. */

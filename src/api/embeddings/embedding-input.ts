@@ -1,0 +1,52 @@
+import { setImmediate } from "node:timers/promises";
+import { DomainError } from "../../domain/errors.ts";
+import type { JsonValue } from "../../domain/json.ts";
+
+/** The text of tokens; undefined if a number is not a token. */
+export type DecodeTokens = (tokens: readonly number[]) => Promise<string | undefined>;
+
+type Texts = { readonly texts: readonly string[]; readonly fields?: readonly string[] };
+
+const MAX_INPUTS = 2_048;
+/** Decoding so many tokens takes a few milliseconds. */
+const TOKENS_PER_TURN = 8_192;
+
+/**
+ * The texts of an input in any of OpenAI's forms. LangChain's clients send tokens by default. Upstreams may have
+ * another encoding, so they get the text.
+ */
+export async function textsOfInput(input: JsonValue | undefined, decode: DecodeTokens): Promise<Texts> {
+  if (typeof input === "string") return { texts: [input], fields: ["input"] };
+  if (!Array.isArray(input)) throw DomainError.ofField("input", FORMS);
+  if (input.length > 0 && input.every(isNumber)) {
+    return { texts: [await textOfTokens(input, "input", decode)], fields: ["input"] };
+  }
+  if (input.length > MAX_INPUTS) throw DomainError.ofField("input", `must have at most ${MAX_INPUTS} texts`);
+  const texts: string[] = [];
+  for (const [i, item] of input.entries()) texts.push(await textOfItem(item, `input[${i}]`, decode));
+  return { texts };
+}
+
+const FORMS = "must be a text, a list of texts, a list of tokens, or a list of lists of tokens";
+
+async function textOfItem(item: JsonValue, field: string, decode: DecodeTokens): Promise<string> {
+  if (typeof item === "string") return item;
+  if (!Array.isArray(item) || !item.every(isNumber)) throw DomainError.ofField("input", FORMS);
+  return await textOfTokens(item, field, decode);
+}
+
+async function textOfTokens(tokens: readonly number[], field: string, decode: DecodeTokens): Promise<string> {
+  let text = "";
+  for (let start = 0; start < tokens.length; start += TOKENS_PER_TURN) {
+    const part = await decode(tokens.slice(start, start + TOKENS_PER_TURN));
+    if (part === undefined)
+      throw DomainError.ofField(field, "must have only tokens of the encoding cl100k_base");
+    text += part;
+    await setImmediate();
+  }
+  return text;
+}
+
+function isNumber(value: JsonValue): value is number {
+  return typeof value === "number";
+}

@@ -1,0 +1,3 @@
+export function openaiHeaders(apiKey: string | undefined): Readonly<Record<string, string>> {
+  return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+}
