@@ -3,7 +3,7 @@ import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Database } from "../store/driver/database.ts";
-import type { DecodeTokens } from "./embeddings/embedding-input.ts";
+import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies of services. Ids and randomness are injected, so that tests can control them. */
 export type Deps = {

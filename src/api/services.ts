@@ -1,5 +1,6 @@
 import { adminService } from "./admin-service.ts";
 import { chatService } from "./chat/chat-service.ts";
+import { completionsService } from "./completions/completions-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
 import { embedService } from "./embeddings/embed-service.ts";
 import { embeddingsService } from "./embeddings/embeddings-service.ts";
@@ -23,6 +24,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   responsesService,
   embedService,
   embeddingsService,
+  completionsService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];

@@ -36,7 +36,7 @@ export function generationRequestOfChat(request: ChatRequest): GenerationRequest
   };
 }
 
-function stopsOf(stop: JsonValue | undefined): string[] {
+export function stopsOf(stop: JsonValue | undefined): string[] {
   if (stop === undefined || stop === null) return [];
   if (!Array.isArray(stop)) return [stopText(stop, "stop")];
   if (stop.length > MAX_STOPS) throw DomainError.ofField("stop", `must have at most ${MAX_STOPS} strings`);

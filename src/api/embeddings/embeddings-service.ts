@@ -11,7 +11,7 @@ import { jsonOf, valueOfJson } from "../../rules/plain-values.ts";
 import type { ApiCall } from "../api-call.ts";
 import { defineService } from "../define-service.ts";
 import { recordedUser } from "../recorded-user.ts";
-import { type DecodeTokens, textsOfInput } from "./embedding-input.ts";
+import { type DecodeTokens, textsAt } from "../token-texts.ts";
 import { embeddingRequestOf } from "./embedding-request.ts";
 
 export async function createEmbeddings(
@@ -21,7 +21,7 @@ export async function createEmbeddings(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateEmbeddingsResponseSchema>> {
   const { model, dimensions, encodingFormat, user = "" } = request;
-  const texts = await textsOfInput(request.input && jsonOf(request.input), decode);
+  const texts = await textsAt(request.input && jsonOf(request.input), "input", decode);
   const asked = embeddingRequestOf({
     format: "openai-chat",
     model,

@@ -1,6 +1,7 @@
 import type { RemoteSettings } from "../../domain/model.ts";
 import type { Dialects } from "../dialect.ts";
 import { openaiBody } from "./openai-body.ts";
+import { openaiCompletionsDialect } from "./openai-completions.ts";
 import { openaiEmbeddingsDialect } from "./openai-embeddings.ts";
 import { openaiHeaders } from "./openai-headers.ts";
 import { OpenaiReader } from "./openai-reader.ts";
@@ -18,6 +19,6 @@ export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">
     headers: openaiHeaders,
     body: (prompt, model) => openaiBody(prompt, model, maxTokensName),
     createReader: (reply) => new OpenaiReader(reply),
-    tasks: { embed: openaiEmbeddingsDialect },
+    tasks: { embed: openaiEmbeddingsDialect, complete: openaiCompletionsDialect },
   };
 }

@@ -4,6 +4,7 @@ import { isExtraField } from "../upstream-fields.ts";
 
 /** What chat completions cannot express. */
 export function openaiProblem(prompt: UnsizedPrompt): PromptProblem | undefined {
+  if (prompt.options.task?.kind === "complete") return undefined;
   const message = prompt.messages.findIndex(
     ({ role, content }) => role === "tool" && typeof content !== "string" && content.some(isImage),
   );

@@ -126,7 +126,7 @@ function argumentsOf(value: unknown): string | undefined {
 }
 
 /** Cached tokens and reasoning are part of the totals. */
-function usageReportedBy(usage: JsonObject): Usage | undefined {
+export function usageReportedBy(usage: JsonObject): Usage | undefined {
   const input = asObject(usage.prompt_tokens_details);
   const output = asObject(usage.completion_tokens_details);
   return reportedUsage({
@@ -140,7 +140,7 @@ function usageReportedBy(usage: JsonObject): Usage | undefined {
 }
 
 /** Unknown reasons count as "stop". */
-function finishReasonOf(reason: string): FinishReason {
+export function finishReasonOf(reason: string): FinishReason {
   switch (reason) {
     case "length":
     case "content_filter":

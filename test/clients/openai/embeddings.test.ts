@@ -136,7 +136,7 @@ describe("a call is refused:", () => {
       "input[1]",
     ],
     ["a fraction", { input: [1.5] }, "input"],
-    ["mixed forms", { input: [[1, "a"]] }, "input"],
+    ["mixed forms", { input: [[1, "a"]] }, "input[0]"],
     ["an object", { input: { text: "a" } }, "input"],
     ["too many texts", { input: Array.from({ length: 2_049 }, () => "a") }, "input"],
     ["a long text", { input: ["a", "x ".repeat(8_193)] }, "input[1]"],

@@ -3,6 +3,7 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
+import { completionExamples } from "./completion-examples.ts";
 import { EMBEDDING_EXAMPLES } from "./embedding-examples.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
@@ -198,10 +199,22 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
     usage: null,
     balance_micros: null,
   });
+  const end = {
+    usage: {
+      prompt_tokens: inputTokens,
+      completion_tokens: outputTokens,
+      total_tokens: inputTokens + outputTokens,
+      cost_micros: costMicros,
+      prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0, image_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
+    },
+    balance_micros,
+  };
   return {
     ...messagesExamples(model, charge),
     ...nativeExamples(model, done),
     ...responsesExamples(model, charge),
+    ...completionExamples(chat, end),
     CreateChatCompletion: {
       body: {
         model: model.id,
@@ -227,15 +240,7 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
             finish_reason,
           },
         ],
-        usage: {
-          prompt_tokens: inputTokens,
-          completion_tokens: outputTokens,
-          total_tokens: inputTokens + outputTokens,
-          cost_micros: costMicros,
-          prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0, image_tokens: 0 },
-          completion_tokens_details: { reasoning_tokens: 0 },
-        },
-        balance_micros,
+        ...end,
       },
       events: [
         chunk({ role: "assistant", content: "A list of " }, null),

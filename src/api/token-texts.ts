@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { DomainError } from "../../domain/errors.ts";
-import type { JsonValue } from "../../domain/json.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { JsonValue } from "../domain/json.ts";
 
 /** The text of tokens; undefined if a number is not a token. */
 export type DecodeTokens = (tokens: readonly number[]) => Promise<string | undefined>;
@@ -15,15 +15,19 @@ const TOKENS_PER_TURN = 8_192;
  * The texts of an input in any of OpenAI's forms. LangChain's clients send tokens by default. Upstreams may have
  * another encoding, so they get the text.
  */
-export async function textsOfInput(input: JsonValue | undefined, decode: DecodeTokens): Promise<Texts> {
-  if (typeof input === "string") return { texts: [input], fields: ["input"] };
-  if (!Array.isArray(input)) throw DomainError.ofField("input", FORMS);
+export async function textsAt(
+  input: JsonValue | undefined,
+  name: string,
+  decode: DecodeTokens,
+): Promise<Texts> {
+  if (typeof input === "string") return { texts: [input], fields: [name] };
+  if (!Array.isArray(input)) throw DomainError.ofField(name, FORMS);
   if (input.length > 0 && input.every(isNumber)) {
-    return { texts: [await textOfTokens(input, "input", decode)], fields: ["input"] };
+    return { texts: [await textOfTokens(input, name, decode)], fields: [name] };
   }
-  if (input.length > MAX_INPUTS) throw DomainError.ofField("input", `must have at most ${MAX_INPUTS} texts`);
+  if (input.length > MAX_INPUTS) throw DomainError.ofField(name, `must have at most ${MAX_INPUTS} texts`);
   const texts: string[] = [];
-  for (const [i, item] of input.entries()) texts.push(await textOfItem(item, `input[${i}]`, decode));
+  for (const [i, item] of input.entries()) texts.push(await textOfItem(item, `${name}[${i}]`, decode));
   return { texts };
 }
 
@@ -31,7 +35,7 @@ const FORMS = "must be a text, a list of texts, a list of tokens, or a list of l
 
 async function textOfItem(item: JsonValue, field: string, decode: DecodeTokens): Promise<string> {
   if (typeof item === "string") return item;
-  if (!Array.isArray(item) || !item.every(isNumber)) throw DomainError.ofField("input", FORMS);
+  if (!Array.isArray(item) || !item.every(isNumber)) throw DomainError.ofField(field, FORMS);
   return await textOfTokens(item, field, decode);
 }
 
