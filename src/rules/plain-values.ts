@@ -28,6 +28,16 @@ class JsonHolder implements Value {
   }
 }
 
+/** Holds the text of a large value, which its creator wrote in parts so that other calls run in between. */
+class JsonTextHolder extends JsonHolder {
+  readonly text: string;
+
+  constructor(json: JsonValue, text: string) {
+    super(json);
+    this.text = text;
+  }
+}
+
 /** The value of an untyped field. */
 export function valueOfJson(json: JsonValue): Value {
   return new JsonHolder(json);
@@ -36,4 +46,13 @@ export function valueOfJson(json: JsonValue): Value {
 /** The JSON of an untyped field. */
 export function jsonOf(value: Value): JsonValue {
   return value instanceof JsonHolder ? value.json : toJson(ValueSchema, value);
+}
+
+/** The value of an untyped field whose JSON text is known. */
+export function valueOfJsonText(json: JsonValue, text: string): Value {
+  return new JsonTextHolder(json, text);
+}
+
+export function jsonTextOf(value: Value): string {
+  return value instanceof JsonTextHolder ? value.text : JSON.stringify(jsonOf(value));
 }

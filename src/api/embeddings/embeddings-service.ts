@@ -1,4 +1,6 @@
+import { setImmediate } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Value } from "@bufbuild/protobuf/wkt";
 import {
   type CreateEmbeddingsRequest,
   type CreateEmbeddingsResponseSchema,
@@ -7,7 +9,7 @@ import {
 import type { Meter } from "../../billing/meter.ts";
 import { inputTokensOf } from "../../domain/usage.ts";
 import { base64OfVector } from "../../domain/vector.ts";
-import { jsonOf, valueOfJson } from "../../rules/plain-values.ts";
+import { jsonOf, valueOfJson, valueOfJsonText } from "../../rules/plain-values.ts";
 import type { ApiCall } from "../api-call.ts";
 import { defineService } from "../define-service.ts";
 import { recordedUser } from "../recorded-user.ts";
@@ -33,16 +35,37 @@ export async function createEmbeddings(
   const promptTokens = BigInt(inputTokensOf(reply.usage));
   return {
     object: "list",
-    data: (reply.vectors ?? []).map((vector, index) => ({
-      object: "embedding",
-      index,
-      embedding: valueOfJson(encodingFormat === "base64" ? base64OfVector(vector) : [...vector]),
-    })),
+    data: await embeddingsOf(reply.vectors ?? [], encodingFormat === "base64" ? inBase64 : inNumbers),
     model: reply.model,
     usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
     id: reply.id,
     balanceMicros: reply.balanceMicros,
   };
+}
+
+/** Writing so many values takes a few milliseconds. */
+const VALUES_PER_TURN = 16_384;
+
+async function embeddingsOf(vectors: readonly Float32Array[], write: (vector: Float32Array) => Value) {
+  const data: { object: string; index: number; embedding: Value }[] = [];
+  let values = 0;
+  for (const [index, vector] of vectors.entries()) {
+    data.push({ object: "embedding", index, embedding: write(vector) });
+    values += vector.length;
+    if (values < VALUES_PER_TURN) continue;
+    values = 0;
+    await setImmediate();
+  }
+  return data;
+}
+
+function inBase64(vector: Float32Array): Value {
+  return valueOfJson(base64OfVector(vector));
+}
+
+function inNumbers(vector: Float32Array): Value {
+  const numbers = [...vector];
+  return valueOfJsonText(numbers, JSON.stringify(numbers));
 }
 
 /** Unknown fields are ignored: OpenAI's clients send fields that this server does not know. */

@@ -10,7 +10,7 @@ import {
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
 import { omitsUnset } from "../../rules/codec-options.ts";
-import { jsonOf } from "../../rules/plain-values.ts";
+import { jsonTextOf } from "../../rules/plain-values.ts";
 import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
 
@@ -157,7 +157,7 @@ function orNull(write: ValueWriter): ValueWriter {
 }
 
 function wellKnownWriter(desc: DescMessage): Writer {
-  if (isUntyped(desc)) return (message) => JSON.stringify(jsonOf(message as Value));
+  if (isUntyped(desc)) return (message) => jsonTextOf(message as Value);
   if (isWrapper(desc)) {
     const write = scalarWriter(desc.fields[0]?.scalar as ScalarType);
     return (message) => write((message as unknown as { value: unknown }).value);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EmbedService } from "../../../gen/vx/v1/embed_pb.js";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
 import { chargesOf, createPaidKey, failureOf, openAi, SMALL, said } from "../../support/openai.ts";
 import { bearer } from "../../support/protocols.ts";
 
@@ -90,6 +91,21 @@ describe("vectors", () => {
     const response = await rpc.embed({ ...MODEL, input, dimensions: 4 }, { headers: bearer(key.secret) });
     expect(response.embeddings.map(({ values }) => values)).toEqual(expected);
   });
+});
+
+test("1.5 million numbers are written in several turns", async () => {
+  const input = Array.from({ length: 1_000 }, (_, i) => `text ${i}`);
+  const call = async () => {
+    const response = await fetch(`${app.url}/v1/embeddings`, {
+      method: "POST",
+      headers: { ...bearer(key.secret), "content-type": "application/json" },
+      body: JSON.stringify({ ...MODEL, input, dimensions: 1_536 }),
+    });
+    expect(response.status).toBe(200);
+    for await (const _ of response.body ?? []);
+  };
+  await call();
+  expect(await longestTurnMs(call())).toBeLessThan(50);
 });
 
 describe("the charge", () => {
