@@ -48,7 +48,8 @@ export type Violation = { readonly rule: string; readonly text: string };
 export async function readRows(owner: postgres.Sql, accountIds: readonly string[]): Promise<Row[]> {
   return await owner<Row[]>`
     SELECT l.id, l.account_id AS "accountId", l.kind, l.amount_micros AS "amountMicros", l.request_id AS "requestId",
-           l.input + l.cached_input + l.cache_write AS "inputTokens", l.output + l.reasoning AS "outputTokens", m.idempotency_key AS "idempotencyKey"
+           (l.input + l.cached_input + l.cache_write)::bigint AS "inputTokens",
+           (l.output + l.reasoning)::bigint AS "outputTokens", m.idempotency_key AS "idempotencyKey"
     FROM vx.ledger l LEFT JOIN vx.movement_keys m USING (lane, account_id, seq)
     WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`;
 }
