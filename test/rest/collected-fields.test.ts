@@ -76,6 +76,8 @@ describe.each(https)("over $name", ({ send }) => {
   test("the collecting field can be set itself, and unknown names are added to it", async () => {
     await say({ top_k: 5, extra_fields: { min_p: 0.5 } });
     expect(received?.extraFields).toEqual({ top_k: 5, min_p: 0.5 });
+    await say({ extra_fields: {} });
+    expect(received?.extraFields).toEqual({});
     expectError(await say({ top_k: 5, extra_fields: { top_k: 5 } }), "invalid_argument", "top_k");
   });
 

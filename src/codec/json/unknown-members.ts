@@ -33,6 +33,7 @@ export function collectorOf(desc: DescMessage): Collector | undefined {
     const kind = scanner.peek();
     if (kind === "null") return scanner.literal(kind);
     if (kind !== "object") throw invalid(path, "must be an object");
+    into[field.localName] ??= {};
     for (const name of scanner.members()) yield* readMember(scanner, name, into);
   };
   return { field, readMember, read };
