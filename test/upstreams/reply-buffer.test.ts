@@ -40,3 +40,42 @@ test("an abort replaces every state and returns the unread text", () => {
     expect(() => reply.nextEvent()).toThrow(reason);
   }
 });
+
+test("unread pieces are joined with the one before them, and keep their order", () => {
+  const reply = new ReplyBuffer(100);
+  const call = (index: number, text: string) =>
+    reply.appendToolCall({ index, id: "", name: "", arguments: text });
+  const think = (text: string, signature?: string) =>
+    reply.appendReasoning({ text, signature, encrypted: undefined });
+  think("a");
+  think("b", "s");
+  think("c");
+  reply.append("d");
+  reply.append("e");
+  call(0, "f");
+  expect(reply.nextEvent()).toMatchObject({ reasoning: { text: "ab", signature: "s" } });
+  call(0, "g");
+  call(1, "h");
+  reply.append("i");
+  reply.complete();
+  const rest = Array.from({ length: 6 }, () => reply.nextEvent());
+  expect(rest).toMatchObject([
+    { reasoning: { text: "c", signature: undefined } },
+    { kind: "text", text: "de" },
+    { toolCall: { index: 0, arguments: "fg" } },
+    { toolCall: { index: 1, arguments: "h" } },
+    { kind: "text", text: "i" },
+    { kind: "done", finishReason: "tool_calls" },
+  ]);
+});
+
+test("an abort returns the unread texts of all kinds, but no read ones", () => {
+  const reply = new ReplyBuffer(100);
+  reply.append("read");
+  reply.nextEvent();
+  reply.append("a");
+  reply.appendReasoning({ text: "b", signature: "s", encrypted: undefined });
+  reply.appendToolCall({ index: 0, id: "id", name: "f", arguments: "{}" });
+  reply.append("c");
+  expect(reply.abort(new Error("aborted"))).toBe("abf{}c");
+});
