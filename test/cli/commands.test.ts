@@ -137,8 +137,8 @@ describe("models", () => {
   test("list prints the response message, with upstreams", async () => {
     const { models, next_page_token } = await json("models", "list");
     expect(next_page_token).toBe("");
-    expect(models).toHaveLength(2);
-    expect(models[1]).toEqual({
+    expect(models).toHaveLength(3);
+    expect(models[2]).toEqual({
       id: "vx-sandbox-small",
       owned_by: "vx",
       created: 1_763_683_200,
@@ -162,7 +162,7 @@ describe("models", () => {
   });
 
   test("the table of models contains prices as amounts", async () => {
-    const [header, , small] = (await run("models", "list")).stdout.split("\n");
+    const [header, , , small] = (await run("models", "list")).stdout.split("\n");
     expect(header).toMatch(
       /^ID +CONTEXT +MAX OUTPUT +INPUT \/ 1M +CACHED .* OUTPUT \/ 1M .* CAPABILITIES +ALIASES +UPSTREAMS$/,
     );
