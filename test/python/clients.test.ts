@@ -3,9 +3,8 @@ import { rmSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
+import { clientEnv } from "../support/client-env.ts";
 import { clientCommand, clientExample } from "../support/client-examples.ts";
-import { createTestKey, operatorOf } from "../support/fixtures.ts";
-import { createPaidKey } from "../support/openai.ts";
 import { preparePython, pythonEnv, STUBS } from "../support/python.ts";
 
 const missing = preparePython();
@@ -19,14 +18,7 @@ describe.skipIf(missing !== undefined)("from Python", () => {
 
   beforeAll(async () => {
     app = await startTestApp();
-    const operator = operatorOf(app);
-    env = pythonEnv({
-      VX_URL: app.url,
-      VX_HOST_AND_PORT: new URL(app.url).host,
-      VX_KEY: (await createPaidKey(operator)).secret,
-      VX_BROKE_KEY: (await createTestKey(operator)).secret,
-      VX_NO_KEY: "vx_live_nobody",
-    });
+    env = pythonEnv(await clientEnv(app));
   });
   afterAll(() => app.stop());
 
@@ -36,14 +28,20 @@ describe.skipIf(missing !== undefined)("from Python", () => {
   /** The last lines that the test runner prints. */
   const passed = /Ran [1-9]\d* tests? in .*\n\nOK\n$/;
 
-  test("the OpenAI SDK works with another base URL and key", async () => {
-    expect((await python("test/python/openai_client.py")).stderr).toMatch(passed);
-  });
+  test.each(["openai_client", "openai_features", "anthropic_client"])(
+    "%s works with another address and key",
+    async (name) => {
+      expect((await python(`test/python/${name}.py`)).stderr).toMatch(passed);
+    },
+  );
 
-  test("the example for the OpenAI SDK in docs/clients.md prints a reply", async () => {
-    const example = atThisServer(clientExample("python", "from openai"));
-    expect((await python("-c", example)).stdout).toMatch(/^This is a reply of the sandbox\./);
-  });
+  test.each(["from openai", "import anthropic"])(
+    "the example with %s in docs/clients.md prints a reply",
+    async (words) => {
+      const example = atThisServer(clientExample("python", words));
+      expect((await python("-c", example)).stdout).toMatch(/^This is a reply of the sandbox\./);
+    },
+  );
 
   describe("over gRPC, with generated stubs", () => {
     beforeAll(async () => {

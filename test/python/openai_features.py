@@ -80,6 +80,12 @@ class Embeddings(unittest.TestCase):
         self.assertTrue(all(is_unit(item.embedding) for item in reply.data))
         self.assertGreater(reply.usage.prompt_tokens, 0)
 
+    def test_tokens_are_accepted_in_place_of_texts(self):
+        # LangChain sends them.
+        reply = client().embeddings.create(model=EMBEDDING_MODEL, input=[[15339, 1917], [9906]])
+        self.assertEqual([is_unit(item.embedding) for item in reply.data], [True, True])
+        self.assertEqual(reply.usage.prompt_tokens, 3)
+
     def test_a_shorter_vector_has_the_length_that_was_asked_for(self):
         reply = client().embeddings.create(model=EMBEDDING_MODEL, input="one", dimensions=64)
         self.assertEqual(len(reply.data[0].embedding), 64)

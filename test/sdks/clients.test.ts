@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
+import { clientExample } from "../support/client-examples.ts";
 import { CLIENTS, installPackages } from "../support/installed.ts";
 
 const FOLDER = join(CLIENTS, "sdks");
@@ -35,6 +36,16 @@ describe.skipIf(missing !== undefined)("from Node", () => {
       });
       expect(stdout).toMatch(/pass [1-9]\d*\n/);
       expect(stdout).toMatch(/skipped 0\n/);
+    },
+  );
+
+  test.each(["@anthropic-ai/sdk", "@ai-sdk/openai", "@langchain/openai"])(
+    "the example for %s in docs/clients.md prints a reply",
+    async (name) => {
+      const example = clientExample("ts", `from "${name}"`).replace("http://127.0.0.1:8080", app.url);
+      const args = ["--input-type=module-typescript", "--eval", example];
+      const { stdout } = await run(process.execPath, args, { cwd: FOLDER, env });
+      expect(stdout).toMatch(/^This is a reply of the sandbox\./);
     },
   );
 });

@@ -31,13 +31,19 @@ export function createVenv(folder: string, requirements: string): string | undef
 
 /** Runs a command. Returns the reason if it fails. */
 export function problemOf(command: string, ...args: string[]): string | undefined {
-  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8", timeout: 240_000 });
+  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8", timeout: 600_000 });
   if (status === 0) return undefined;
   return `${command} ${args.join(" ")}: ${error?.message ?? stderr.trim().slice(-500)}`;
 }
 
 /** The environment in which "python" has the clients installed. */
-export function pythonEnv(env: Record<string, string>): NodeJS.ProcessEnv {
-  const path = `${join(FOLDER, "bin")}:${process.env.PATH ?? ""}`;
-  return { ...process.env, PATH: path, PYTHONPATH: STUBS, PYTHONDONTWRITEBYTECODE: "1", ...env };
+export function pythonEnv(env: Record<string, string>, folder = FOLDER): NodeJS.ProcessEnv {
+  const path = `${join(folder, "bin")}:${process.env.PATH ?? ""}`;
+  return {
+    ...process.env,
+    PATH: path,
+    PYTHONPATH: `${STUBS}:${resolve("test/python")}`,
+    PYTHONDONTWRITEBYTECODE: "1",
+    ...env,
+  };
 }

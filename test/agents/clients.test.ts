@@ -1,0 +1,124 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { clientEnv } from "../support/client-env.ts";
+import { clientExample } from "../support/client-examples.ts";
+import { CLIENTS, installPackages } from "../support/installed.ts";
+import { createVenv, problemOf, pythonEnv } from "../support/python.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const VENV = join(CLIENTS, "agents-venv");
+const PROGRAMS = join(CLIENTS, "agents");
+const REPLY = /This is a reply of the sandbox\./;
+/** The clients import large packages, and the programs index their folder first. */
+const TIMEOUT_MS = 180_000;
+
+const run = promisify(execFile);
+const missing = {
+  python: createVenv(VENV, "test/agents/python/requirements.txt"),
+  programs: installPrograms(),
+};
+for (const [what, problem] of Object.entries(missing)) {
+  if (problem) console.error(`SKIPPED: no agents were tested (${what}). ${problem}`);
+}
+
+/** npm may leave out the script that puts the program of the platform in its place. */
+function installPrograms(): string | undefined {
+  const script = join(PROGRAMS, "node_modules/@anthropic-ai/claude-code/install.cjs");
+  return installPackages("test/agents/programs", PROGRAMS) ?? problemOf(process.execPath, script);
+}
+
+let app: TestApp;
+let keys: Record<string, string>;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  keys = await clientEnv(app);
+});
+afterAll(() => app.stop());
+
+const atThisServer = (code: string) => code.replaceAll("http://127.0.0.1:8080", app.url);
+
+describe.skipIf(missing.python)("libraries for Python", () => {
+  // Without it, litellm downloads a list of prices.
+  const env = () => pythonEnv({ ...keys, LITELLM_LOCAL_MODEL_COST_MAP: "True" }, VENV);
+
+  test.each(["langchain", "instructor", "llama_index", "litellm", "pydantic_ai"])(
+    "%s calls tools, returns objects and streams",
+    { timeout: TIMEOUT_MS },
+    async (name) => {
+      const { stderr } = await run("python", [`test/agents/python/${name}_client.py`], { env: env() });
+      expect(stderr).toMatch(/Ran [1-9]\d* tests? in .*\n\nOK\n$/);
+    },
+  );
+
+  test.each([
+    "from langchain_openai",
+    "import instructor",
+    "from llama_index",
+    "import litellm",
+    "from pydantic_ai",
+  ])("the example with %s in docs/clients.md prints a reply", { timeout: TIMEOUT_MS }, async (words) => {
+    const example = atThisServer(clientExample("python", words));
+    const { stdout } = await run("python", ["-c", example], { env: env() });
+    expect(stdout.trim()).not.toBe("");
+  });
+});
+
+describe.skipIf(missing.programs)("programs", () => {
+  /** Runs a program in a home folder with these files. */
+  async function runIn(files: Record<string, string>, program: string, args: string[], extra = {}) {
+    const folder = createTemporaryFolder("agent");
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(join(folder.path, path, ".."), { recursive: true });
+      writeFileSync(join(folder.path, path), atThisServer(text));
+    }
+    try {
+      const call = run(join(PROGRAMS, "node_modules/.bin", program), args, {
+        cwd: folder.path,
+        env: {
+          ...process.env,
+          ...keys,
+          HOME: folder.path,
+          XDG_CONFIG_HOME: join(folder.path, ".config"),
+          ...extra,
+        },
+      });
+      call.child.stdin?.end();
+      return (await call).stdout;
+    } finally {
+      folder.remove();
+    }
+  }
+
+  test("Claude Code calls a tool and prints the reply", { timeout: TIMEOUT_MS }, async () => {
+    const settings = clientExample("json", "ANTHROPIC_BASE_URL");
+    const args = ["--print", "[[tool=Read]] hello", "--output-format", "json"];
+    const output = await runIn({ ".claude/settings.json": settings }, "claude", args, {
+      ANTHROPIC_AUTH_TOKEN: keys.VX_KEY,
+    });
+    expect(JSON.parse(output)).toMatchObject({
+      is_error: false,
+      num_turns: 2,
+      result: expect.stringMatching(REPLY),
+    });
+  });
+
+  test("Codex calls a tool and prints the reply", { timeout: TIMEOUT_MS }, async () => {
+    const config = clientExample("toml", "model_provider");
+    const args = ["exec", "--json", "--skip-git-repo-check", "[[tool=get_goal]] hello"];
+    const output = await runIn({ ".codex/config.toml": config }, "codex", args);
+    expect(output).toMatch(REPLY);
+    expect(output).toMatch(/"output_tokens":[1-9]/);
+  });
+
+  test("opencode calls a tool and prints the reply", { timeout: TIMEOUT_MS }, async () => {
+    const config = clientExample("json", "opencode.ai");
+    expect(await runIn({ "opencode.json": config }, "opencode", ["run", "[[tool=read]]hello"])).toMatch(
+      REPLY,
+    );
+  });
+});
