@@ -30,11 +30,10 @@ describe.skipIf(missing !== undefined)("from Node", () => {
   test.each(["openai", "anthropic", "ai-sdk", "langchain"])(
     "%s works with another address and key",
     async (name) => {
-      const { stdout } = await run(process.execPath, ["--test", "--test-reporter=spec", `${name}.ts`], {
-        cwd: FOLDER,
-        env,
-      });
+      const args = ["--test", "--test-reporter=spec", `${name}.ts`];
+      const { stdout } = await run(process.execPath, args, { cwd: FOLDER, env }).catch((error) => error);
       expect(stdout).toMatch(/pass [1-9]\d*\n/);
+      expect(stdout).toMatch(/fail 0\n/);
       expect(stdout).toMatch(/skipped 0\n/);
     },
   );
