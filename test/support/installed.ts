@@ -5,14 +5,22 @@ import { problemOf } from "./python.ts";
 /** Installed toolchains and generated clients. Created once and kept; git ignores it. */
 export const CLIENTS = resolve(".clients");
 
-/** Copies a folder with a package-lock.json and installs its packages. Returns the reason if that fails. */
+/** Copies a folder with a package.json of exact versions and installs them. Returns the reason if that fails. */
 export function installPackages(source: string, folder: string): string | undefined {
   mkdirSync(CLIENTS, { recursive: true });
   cpSync(source, folder, { recursive: true });
-  const lock = readFileSync(join(folder, "package-lock.json"), "utf8");
-  const stamp = join(folder, "node_modules", "installed-lock.json");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return undefined;
-  const problem = problemOf("npm", "ci", "--prefix", folder, "--no-audit", "--no-fund", "--prefer-offline");
-  if (problem === undefined) writeFileSync(stamp, lock);
+  const wanted = readFileSync(join(source, "package.json"), "utf8");
+  const stamp = join(folder, "node_modules", "installed.json");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return undefined;
+  const problem = problemOf(
+    "npm",
+    "install",
+    "--prefix",
+    folder,
+    "--no-audit",
+    "--no-fund",
+    "--prefer-offline",
+  );
+  if (problem === undefined) writeFileSync(stamp, wanted);
   return problem;
 }
