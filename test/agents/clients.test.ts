@@ -83,6 +83,8 @@ describe.skipIf(missing.programs)("programs", () => {
           ...process.env,
           ...keys,
           HOME: folder.path,
+          // opencode reads its folder from there.
+          PWD: folder.path,
           XDG_CONFIG_HOME: join(folder.path, ".config"),
           ...extra,
         },
@@ -117,8 +119,9 @@ describe.skipIf(missing.programs)("programs", () => {
 
   test("opencode calls a tool and prints the reply", { timeout: TIMEOUT_MS }, async () => {
     const config = clientExample("json", "opencode.ai");
-    expect(await runIn({ "opencode.json": config }, "opencode", ["run", "[[tool=read]]hello"])).toMatch(
-      REPLY,
-    );
+    const args = ["run", "--format", "json", "[[tool=read]]hello"];
+    const output = await runIn({ "opencode.json": config }, "opencode", args);
+    expect(output).toMatch(/"type":"tool_use"/);
+    expect(output).toMatch(REPLY);
   });
 });
