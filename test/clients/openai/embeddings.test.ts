@@ -93,19 +93,22 @@ describe("vectors", () => {
   });
 });
 
-test("1.5 million numbers are written in several turns", async () => {
-  const input = Array.from({ length: 1_000 }, (_, i) => `text ${i}`);
+test("a million numbers are written in several turns", async () => {
+  // Enough different words that most values are not 0, and so have all their digits.
+  const words = Array.from({ length: 1_500 }, (_, i) => (1_000_000 + i * 7_919).toString(36));
+  const input = Array.from({ length: 256 }, () => words.join(" "));
   const call = async () => {
     const response = await fetch(`${app.url}/v1/embeddings`, {
       method: "POST",
       headers: { ...bearer(key.secret), "content-type": "application/json" },
-      body: JSON.stringify({ ...MODEL, input, dimensions: 1_536 }),
+      body: JSON.stringify({ ...MODEL, input, dimensions: 4_096 }),
     });
     expect(response.status).toBe(200);
     for await (const _ of response.body ?? []);
   };
   await call();
-  expect(await longestTurnMs(call())).toBeLessThan(50);
+  // Measured, with the client in the same thread: 43 to 51 ms; 133 to 140 ms when one turn writes all of them.
+  expect(await longestTurnMs(call())).toBeLessThan(100);
 });
 
 describe("the charge", () => {
