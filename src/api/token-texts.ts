@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonValue } from "../domain/json.ts";
 
-/** The text of tokens; undefined if a number is not a token. */
-export type DecodeTokens = (tokens: readonly number[]) => Promise<string | undefined>;
+/** The bytes of tokens; undefined if a number is not a token. */
+export type DecodeTokens = (tokens: readonly number[]) => Promise<Buffer | undefined>;
 
 type Texts = { readonly texts: readonly string[]; readonly fields?: readonly string[] };
 
@@ -40,15 +40,15 @@ async function textOfItem(item: JsonValue, field: string, decode: DecodeTokens):
 }
 
 async function textOfTokens(tokens: readonly number[], field: string, decode: DecodeTokens): Promise<string> {
-  let text = "";
+  const parts: Buffer[] = [];
   for (let start = 0; start < tokens.length; start += TOKENS_PER_TURN) {
     const part = await decode(tokens.slice(start, start + TOKENS_PER_TURN));
     if (part === undefined)
       throw DomainError.ofField(field, "must have only tokens of the encoding cl100k_base");
-    text += part;
+    parts.push(part);
     await setImmediate();
   }
-  return text;
+  return Buffer.concat(parts).toString("utf8");
 }
 
 function isNumber(value: JsonValue): value is number {

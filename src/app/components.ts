@@ -79,7 +79,7 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     catalog,
     ids: typeIds,
     generateKey: (lane) => generateKey(lane, randomBytes),
-    decodeTokens: (list) => tokens.decode(list),
+    decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
 
   return {

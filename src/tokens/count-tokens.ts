@@ -1,4 +1,4 @@
-import { countTokens, decode, setMergeCacheSize } from "gpt-tokenizer/encoding/cl100k_base";
+import { countTokens, setMergeCacheSize } from "gpt-tokenizer/encoding/cl100k_base";
 import { Cl100KBase } from "gpt-tokenizer/encodingParams/cl100k_base";
 import { codePointEnd } from "./split-texts.ts";
 
@@ -49,13 +49,4 @@ function countLongWord(word: string): number {
     start = end;
   }
   return tokens;
-}
-
-/** The text of tokens of cl100k_base; undefined if a number is not a token of it. */
-export function decodeTokens(tokens: readonly number[]): string | undefined {
-  try {
-    return decode(tokens);
-  } catch {
-    return undefined;
-  }
 }

@@ -27,12 +27,6 @@ export class TokenCounter {
     return tokens + templateTokensOf(prompt);
   }
 
-  /** The text that the tokens encode; undefined if one of them is not a token of the encoding. */
-  async decode(tokens: readonly number[]): Promise<string | undefined> {
-    this.#encoding ??= import("./count-tokens.ts");
-    return (await this.#encoding).decodeTokens(tokens);
-  }
-
   async close(): Promise<void> {
     await Promise.all([this.#small.close(), this.#large.close()]);
   }
