@@ -14,13 +14,15 @@ export async function digestOf(method: string, request: GenerationRequest): Prom
   return hash.digest();
 }
 
+/** Cache controls change no reply, so they are not included. */
 async function addMessage(hash: SlicedHash, message: PromptMessage): Promise<void> {
-  const { role, content, toolCalls, reasoning, toolCallId } = message;
-  await hash.update(role);
-  if (typeof content === "string") await hash.update(content);
+  const { role, content, toolCalls, reasoning, toolCallId, isError } = message;
+  const isText = typeof content === "string";
+  await hash.update(isText ? role : `${role} ${content.length}`);
+  if (isText) await hash.update(content);
   else for (const part of content) await addPart(hash, part);
   if (toolCalls || reasoning || toolCallId !== undefined) {
-    await hash.update(JSON.stringify([toolCalls, reasoning, toolCallId]));
+    await hash.update(JSON.stringify([toolCalls, reasoning, toolCallId, isError]));
   }
 }
 
