@@ -44,7 +44,12 @@ export function* textsOfMessage(message: PromptMessage): Generator<string, void,
       yield call.arguments;
     }
   }
-  if (reasoning) for (const { text, encrypted } of reasoning) yield encrypted ?? text;
+  if (!reasoning) return;
+  // Some upstreams get the text of a block, others its encrypted form.
+  for (const { text, encrypted } of reasoning) {
+    yield text;
+    if (encrypted !== undefined) yield encrypted;
+  }
 }
 
 /** The number of images. */
@@ -64,11 +69,12 @@ export function inputTokenBound(input: PromptInput): number {
   return bound;
 }
 
-/** The size of a prompt in UTF-16 code units, images included. */
+/** The size of a prompt in UTF-16 code units, with the parts that are not texts. */
 export function charactersIn(input: PromptInput): number {
   let characters = 0;
   for (const text of textsOfPrompt(input)) characters += text.length;
-  for (const { content } of input.messages) {
+  for (const { content, reasoning = [] } of input.messages) {
+    for (const { signature = "" } of reasoning) characters += signature.length;
     if (typeof content === "string") continue;
     for (const part of content) {
       if (part.kind === "image" && part.image.kind === "data") characters += part.image.base64.length;
