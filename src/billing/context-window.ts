@@ -1,6 +1,7 @@
 import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
+import { fieldName } from "./field-names.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
@@ -27,7 +28,7 @@ export async function countInput(
   const { contextWindow: maxTokens } = model;
   if (!isEmbedding(request)) {
     const promptTokens = await tokens.countPrompt(request, { ...options, maxTokens });
-    if (promptTokens >= maxTokens) throw tooLong(model, request.fields?.[0] ?? "messages", promptTokens);
+    if (promptTokens >= maxTokens) throw tooLong(model, promptField(request), promptTokens);
     return { promptTokens, room: maxTokens - promptTokens };
   }
   for (const i of longTextsOf(request, maxTokens)) {
@@ -36,6 +37,11 @@ export async function countInput(
     if (counted > maxTokens) throw tooLong(model, request.fields?.[i] ?? `input[${i}]`, counted);
   }
   return { promptTokens: await tokens.countPrompt(request, options), room: 0 };
+}
+
+/** All messages together; a completion has only the prompt. */
+function promptField({ format, fields, options }: GenerationRequest): string {
+  return (options.task && fields?.[0]) ?? fieldName(format, "messages");
 }
 
 function isEmbedding({ options }: GenerationRequest): boolean {

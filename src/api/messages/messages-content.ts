@@ -2,6 +2,7 @@ import type { MessageParam } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import { DomainError } from "../../domain/errors.ts";
 import { imageOfBase64, imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
+import { isJsonLonger } from "../../domain/json-size.ts";
 import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
 import {
@@ -15,6 +16,8 @@ import {
 } from "../untyped-members.ts";
 
 const MAX_BLOCKS = 1_000;
+/** Upstreams get cache controls as they are, and neither the hold nor the limits of texts include them. */
+const MAX_CACHE_CONTROL_CHARACTERS = 1_000;
 
 /** Adds the messages of the common model that one of Anthropic's messages stands for: each tool result is a message. */
 export function appendMessages(messages: PromptMessage[], param: MessageParam, field: string): void {
@@ -37,7 +40,13 @@ export function systemMessageOf(system: JsonValue | undefined): PromptMessage | 
 }
 
 export function cacheControlOf(value: JsonValue | undefined, field: string) {
-  return value === undefined ? {} : { cacheControl: objectAt(value, `${field}.cache_control`) };
+  if (value === undefined) return {};
+  const cacheControl = objectAt(value, `${field}.cache_control`);
+  if (isJsonLonger(cacheControl, MAX_CACHE_CONTROL_CHARACTERS)) {
+    const description = `must be at most ${MAX_CACHE_CONTROL_CHARACTERS} characters of JSON`;
+    throw DomainError.ofField(`${field}.cache_control`, description);
+  }
+  return { cacheControl };
 }
 
 function roleOf({ role }: MessageParam): "user" | "assistant" | "system" {

@@ -97,6 +97,29 @@ const refused: [what: string, body: object, field: string][] = [
     },
     "messages[0].content[0].source.url",
   ],
+  [
+    "a long cache control of a block",
+    {
+      messages: [
+        { role: "user", content: [{ type: "text", text: "x", cache_control: { type: "x".repeat(1_000) } }] },
+      ],
+    },
+    "messages[0].content[0].cache_control",
+  ],
+  [
+    "a long cache control of a tool",
+    { tools: [{ name: "a", input_schema: {}, cache_control: { type: "x".repeat(1_000) } }] },
+    "tools[0].cache_control",
+  ],
+  [
+    "a conversation above the context window",
+    {
+      model: "vx-sandbox-small",
+      system: "x",
+      messages: [{ role: "user", content: "word ".repeat(9_000) }],
+    },
+    "messages: have at least",
+  ],
   ["a hosted tool", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools[0].type"],
   [
     "an image of the system",
