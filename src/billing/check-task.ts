@@ -1,12 +1,9 @@
 import { hasMoreCharacters } from "../domain/characters.ts";
 import { MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
-import type { Model, UpstreamSettings } from "../domain/model.ts";
+import { type Model, TASK_KINDS } from "../domain/model.ts";
 import type { Task } from "../domain/prompt.ts";
 import type { GenerationRequest } from "./generation-request.ts";
-
-/** Upstreams for other tasks than a reply. */
-const KINDS: readonly UpstreamSettings["kind"][] = ["sandbox", "openai"];
 
 const MAX_INPUTS = 2_048;
 /** The vectors are stored with the other answers for a retry. */
@@ -21,7 +18,7 @@ export function checkTask({ id, capabilities, upstreams }: Model, task: Task | u
     throw refusal(`"${id}" does not have the capability "embeddings"`);
   }
   if (createsVectors) throw refusal(`"${id}" only creates embeddings: call /v1/embeddings or /v1/embed`);
-  if (task && !upstreams.every(({ kind }) => KINDS.includes(kind))) {
+  if (task && !upstreams.every(({ kind }) => TASK_KINDS.includes(kind))) {
     throw refusal(`"${id}" has an upstream without completions: call /v1/chat/completions`);
   }
 }

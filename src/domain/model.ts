@@ -26,6 +26,9 @@ export type RemoteSettings = Weighted & {
 /** Where a model runs. Another upstream is tried when one fails before its first token. */
 export type UpstreamSettings = SandboxSettings | RemoteSettings;
 
+/** The kinds of upstreams that can create embeddings and complete texts. */
+export const TASK_KINDS: readonly UpstreamSettings["kind"][] = ["sandbox", "openai"];
+
 export type PromptOverhead = { readonly base: number; readonly perMessage: number };
 
 /** What a model can do besides replying to text with text. A request that needs more is refused. */

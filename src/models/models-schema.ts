@@ -6,6 +6,8 @@ import {
   DEFAULT_OUTPUT_TOKENS,
   DEFAULT_PROMPT_OVERHEAD,
   REMOTE_KINDS,
+  TASK_KINDS,
+  type UpstreamSettings,
 } from "../domain/model.ts";
 import { extraFields } from "./extra-fields.ts";
 import { checkPrices, priceFields, pricesOf } from "./price-fields.ts";
@@ -117,6 +119,13 @@ const model = z
     if (values.upstream && values.upstreams) wrong("upstreams", 'must not be given together with "upstream"');
     if (!values.upstream && !values.upstreams)
       wrong("upstream", 'is missing; give "upstream" or "upstreams"');
+    const createVectors = upstreamsOf(values).every(({ kind }) => TASK_KINDS.includes(kind));
+    if (values.capabilities.includes("embeddings") && !createVectors) {
+      wrong(
+        "capabilities",
+        `must not have "embeddings" with an upstream that is not ${TASK_KINDS.join(" or ")}`,
+      );
+    }
   })
   .transform((values) => ({
     id: values.id,
@@ -134,8 +143,17 @@ const model = z
     extraFields: values.extra_fields,
     prices: pricesOf(values),
     priceVersion: 0,
-    upstreams: values.upstreams ?? (values.upstream ? [values.upstream] : []),
+    upstreams: upstreamsOf(values),
   }));
+
+type Upstreams = {
+  readonly upstream?: UpstreamSettings | undefined;
+  readonly upstreams?: readonly UpstreamSettings[] | undefined;
+};
+
+function upstreamsOf({ upstream, upstreams }: Upstreams): readonly UpstreamSettings[] {
+  return upstreams ?? (upstream ? [upstream] : []);
+}
 
 function areDistinct(list: readonly string[]): boolean {
   return new Set(list).size === list.length;

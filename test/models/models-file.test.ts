@@ -243,6 +243,14 @@ describe("a mistake is reported with its line and its field", () => {
     ["an unknown capability", { capabilities: "[tools, flight]" }, /capabilities\[1\]: must be "tools" or/],
     ["a repeated capability", { capabilities: "[tools, tools]" }, /capabilities: must not repeat an entry$/],
     [
+      "embeddings of an upstream that has none",
+      {
+        capabilities: "[embeddings]",
+        upstream: '{kind: anthropic, base_url: "https://x.example", model: m}',
+      },
+      /capabilities: must not have "embeddings" with an upstream that is not sandbox or openai$/,
+    ],
+    [
       "an extra field that vx sets",
       { extra_fields: "[top_k, stream]" },
       /extra_fields\[1\]: is a field that/,
