@@ -38,5 +38,5 @@ export type Reply = {
 
 /** An event of a streamed generation: pieces, then the reply. */
 export type Piece =
-  | { readonly kind: "delta"; readonly id: string; readonly delta: Delta }
+  | { readonly kind: "delta"; readonly id: string; readonly model: string; readonly delta: Delta }
   | { readonly kind: "reply"; readonly reply: Reply };

@@ -59,18 +59,21 @@ export class Meter {
   async *stream(caller: Caller, request: GenerationRequest): AsyncGenerator<Piece, void> {
     const started = await this.#start(caller, request, true);
     if (!(started instanceof Generation)) {
-      const { id, output } = started.reply;
-      for (const delta of deltasOf(output)) yield { kind: "delta", id, delta };
+      const { id, model, output } = started.reply;
+      for (const delta of deltasOf(output)) yield { kind: "delta", id, model, delta };
       if (started.failure) throw interrupted(started.failure);
       yield { kind: "reply", reply: started.reply };
       return;
     }
-    const { id } = started.spec;
+    const {
+      id,
+      model: { id: model },
+    } = started.spec;
     try {
       for (;;) {
         const delta = await started.nextDelta();
         if (delta === undefined) break;
-        yield { kind: "delta", id, delta };
+        yield { kind: "delta", id, model, delta };
       }
       yield { kind: "reply", reply: await started.reply() };
     } finally {

@@ -39,13 +39,12 @@ export async function* streamChatCompletion(
   request: StreamChatCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<Chunk> {
-  const generationRequest = generationRequestOfChat(request);
   let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
-  for await (const piece of meter.stream(call.caller(), generationRequest)) {
+  for await (const piece of meter.stream(call.caller(), generationRequestOfChat(request))) {
     const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
     if (!delta) continue;
     if (!head) delta.role = "assistant";
-    head ??= headOf(piece.kind === "delta" ? piece.id : piece.reply.id, generationRequest.model);
+    head ??= headOf(piece.kind === "delta" ? piece : piece.reply);
     if (piece.kind === "delta") {
       yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
       continue;
@@ -59,7 +58,7 @@ export async function* streamChatCompletion(
   }
 }
 
-function headOf(id: string, model: string) {
+function headOf({ id, model }: { readonly id: string; readonly model: string }) {
   return { id, object: "chat.completion.chunk", created: BigInt(secondsOfId(id)), model };
 }
 

@@ -36,15 +36,15 @@ export async function* streamCompletion(
   request: StreamCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamCompletionResponseSchema>> {
-  const generationRequest = await generationRequestOfCompletion(request, decode);
-  for await (const piece of meter.stream(call.caller(), generationRequest)) {
+  const pieces = meter.stream(call.caller(), await generationRequestOfCompletion(request, decode));
+  for await (const piece of pieces) {
     if (piece.kind === "delta") {
       if (piece.delta.kind !== "text") continue;
-      yield { ...headOf(piece.id, generationRequest.model), choices: [choiceOf(piece.delta.text)] };
+      yield { ...headOf(piece.id, piece.model), choices: [choiceOf(piece.delta.text)] };
       continue;
     }
     const { reply } = piece;
-    const head = headOf(reply.id, generationRequest.model);
+    const head = headOf(reply.id, reply.model);
     yield { ...head, choices: [choiceOf("", reply.finishReason)] };
     if (request.streamOptions?.includeUsage) {
       yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };

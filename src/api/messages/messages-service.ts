@@ -28,8 +28,7 @@ export async function* streamMessage(
   request: StreamMessageRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamMessageResponseSchema>> {
-  const pieces = meter.stream(call.caller(), generationRequestOfMessage(request));
-  yield* messageEvents(pieces, request.model);
+  yield* messageEvents(meter.stream(call.caller(), generationRequestOfMessage(request)));
 }
 
 export async function countTokens(

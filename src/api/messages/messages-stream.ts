@@ -12,11 +12,11 @@ type Event = MessageInitShape<typeof StreamMessageResponseSchema>;
 type Block = MessageInitShape<typeof ContentBlockSchema>;
 
 /** Converts the pieces of a reply to Anthropic's events. */
-export async function* messageEvents(pieces: AsyncIterable<Piece>, model: string): AsyncGenerator<Event> {
+export async function* messageEvents(pieces: AsyncIterable<Piece>): AsyncGenerator<Event> {
   const blocks = new BlockEvents();
   let isStarted = false;
   for await (const piece of pieces) {
-    const id = piece.kind === "delta" ? piece.id : piece.reply.id;
+    const { id, model } = piece.kind === "delta" ? piece : piece.reply;
     if (!isStarted) yield { type: "message_start", message: emptyMessageOf(id, model) };
     isStarted = true;
     if (piece.kind === "delta") yield* blocks.eventsOf(piece.delta);

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ResponseItemSchema } from "../../../gen/vx/openai/v1/responses_pb.js";
+import { withPrefix } from "../../domain/ids.ts";
 import type { Output } from "../../domain/output.ts";
 import type { Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
@@ -20,10 +21,6 @@ const PREFIXES = { message: "msg", call: "fc", reasoning: "rs" } as const;
 export function itemIdOf(kind: keyof typeof PREFIXES, generationId: string, position: number): string {
   const id = withPrefix(PREFIXES[kind], generationId);
   return position === 0 ? id : `${id}_${position}`;
-}
-
-function withPrefix(prefix: string, generationId: string): string {
-  return generationId.replace(/^gen_/, `${prefix}_`);
 }
 
 export function textPartOf(text: string) {

@@ -32,14 +32,13 @@ export async function* streamResponse(
   call: ApiCall,
 ): AsyncGenerator<StreamedEvent> {
   const generationRequest = generationRequestOfResponses(request);
-  const { model } = generationRequest;
   const isEncryptedIncluded = includesEncryptedReasoning(request);
   const settings = settingsOf(request, generationRequest.options);
   let events: ResponseEvents | undefined;
   try {
     for await (const piece of meter.stream(call.caller(), generationRequest)) {
       if (!events) {
-        const generationId = piece.kind === "delta" ? piece.id : piece.reply.id;
+        const { id: generationId, model } = piece.kind === "delta" ? piece : piece.reply;
         events = new ResponseEvents({ generationId, model, settings, isEncryptedIncluded });
         yield* events.start();
       }

@@ -80,7 +80,7 @@ test.each(["detailed", "latest", "vendor%2Flatest"])(
   },
 );
 
-test("a call by an alias gets a reply and a charge of the model's id", async () => {
+async function createPayer(): Promise<TestKey> {
   const operator = operatorOf(app);
   const payer = await createTestKey(operator);
   await operator.creditAccount({
@@ -89,6 +89,11 @@ test("a call by an alias gets a reply and a charge of the model's id", async () 
     reason: "test",
     idempotencyKey: "test",
   });
+  return payer;
+}
+
+test("a call by an alias gets a reply and a charge of the model's id", async () => {
+  const payer = await createPayer();
   const call = await fetch(`${app.url}/v1/generate`, {
     method: "POST",
     headers: { ...bearer(payer.secret), "content-type": "application/json" },
@@ -97,4 +102,21 @@ test("a call by an alias gets a reply and a charge of the model's id", async () 
   expect(await call.json()).toMatchObject({ model: "detailed" });
   const ledger = await fetch(`${app.url}/v1/ledger?page_size=1`, { headers: bearer(payer.secret) });
   expect(await ledger.json()).toMatchObject({ entries: [{ model: "detailed" }] });
+});
+
+test.each([
+  ["chat/completions", { messages: [{ role: "user", content: "Hi" }], max_tokens: 5 }],
+  ["completions", { prompt: "Hi", max_tokens: 5 }],
+  ["responses", { input: "Hi", max_output_tokens: 5 }],
+  ["messages", { messages: [{ role: "user", content: "Hi" }], max_tokens: 5 }],
+])("each event of a stream of /v1/%s names the model's id", async (path, body) => {
+  const payer = await createPayer();
+  const call = await fetch(`${app.url}/v1/${path}`, {
+    method: "POST",
+    headers: { ...bearer(payer.secret), "content-type": "application/json" },
+    body: JSON.stringify({ model: "latest", stream: true, ...body }),
+  });
+  const named = [...(await call.text()).matchAll(/"model": ?"([^"]*)"/g)].map(([, name]) => name);
+  expect(named.length).toBeGreaterThan(0);
+  expect(new Set(named)).toEqual(new Set(["detailed"]));
 });

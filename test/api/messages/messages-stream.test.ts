@@ -12,7 +12,7 @@ const text = (content: string): Delta => ({ kind: "text", text: content });
 /** The events of a reply: "+" starts a block, "-" ends it. */
 async function eventsOf(...deltas: Delta[]): Promise<string[]> {
   async function* pieces() {
-    for (const delta of deltas) yield { kind: "delta" as const, id: "gen_1", delta };
+    for (const delta of deltas) yield { kind: "delta" as const, id: "gen_1", model: "m", delta };
     yield {
       kind: "reply" as const,
       reply: {
@@ -27,7 +27,7 @@ async function eventsOf(...deltas: Delta[]): Promise<string[]> {
     };
   }
   const events: string[] = [];
-  for await (const { type, index, contentBlock, delta } of messageEvents(pieces(), "m")) {
+  for await (const { type, index, contentBlock, delta } of messageEvents(pieces())) {
     if (type === "content_block_start")
       events.push(`+${index} ${contentBlock?.type} ${contentBlock?.id ?? ""}`.trim());
     else if (type === "content_block_stop") events.push(`-${index}`);
