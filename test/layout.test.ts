@@ -55,7 +55,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^prom-client$/, places: ["telemetry/", "app/workers.ts"] },
   { packages: /^zod$/, places: ["app/config.ts", "models/", "upstreams/"] },
   { packages: /^yaml$/, places: ["models/"] },
-  { packages: /^gpt-tokenizer\//, places: ["tokens/count-tokens.ts"] },
+  { packages: /^gpt-tokenizer\//, places: ["tokens/count-tokens.ts", "tokens/token-bytes.ts"] },
   { packages: /^tinypool$/, places: ["tokens/counting-thread.ts"] },
 ];
 
