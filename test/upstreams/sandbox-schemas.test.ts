@@ -261,6 +261,10 @@ describe("a hostile schema takes little time and space", () => {
     },
     "nested repetitions": { pattern: "((((a{1000}){1000}){1000}){1000})" },
     "nested groups": { pattern: "(".repeat(2_000) },
+    "many long patterns": {
+      minItems: 1_000,
+      items: { minItems: 1_000, items: { pattern: `[${"!-~".repeat(660)}]{0}` } },
+    },
     "wrong keywords": {
       type: 7,
       properties: [],

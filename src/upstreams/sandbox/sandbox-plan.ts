@@ -2,7 +2,7 @@ import type { Prompt, PromptMessage, ReasoningEffort, Tool } from "../../domain/
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 import { type Directive, directiveOf } from "./sandbox-directive.ts";
 import { replyTokens, seedOf, sentencesOf, usualTokens } from "./sandbox-text.ts";
-import { instanceOf } from "./schema/instance.ts";
+import { instanceOf, instanceWork } from "./schema/instance.ts";
 
 /** A part of a reply, with the tokens it has if nothing cuts it. */
 export type Segment = {
@@ -46,11 +46,12 @@ export function planOf(prompt: Prompt): Plan {
   const tools = toolsToCall(prompt, directive, calledSince(messages, lastUser));
   if (tools.length === 0 || directive.tokens !== undefined)
     segments.push(textSegment(prompt, directive, seed));
+  const work = instanceWork();
   for (const [index, { name, parameters }] of tools.entries()) {
     const id = `call_${hexOf(seed)}${index}`;
     segments.push({
       part: { kind: "tool_call", index, id, name },
-      ...jsonTokens(instanceOf(parameters ?? {}, "object")),
+      ...jsonTokens(instanceOf(parameters ?? {}, { type: "object", work })),
     });
   }
   return { directive, segments };

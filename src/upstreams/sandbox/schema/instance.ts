@@ -9,7 +9,7 @@ import { WorkBudget } from "./work-budget.ts";
 const FULL_LEVELS = 3;
 /** Beyond this many levels, values are null even if their schema forbids that. */
 const MAX_LEVELS = 24;
-/** A value is one unit, or more if it is long. Beyond the budget, values are null as well. */
+/** A value is one unit, or more if it or its pattern is long. Beyond the budget, values are null as well. */
 const MAX_WORK = 50_000;
 const CHARACTERS_PER_UNIT = 8;
 const MAX_OPTIONAL = 100;
@@ -22,22 +22,31 @@ const KEYWORDS_OF_TYPES: readonly (readonly [type: string, keywords: readonly st
   ["number", ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]],
 ];
 
+/** The budget of one reply, which can have several instances. */
+export function instanceWork(): WorkBudget {
+  return new WorkBudget(MAX_WORK);
+}
+
 /**
  * A value that matches a JSON Schema: always the same one. Keywords that would need a search, such as "not", are
  * ignored. Time and size are bounded for every schema; a schema beyond the bounds gets a value that may not match.
  */
-export function instanceOf(schema: JsonObject, type?: "object"): JsonValue {
-  const value = new InstanceMaker(schema).valueOf(schema, 0, 0);
+export function instanceOf(
+  schema: JsonObject,
+  { type, work = instanceWork() }: { readonly type?: "object"; readonly work?: WorkBudget } = {},
+): JsonValue {
+  const value = new InstanceMaker(schema, work).valueOf(schema, 0, 0);
   return type === "object" && !isObject(value) ? {} : value;
 }
 
 class InstanceMaker {
   readonly #reader: SchemaReader;
   readonly #heights: SchemaHeights;
-  readonly #work = new WorkBudget(MAX_WORK);
+  readonly #work: WorkBudget;
 
-  constructor(root: JsonObject) {
-    this.#reader = new SchemaReader(root, this.#work);
+  constructor(root: JsonObject, work: WorkBudget) {
+    this.#work = work;
+    this.#reader = new SchemaReader(root, work);
     this.#heights = new SchemaHeights(this.#reader);
   }
 
@@ -69,8 +78,14 @@ class InstanceMaker {
       case "null":
         return null;
       default:
-        return this.#ifSmall(textFor(flat, variant));
+        return this.#textOf(flat, variant);
     }
+  }
+
+  #textOf(flat: FlatSchema, variant: number): JsonValue {
+    const { pattern } = flat;
+    if (typeof pattern === "string" && !this.#work.spend(pattern.length)) return null;
+    return this.#ifSmall(textFor(flat, variant));
   }
 
   #ifSmall(value: JsonValue): JsonValue {

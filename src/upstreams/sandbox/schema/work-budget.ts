@@ -6,10 +6,6 @@ export class WorkBudget {
     this.#left = units;
   }
 
-  get isSpent(): boolean {
-    return this.#left < 0;
-  }
-
   /** Returns false if the work exceeds the budget. */
   spend(units: number): boolean {
     this.#left -= units;
