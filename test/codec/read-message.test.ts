@@ -1,6 +1,7 @@
 import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { finish } from "../../src/codec/steps.ts";
@@ -61,3 +62,35 @@ test("large halves of one message inside another are merged", () => {
   const bytes = Buffer.concat([half("a".repeat(300_000)), half("b".repeat(300_000))]);
   expect(hex(tree, finish(readBinary(tree, bytes)))).toBe(hex(tree, fromBinary(tree, bytes)));
 });
+
+describe("untyped values with fields that encoders do not write are refused before their end:", () => {
+  const field = (number: number, content: Buffer) =>
+    Buffer.concat([Buffer.from([(number << 3) | 2]), lengthOf(content), content]);
+  /** A field without content, many times. */
+  const empty = (number: number) =>
+    Buffer.from(
+      Array(2_000_000)
+        .fill([(number << 3) | 2, 0])
+        .flat(),
+    );
+  const text = field(2, field(3, Buffer.from("x")));
+  const SYSTEM = 4;
+
+  test.each([
+    ["names of one member", field(5, field(1, Buffer.concat([empty(1), text])))],
+    ["unknown fields of an object", field(5, empty(2))],
+    ["unknown fields of a list", field(6, empty(2))],
+  ])("%s", (_, value) => {
+    const before = process.threadCpuUsage().user;
+    expect(() => finish(readBinary(CreateMessageRequestSchema, field(SYSTEM, value)))).toThrow(/not valid/);
+    expect((process.threadCpuUsage().user - before) / 1_000).toBeLessThan(20);
+  });
+});
+
+function lengthOf({ length }: Buffer): Buffer {
+  const bytes: number[] = [];
+  for (let rest = length; rest > 0 || bytes.length === 0; rest >>>= 7) {
+    bytes.push((rest & 127) | (rest > 127 ? 128 : 0));
+  }
+  return Buffer.from(bytes);
+}

@@ -66,17 +66,20 @@ export class JsonValues {
     const object: JsonObject = {};
     for (const [at, entryEnd] of this.#items(start, end, depth + 1)) {
       if (this.#isDue()) yield;
-      let name = "";
+      let name: string | undefined;
       let value: JsonValue | undefined;
       const entry = new Cursor(this.#bytes, at, entryEnd);
       while (!entry.isAtEnd) {
         const tag = entry.uint32();
         const from = lengthDelimited(entry, tag);
-        if (tag >>> 3 === 1) name = yield* this.#text(from, entry.at);
-        else if (tag >>> 3 === 2) value = yield* this.value(from, entry.at, path, depth + 1);
+        const number = tag >>> 3;
+        if (number === 1 && name === undefined) name = yield* this.#text(from, entry.at);
+        else if (number === 2 && value === undefined)
+          value = yield* this.value(from, entry.at, path, depth + 1);
+        else throw malformed();
       }
       if (value === undefined) throw DomainError.ofField(path, "must have a value for each name");
-      setOwn(object, name, value);
+      setOwn(object, name ?? "", value);
     }
     return object;
   }
@@ -90,14 +93,18 @@ export class JsonValues {
     return list;
   }
 
-  /** The messages in field 1, of a Struct or a ListValue. */
+  /**
+   * The messages in field 1, of a Struct or a ListValue. Encoders write no other fields; a body full of them would
+   * take long to step over.
+   */
   *#items(start: number, end: number, depth: number): Generator<readonly [start: number, end: number], void> {
     if (depth > MAX_DEPTH) throw malformed();
     const cursor = new Cursor(this.#bytes, start, end);
     while (!cursor.isAtEnd) {
       const tag = cursor.uint32();
       const from = lengthDelimited(cursor, tag);
-      if (tag >>> 3 === 1) yield [from, cursor.at];
+      if (tag >>> 3 !== 1) throw malformed();
+      yield [from, cursor.at];
     }
   }
 
