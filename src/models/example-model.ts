@@ -7,3 +7,8 @@ export function exampleModel(models: readonly Model[]): Model | undefined {
     .filter(({ capabilities }) => !capabilities.includes("embeddings"))
     .toSorted((one, other) => Number(price(one) - price(other)))[0];
 }
+
+/** The id of the model in examples of embeddings; a placeholder if no model creates them. */
+export function exampleEmbeddingModel(models: readonly Model[]): string {
+  return models.find(({ capabilities }) => capabilities.includes("embeddings"))?.id ?? "EMBEDDING_MODEL";
+}

@@ -43,7 +43,8 @@ type Place = { readonly name: string; readonly method: DescMethod; readonly fiel
 /** Every request field that can refer to data of an account: an id or a page token. */
 const places: readonly Place[] = developerMethods.flatMap((method) =>
   method.input.fields
-    .filter(({ name }) => /(^|_)(id|ids|token)$/.test(name))
+    // Every value of previous_response_id is refused, because no response is stored.
+    .filter(({ name }) => /(^|_)(id|ids|token)$/.test(name) && name !== "previous_response_id")
     .map((field) => ({ name: `${method.name} ${field.name}`, method, field })),
 );
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { developerServices } from "../../src/api/services.ts";
 import { policiesOf } from "../../src/rules/policy.ts";
+import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import {
   flood,
   hangUpAfter,
@@ -12,7 +13,7 @@ import {
   silentAfter,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Generator, generators, type Refused } from "../support/generators.ts";
-import { CHEAP_MODEL, type Metered, MODEL, REQUEST, startMetered } from "../support/metered.ts";
+import { CHEAP_MODEL, type Metered, MODEL, REQUEST, startMetered, VECTOR_MODEL } from "../support/metered.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 /**
@@ -118,22 +119,24 @@ test("without funds each metered method returns 402 and sends nothing to the ups
   const policies = policiesOf(developerServices);
   const isMetered = (method: DescMethod) => policies.get(method)?.metered === true;
   const methods = developerServices.flatMap((service) => service.methods).filter(isMetered);
-  expect(methods.map(({ name }) => name).sort()).toEqual([
-    "CreateChatCompletion",
-    "Generate",
-    "StreamChatCompletion",
-    "StreamGenerate",
-  ]);
   const messages = [{ role: "user", content: "hi" }];
-  for (const path of ["/v1/generate", "/v1/chat/completions"]) {
-    for (const stream of [false, true]) {
-      const answer = await fetch(`${metered.app.url}${path}`, {
-        method: "POST",
-        headers: { "content-type": "application/json", ...bearer(key.secret) },
-        body: JSON.stringify({ model: MODEL, messages, stream }),
-      });
-      expect([path, stream, answer.status]).toEqual([path, stream, 402]);
-    }
+  const bodies: Record<string, object> = {
+    "/v1/generate": { messages },
+    "/v1/chat/completions": { messages },
+    "/v1/responses": { input: "hi" },
+    "/v1/messages": { messages, max_tokens: 10 },
+    "/v1/completions": { prompt: "hi" },
+    "/v1/embed": { model: VECTOR_MODEL, input: ["hi"] },
+    "/v1/embeddings": { model: VECTOR_MODEL, input: "hi" },
+  };
+  for (const { verb, path, method, selectedBy } of methods.flatMap(httpBindings)) {
+    const selected = selectedBy ? { [selectedBy.name]: true } : {};
+    const answer = await fetch(`${metered.app.url}${path}`, {
+      method: verb,
+      headers: { "content-type": "application/json", ...bearer(key.secret) },
+      body: JSON.stringify({ model: MODEL, ...bodies[path], ...selected }),
+    });
+    expect([method.name, answer.status]).toEqual([method.name, 402]);
   }
   for (const client of clients) {
     expect(await outcomeOf(client.generate(REQUEST, { secret: key.secret }))).toBe("insufficient_balance");

@@ -66,6 +66,7 @@ models:
     {
       id: "acme-1",
       ownedBy: "acme",
+      priceVersion: 0,
       createdSeconds: 1_763_683_200,
       contextWindow: 8_192,
       maxOutputTokens: 8_192,
@@ -106,6 +107,7 @@ models:
     {
       id: "meta/llama-3:free",
       ownedBy: "vx",
+      priceVersion: 0,
       createdSeconds: 0,
       contextWindow: 1,
       maxOutputTokens: 1,

@@ -6,6 +6,7 @@ import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { developerServices } from "../../src/api/services.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
+import { exampleEmbeddingModel } from "../../src/models/example-model.ts";
 import { isUntyped } from "../../src/rules/untyped-values.ts";
 import { operationExamples } from "../../src/server/pages/openapi/examples.ts";
 import type { OperationExample } from "../../src/server/pages/openapi/operation-example.ts";
@@ -36,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-const EXAMPLES = operationExamples(BUILT_IN_MODELS[0] as Model);
+const EXAMPLES = operationExamples(BUILT_IN_MODELS[0] as Model, exampleEmbeddingModel(BUILT_IN_MODELS));
 const operations = operationsOf(developerServices);
 
 type BodySchema = { readonly properties: Readonly<Record<string, Schema>>; readonly required?: string[] };

@@ -19,6 +19,9 @@ export const TEMPLATE_MODEL = "template";
 /** Like "fake", with all capabilities. */
 export const ABLE_MODEL = "able";
 
+/** Creates embeddings. */
+export const VECTOR_MODEL = "vectors";
+
 /** The sandbox, with all capabilities and the prices of "fake". */
 export const SANDBOX_MODEL = "sandbox";
 
@@ -187,6 +190,7 @@ export function modelsJson(baseUrl: string): string {
       model(CHEAP_MODEL, 333_333, 333_333),
       model(WIDE_MODEL, 1, 1, true),
       { ...model(ABLE_MODEL, 1_000_000, 2_000_000), capabilities: ABLE },
+      { ...model(VECTOR_MODEL, 1_000_000, 0), capabilities: ["embeddings"] },
       {
         ...model(SANDBOX_MODEL, 1_000_000, 2_000_000),
         context_window: 100_000,

@@ -24,16 +24,21 @@ type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
-  /** The model used in the examples. */
+  /** The models used in the examples. */
   readonly model: ExampleModel;
+  readonly embeddingModel: string;
 };
 
 /** Creates the OpenAPI document of the services from their descriptors, and adds examples. */
-export function openApiDocument({ model, ...options }: DocumentOptions): Schema {
-  return insertExamples(withoutExamples(options), model);
+export function openApiDocument({ model, embeddingModel, ...options }: DocumentOptions): Schema {
+  return insertExamples(withoutExamples(options), model, embeddingModel);
 }
 
-function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions, "model">): Schema {
+function withoutExamples({
+  services,
+  version,
+  commentOf,
+}: Omit<DocumentOptions, "model" | "embeddingModel">): Schema {
   const operations = operationsOf(services.map(({ service }) => service));
   const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
   const schemas = new Schemas(commentOf);

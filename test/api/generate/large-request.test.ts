@@ -12,7 +12,7 @@ import { imageOfSize } from "../../support/images.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
 import { modelOf } from "../../support/samples.ts";
 
-const ABLE = modelOf({ capabilities: CAPABILITIES });
+const ABLE = modelOf({ capabilities: CAPABILITIES.filter((one) => one !== "embeddings") });
 const said = { role: "user", content: "Hello" };
 const properties = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`property_${i}`, { type: "string" }]));

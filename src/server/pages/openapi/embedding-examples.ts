@@ -1,7 +1,6 @@
 import { formatMicros } from "../../../domain/money.ts";
 import type { OperationExample } from "./operation-example.ts";
 
-const MODEL = "vx-sandbox-embed";
 const ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
 const INPUT_TOKENS = 8;
 const COST_MICROS = 1n;
@@ -12,35 +11,38 @@ const VECTORS = [
   [0.5, 0.5, -0.5, 0.5],
 ];
 
-export const EMBEDDING_EXAMPLES: Readonly<Record<string, OperationExample>> = {
-  Embed: {
-    body: { model: MODEL, input: TEXTS, dimensions: 4 },
-    response: {
-      id: ID,
-      model: MODEL,
-      embeddings: VECTORS.map((values, index) => ({ index, values })),
-      usage: {
-        input_tokens: INPUT_TOKENS,
-        output_tokens: 0,
-        cost_micros: Number(COST_MICROS),
-        cost: formatMicros(COST_MICROS),
-        cached_input_tokens: 0,
-        cache_write_tokens: 0,
-        reasoning_tokens: 0,
-        image_tokens: 0,
+/** The examples of embeddings with the model of this id. */
+export function embeddingExamples(model: string): Readonly<Record<string, OperationExample>> {
+  return {
+    Embed: {
+      body: { model, input: TEXTS, dimensions: 4 },
+      response: {
+        id: ID,
+        model,
+        embeddings: VECTORS.map((values, index) => ({ index, values })),
+        usage: {
+          input_tokens: INPUT_TOKENS,
+          output_tokens: 0,
+          cost_micros: Number(COST_MICROS),
+          cost: formatMicros(COST_MICROS),
+          cached_input_tokens: 0,
+          cache_write_tokens: 0,
+          reasoning_tokens: 0,
+          image_tokens: 0,
+        },
+        balance_micros: BALANCE_MICROS,
       },
-      balance_micros: BALANCE_MICROS,
     },
-  },
-  CreateEmbeddings: {
-    body: { model: MODEL, input: TEXTS, dimensions: 4 },
-    response: {
-      object: "list",
-      data: VECTORS.map((embedding, index) => ({ object: "embedding", index, embedding })),
-      model: MODEL,
-      usage: { prompt_tokens: INPUT_TOKENS, total_tokens: INPUT_TOKENS, cost_micros: Number(COST_MICROS) },
-      id: ID,
-      balance_micros: BALANCE_MICROS,
+    CreateEmbeddings: {
+      body: { model, input: TEXTS, dimensions: 4 },
+      response: {
+        object: "list",
+        data: VECTORS.map((embedding, index) => ({ object: "embedding", index, embedding })),
+        model,
+        usage: { prompt_tokens: INPUT_TOKENS, total_tokens: INPUT_TOKENS, cost_micros: Number(COST_MICROS) },
+        id: ID,
+        balance_micros: BALANCE_MICROS,
+      },
     },
-  },
-};
+  };
+}

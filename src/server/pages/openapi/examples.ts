@@ -4,7 +4,7 @@ import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
 import { completionExamples } from "./completion-examples.ts";
-import { EMBEDDING_EXAMPLES } from "./embedding-examples.ts";
+import { embeddingExamples } from "./embedding-examples.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
@@ -83,8 +83,16 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
 };
 
 /** By operation id. They use the model and its prices. */
-export function operationExamples(model: Model): Readonly<Record<string, OperationExample>> {
-  return { ...accountExamples(model), ...generationExamples(model), ...EMBEDDING_EXAMPLES, ...KEY_EXAMPLES };
+export function operationExamples(
+  model: Model,
+  embeddingModel: string,
+): Readonly<Record<string, OperationExample>> {
+  return {
+    ...accountExamples(model),
+    ...generationExamples(model),
+    ...embeddingExamples(embeddingModel),
+    ...KEY_EXAMPLES,
+  };
 }
 
 /** The charge of one generation, and the remaining balance of the first credit. */

@@ -19,10 +19,10 @@ type OpenApi = Schema & {
   readonly components: Schema & { readonly examples: Readonly<Record<string, Schema>> };
 };
 
-/** The document with examples that use the model. Existing examples are replaced. */
-export function insertExamples(document: Schema, model: Model): Schema {
+/** The document with examples that use the models. Existing examples are replaced. */
+export function insertExamples(document: Schema, model: Model, embeddingModel: string): Schema {
   const { paths, components, ...others } = document as OpenApi;
-  const examples = operationExamples(model);
+  const examples = operationExamples(model, embeddingModel);
   const withExample = (operation: Operation) => {
     const example = examples[operation.operationId];
     if (!example) throw new Error(`${operation.operationId} has no example: add one to examples.ts`);
