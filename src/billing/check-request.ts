@@ -26,7 +26,8 @@ const USER = /^\P{Cc}{0,128}$/u;
 export async function checkRequest(model: Model, request: GenerationRequest): Promise<void> {
   const { format, messages, options } = request;
   if (!USER.test(request.user)) {
-    throw DomainError.ofField("user", "must be at most 128 characters, without control characters");
+    const description = "must be at most 128 characters, without control characters";
+    throw DomainError.ofField(fieldName(format, "user"), description);
   }
   checkTask(model, options.task);
   if (options.task?.kind === "embed") {

@@ -1,7 +1,7 @@
 import type { Format } from "../domain/prompt.ts";
 
 /** Fields of native requests that other formats name differently. */
-type Field = "messages" | "response_format" | "reasoning_effort" | "stop";
+type Field = "messages" | "response_format" | "reasoning_effort" | "stop" | "user";
 
 const NAMES: Readonly<Record<Format, Readonly<Partial<Record<Field, string>>>>> = {
   native: {},
@@ -15,6 +15,7 @@ const NAMES: Readonly<Record<Format, Readonly<Partial<Record<Field, string>>>>> 
     response_format: "output_config.format",
     reasoning_effort: "thinking",
     stop: "stop_sequences",
+    user: "metadata.user_id",
   },
 };
 

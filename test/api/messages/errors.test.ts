@@ -129,6 +129,7 @@ const refused: [what: string, body: object, field: string][] = [
   ["a tool without a schema", { tools: [{ name: "a" }] }, "tools[0].input_schema"],
   ["an unknown tool as the choice", { tool_choice: { type: "tool", name: "nobody" } }, "tool_choice"],
   ["a choice without its name", { tool_choice: { type: "tool" } }, "tool_choice.name"],
+  ["a user with control characters", { metadata: { user_id: "a\nb" } }, "metadata.user_id"],
   ["a container", { container: "c" }, "container"],
   ["servers of the model context protocol", { mcp_servers: [{ name: "a" }] }, "mcp_servers"],
   ["thinking without a budget", { thinking: { type: "enabled" } }, "thinking.budget_tokens"],
