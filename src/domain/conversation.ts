@@ -13,8 +13,8 @@ const MAX_REASONING_BLOCKS = 256;
 const MAX_ID_CHARACTERS = 256;
 /** Nesting of arguments, the same as that of untyped fields. */
 const MAX_ARGUMENT_LEVELS = 64;
-/** Parsing so many characters takes a few milliseconds; then the event loop runs other work. */
-const SLICE_CHARACTERS = 1_048_576;
+/** Parsing so many characters takes a few milliseconds, or 15 for short lists; then the event loop runs other work. */
+const SLICE_CHARACTERS = 131_072;
 
 /** The messages of a request, and how its caller names them. */
 export type Conversation = {
@@ -142,7 +142,7 @@ async function checkArguments(
   for (const [j, { arguments: text }] of toolCalls.entries()) {
     parsing.characters += text.length;
     if (parsing.characters > SLICE_CHARACTERS) {
-      parsing.characters = 0;
+      parsing.characters = text.length;
       await setImmediate();
     }
     if (!isObjectText(text)) throw problem(conversation, i, `tool_calls[${j}]`, NOT_ARGUMENTS);

@@ -1,4 +1,5 @@
 import type { MessageParam } from "../../../gen/vx/anthropic/v1/messages_pb.js";
+import { MAX_MESSAGE_CHARACTERS } from "../../domain/conversation.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { imageOfBase64, imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
@@ -62,6 +63,7 @@ function contentOf({ content }: MessageParam, field: string): string | readonly 
 }
 
 function assistantMessage(blocks: readonly JsonObject[], field: string): PromptMessage {
+  refuseLongInputs(blocks, field);
   const content: ContentPart[] = [];
   const toolCalls: ToolCall[] = [];
   const reasoning: Reasoning[] = [];
@@ -96,6 +98,13 @@ function assistantMessage(blocks: readonly JsonObject[], field: string): PromptM
     ...(toolCalls.length > 0 ? { toolCalls } : {}),
     ...(reasoning.length > 0 ? { reasoning } : {}),
   };
+}
+
+/** Writing a longer input as JSON text would block other calls. */
+function refuseLongInputs(blocks: readonly JsonObject[], field: string): void {
+  const inputs = blocks.flatMap((block) => memberOf(block, "input") ?? []);
+  if (!isJsonLonger(inputs, MAX_MESSAGE_CHARACTERS)) return;
+  throw DomainError.ofField(field, `must be at most ${MAX_MESSAGE_CHARACTERS} characters`);
 }
 
 /** Tool results come first, as in Anthropic's API; the other blocks are one message. */

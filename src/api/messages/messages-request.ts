@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type {
   CountTokensRequest,
   CreateMessageRequest,
@@ -30,6 +31,9 @@ import { appendMessages, cacheControlOf, systemMessageOf } from "./messages-cont
 
 type MessageRequest = CreateMessageRequest | StreamMessageRequest;
 
+/** Writing the inputs of tools as JSON text of this length takes up to three milliseconds. */
+const WRITTEN_PER_TURN = 524_288;
+
 const UNSUPPORTED: readonly UnsupportedField<MessageRequest>[] = [
   ["container", "container"],
   ["mcpServers", "mcp_servers", isEmptyList, "an empty list"],
@@ -38,11 +42,11 @@ const UNSUPPORTED: readonly UnsupportedField<MessageRequest>[] = [
 ];
 
 /** Converts Anthropic's request. Unsupported features that would change the reply are refused, never ignored. */
-export function generationRequestOfMessage(request: MessageRequest): GenerationRequest {
+export async function generationRequestOfMessage(request: MessageRequest): Promise<GenerationRequest> {
   refuseUnsupported(request, UNSUPPORTED);
   refuseThread(request);
   return {
-    ...promptOfMessage(request),
+    ...(await promptOfMessage(request)),
     maxTokens: request.maxTokens,
     temperature: request.temperature,
     stop: request.stopSequences,
@@ -58,9 +62,9 @@ function refuseThread({ thread }: MessageRequest): void {
 }
 
 /** The part of a request whose tokens are counted. */
-export function generationRequestOfCount(request: CountTokensRequest): GenerationRequest {
+export async function generationRequestOfCount(request: CountTokensRequest): Promise<GenerationRequest> {
   return {
-    ...promptOfMessage(request),
+    ...(await promptOfMessage(request)),
     maxTokens: 1,
     temperature: undefined,
     stop: [],
@@ -70,7 +74,7 @@ export function generationRequestOfCount(request: CountTokensRequest): Generatio
   };
 }
 
-function promptOfMessage(request: MessageRequest | CountTokensRequest) {
+async function promptOfMessage(request: MessageRequest | CountTokensRequest) {
   const messages: PromptMessage[] = [];
   const fields: string[] = [];
   const system = systemMessageOf(request.system && jsonOf(request.system));
@@ -78,10 +82,15 @@ function promptOfMessage(request: MessageRequest | CountTokensRequest) {
     messages.push(system);
     fields.push("system");
   }
+  let written = 0;
   for (const [i, param] of request.messages.entries()) {
     const field = `messages[${i}]`;
     appendMessages(messages, param, field);
     while (fields.length < messages.length) fields.push(field);
+    for (const { arguments: text } of messages.at(-1)?.toolCalls ?? []) written += text.length;
+    if (written < WRITTEN_PER_TURN) continue;
+    written = 0;
+    await setImmediate();
   }
   return { format: "anthropic-messages" as const, model: request.model, messages, fields };
 }

@@ -20,7 +20,7 @@ export async function createMessage(
   request: CreateMessageRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateMessageResponseSchema>> {
-  return messageOf(await meter.complete(call.caller(), generationRequestOfMessage(request)));
+  return messageOf(await meter.complete(call.caller(), await generationRequestOfMessage(request)));
 }
 
 export async function* streamMessage(
@@ -28,7 +28,7 @@ export async function* streamMessage(
   request: StreamMessageRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamMessageResponseSchema>> {
-  yield* messageEvents(meter.stream(call.caller(), generationRequestOfMessage(request)));
+  yield* messageEvents(meter.stream(call.caller(), await generationRequestOfMessage(request)));
 }
 
 export async function countTokens(
@@ -37,7 +37,7 @@ export async function countTokens(
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CountTokensResponseSchema>> {
   const { accountId } = call.key;
-  const inputTokens = await meter.countInput(generationRequestOfCount(request), {
+  const inputTokens = await meter.countInput(await generationRequestOfCount(request), {
     signal: call.signal,
     payer: accountId,
   });
