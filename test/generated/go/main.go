@@ -23,17 +23,17 @@ func main() {
 	text := "What is a ledger?"
 	request := vx.GenerateRequest{
 		Model:    "vx-sandbox-small",
-		Messages: []vx.MessageInput{{Role: vx.MessageInputRoleUser, Content: text}},
+		Messages: []vx.MessageInput{{Role: vx.MessageInputRoleUser, Content: &text}},
 	}
 	generated, err := client.GenerateWithResponse(ctx, nil, request)
 	check(err)
 
-	message := vx.ChatMessageInput{Role: vx.ChatMessageInputRoleUser}
-	check(message.Content.FromChatMessageInputContent0(text))
+	var content vx.ChatMessageInput_Content
+	check(content.FromChatMessageInputContent0(text))
+	message := vx.ChatMessageInput{Role: vx.ChatMessageInputRoleUser, Content: &content}
 	chat, err := client.CreateChatCompletionWithResponse(ctx, nil, vx.CreateChatCompletionRequest{
 		Model:    request.Model,
 		Messages: []vx.ChatMessageInput{message},
-		Tools:    &[]any{},
 	})
 	check(err)
 
