@@ -52,16 +52,21 @@ export function messageUsageOf({ usage, costMicros }: Reply): MessageInitShape<t
 
 function blocksOf({ reasoning, text, toolCalls }: Output): Block[] {
   return [
-    ...reasoning.map(thinkingBlock),
+    ...reasoning.flatMap(thinkingBlocks),
     ...(text === "" ? [] : [{ type: "text", text }]),
     ...toolCalls.map(toolUseBlock),
   ];
 }
 
-export function thinkingBlock({ text, signature = "", encrypted }: Reasoning): Block {
-  return encrypted === undefined
-    ? { type: "thinking", thinking: text, signature }
-    : { type: "redacted_thinking", data: encrypted };
+/** The format has separate blocks for the text and the encrypted form. */
+function thinkingBlocks({ text, signature = "", encrypted }: Reasoning): Block[] {
+  const thinking = { type: "thinking", thinking: text, signature };
+  if (encrypted === undefined) return [thinking];
+  return [...(text === "" ? [] : [thinking]), redactedBlock(encrypted)];
+}
+
+export function redactedBlock(encrypted: string): Block {
+  return { type: "redacted_thinking", data: encrypted };
 }
 
 function toolUseBlock({ id, name, arguments: text }: ToolCall): Block {

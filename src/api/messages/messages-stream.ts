@@ -6,7 +6,7 @@ import type {
 import type { Piece, Reply } from "../../billing/generation-request.ts";
 import type { Delta, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
-import { emptyMessageOf, messageUsageOf, STOP_REASONS, thinkingBlock } from "./messages-reply.ts";
+import { emptyMessageOf, messageUsageOf, redactedBlock, STOP_REASONS } from "./messages-reply.ts";
 
 type Event = MessageInitShape<typeof StreamMessageResponseSchema>;
 type Block = MessageInitShape<typeof ContentBlockSchema>;
@@ -79,19 +79,22 @@ class BlockEvents {
     yield* this.#stop();
   }
 
-  *#reasoning(reasoning: Reasoning): Generator<Event> {
-    if (reasoning.encrypted !== undefined) {
-      yield* this.#start("thinking", thinkingBlock(reasoning));
+  *#reasoning({ text, signature, encrypted }: Reasoning): Generator<Event> {
+    if (text !== "" || signature !== undefined) yield* this.#thinking(text);
+    if (signature !== undefined) {
+      yield this.#change({ type: "signature_delta", signature });
       yield* this.#stop();
-      return;
     }
+    if (encrypted === undefined) return;
+    yield* this.#start("thinking", redactedBlock(encrypted));
+    yield* this.#stop();
+  }
+
+  *#thinking(text: string): Generator<Event> {
     if (this.#open !== "thinking") {
       yield* this.#start("thinking", { type: "thinking", thinking: "", signature: "" });
     }
-    if (reasoning.text !== "") yield this.#change({ type: "thinking_delta", thinking: reasoning.text });
-    if (reasoning.signature === undefined) return;
-    yield this.#change({ type: "signature_delta", signature: reasoning.signature });
-    yield* this.#stop();
+    if (text !== "") yield this.#change({ type: "thinking_delta", thinking: text });
   }
 
   *#toolCall(call: ToolCallDelta): Generator<Event> {

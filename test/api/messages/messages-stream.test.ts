@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { messageOf } from "../../../src/api/messages/messages-reply.ts";
 import { messageEvents } from "../../../src/api/messages/messages-stream.ts";
+import type { Reply } from "../../../src/billing/generation-request.ts";
 import type { Delta } from "../../../src/domain/output.ts";
 import { NO_USAGE } from "../../../src/domain/usage.ts";
 
@@ -9,22 +11,21 @@ const call = (index: number, id: string, text: string): Delta => ({
 });
 const text = (content: string): Delta => ({ kind: "text", text: content });
 
+const REPLY: Reply = {
+  id: "gen_1",
+  model: "m",
+  output: { text: "", reasoning: [], toolCalls: [] },
+  finishReason: "tool_calls",
+  usage: NO_USAGE,
+  costMicros: 0n,
+  balanceMicros: 0n,
+};
+
 /** The events of a reply: "+" starts a block, "-" ends it. */
 async function eventsOf(...deltas: Delta[]): Promise<string[]> {
   async function* pieces() {
     for (const delta of deltas) yield { kind: "delta" as const, id: "gen_1", model: "m", delta };
-    yield {
-      kind: "reply" as const,
-      reply: {
-        id: "gen_1",
-        model: "m",
-        output: { text: "", reasoning: [], toolCalls: [] },
-        finishReason: "tool_calls" as const,
-        usage: NO_USAGE,
-        costMicros: 0n,
-        balanceMicros: 0n,
-      },
-    };
+    yield { kind: "reply" as const, reply: REPLY };
   }
   const events: string[] = [];
   for await (const { type, index, contentBlock, delta } of messageEvents(pieces())) {
@@ -95,4 +96,29 @@ test("a signature ends a block of reasoning, and encrypted reasoning is a block 
 
 test("a reply without content has no blocks", async () => {
   expect(await eventsOf()).toEqual([START, ...END]);
+});
+
+test("reasoning with a text and an encrypted form has a block for each, in replies, streams and repeated streams", async () => {
+  const block = { text: "why", signature: undefined, encrypted: "e" };
+  const reasoning = (part: Partial<typeof block>): Delta => ({
+    kind: "reasoning",
+    reasoning: { text: "", signature: undefined, encrypted: undefined, ...part },
+  });
+  const expected = [
+    "message_start",
+    "+0 thinking",
+    "why",
+    "-0",
+    "+1 redacted_thinking",
+    "-1",
+    "message_delta",
+    "message_stop",
+  ];
+  expect(await eventsOf(reasoning({ text: "why" }), reasoning({ encrypted: "e" }))).toEqual(expected);
+  expect(await eventsOf(reasoning(block))).toEqual(expected);
+  const message = messageOf({ ...REPLY, output: { text: "", reasoning: [block], toolCalls: [] } });
+  expect(message.content).toEqual([
+    { type: "thinking", thinking: "why", signature: "" },
+    { type: "redacted_thinking", data: "e" },
+  ]);
 });
