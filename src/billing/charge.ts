@@ -1,6 +1,6 @@
 import { DomainError, type Reason } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
-import { isEmpty, type Output, textsOfOutput } from "../domain/output.ts";
+import { isEmpty, type Output, textsOfReasoning, textsOfReply } from "../domain/output.ts";
 import { costOf } from "../domain/price.ts";
 import { clampUsage, inputTokensOf, outputTokensOf, type Usage, usageOf } from "../domain/usage.ts";
 import type { Charge } from "../store/bill-item.ts";
@@ -74,27 +74,39 @@ async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
   const texts = producedTexts(ended);
   const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
   try {
+    const reasoning = await tokens.countTexts(texts.reasoning, options);
     return usageOf({
       inputTokens: size.counted ? size.promptTokens : await tokens.countPrompt(prompt, options),
-      outputTokens: await tokens.countTexts(texts, options),
+      outputTokens: reasoning + (await tokens.countTexts(texts.reply, options)),
+      reasoning,
     });
   } catch {
-    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    const reasoning = tokensOfBytes(texts.reasoning);
     return usageOf({
       inputTokens: size.counted ? size.promptTokens : Math.ceil(size.promptTokens / BYTES_PER_TOKEN),
-      outputTokens: Math.ceil(bytes / BYTES_PER_TOKEN),
+      outputTokens: reasoning + tokensOfBytes(texts.reply),
+      reasoning,
     });
   }
 }
 
+function tokensOfBytes(texts: readonly string[]): number {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+type ProducedTexts = { readonly reply: readonly string[]; readonly reasoning: readonly string[] };
+
 /** Includes texts that were produced but not delivered if the caller or the account caused the stop. */
-function producedTexts({ ending, progress, output }: Ended): string[] {
-  const texts = [...textsOfOutput(output)];
-  if (ending.kind === "stopped" && STOPS[ending.why].paidOnceSent) {
-    // The unread text continues the last one, so they are counted together.
-    texts.push((texts.pop() ?? "") + progress.unread);
+function producedTexts({ ending, progress, output }: Ended): ProducedTexts {
+  const reply = textsOfReply(output);
+  const reasoning = textsOfReasoning(output);
+  if (ending.kind === "stopped" && STOPS[ending.why].paidOnceSent && progress.unread !== "") {
+    // The unread text continues the last one, so they are counted together. Reasoning comes before the reply.
+    const last = reply.length === 0 && reasoning.length > 0 ? reasoning : reply;
+    last.push((last.pop() ?? "") + progress.unread);
   }
-  return texts;
+  return { reply, reasoning };
 }
 
 function ledgerText({ spec, ending }: Ended, usage: Usage): string {

@@ -9,6 +9,7 @@ import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
 import { checkKept } from "./check-task.ts";
+import { countInput } from "./context-window.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
@@ -86,10 +87,9 @@ export class Meter {
   async countInput(request: GenerationRequest, options: CountOptions): Promise<number> {
     const model = this.#modelOf(request);
     await checkRequest(model, request);
-    return (
-      (await this.#parts.tokens.countPrompt(request, options)) +
-      imagesIn(request.messages) * model.imageTokens
-    );
+    // Counting stops at the context window: the work of a call that is free must have a limit.
+    const { promptTokens } = await countInput(model, request, this.#parts.tokens, options);
+    return promptTokens + imagesIn(request.messages) * model.imageTokens;
   }
 
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {

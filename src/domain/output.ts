@@ -88,12 +88,13 @@ export function isEmpty({ text, reasoning, toolCalls }: Output): boolean {
   return text === "" && reasoning.length === 0 && toolCalls.length === 0;
 }
 
-/** All texts that the model produced. Signatures and encrypted forms repeat text or are not tokens of the reply. */
-export function* textsOfOutput({ text, reasoning, toolCalls }: Output): Generator<string, void, undefined> {
-  if (text !== "") yield text;
-  for (const block of reasoning) if (block.text !== "") yield block.text;
-  for (const call of toolCalls) {
-    yield call.name;
-    yield call.arguments;
-  }
+/** The texts of a reply without its reasoning. */
+export function textsOfReply({ text, toolCalls }: Output): string[] {
+  const calls = toolCalls.flatMap((call) => [call.name, call.arguments]);
+  return text === "" ? calls : [text, ...calls];
+}
+
+/** The texts of the reasoning. Signatures and encrypted forms repeat text or are not tokens of the reply. */
+export function textsOfReasoning({ reasoning }: Output): string[] {
+  return reasoning.map(({ text }) => text).filter((text) => text !== "");
 }

@@ -42,6 +42,25 @@ test("usage below 0 is not charged", async () => {
   });
 });
 
+test("reasoning that the upstream did not report is counted, also if it was not read", async () => {
+  const progress = new Progress();
+  progress.unread = " unread words";
+  progress.wasSent = true;
+  const size = { inputTokens: 10, maxTokens: 100, promptTokens: 5, counted: true, images: 0 };
+  const spec = { id: "gen_1", size, key: {}, model: modelOf(), streamed: true } as GenerationSpec;
+  const reasoning = [{ text: "two words", signature: undefined, encrypted: undefined }];
+  const stopped = { kind: "stopped", why: "disconnected", error: undefined } as const;
+  const chargeFor = async (text: string) =>
+    (
+      await chargeOf(
+        { spec, ending: stopped, progress, output: { text, reasoning, toolCalls: [] } },
+        new TokenCounter(),
+      )
+    )?.usage;
+  expect(await chargeFor("")).toMatchObject({ input: 5, output: 0, reasoning: 4 });
+  expect(await chargeFor("reply")).toMatchObject({ input: 5, output: 3, reasoning: 2 });
+});
+
 test("a hold for another amount than its size costs is not placed", async () => {
   let price = 1_000_000n;
   // Read once for the size, and once more for the assertion.

@@ -1,6 +1,6 @@
 import type { FinishReason } from "../../domain/output.ts";
 import type { ResponseReader } from "../dialect.ts";
-import { asObject, asText, type JsonObject } from "../http/json-value.ts";
+import { asCount, asObject, asText, type JsonObject } from "../http/json-value.ts";
 import type { ReplyBuffer } from "../http/reply-buffer.ts";
 import { ToolCalls } from "../http/tool-calls.ts";
 import { readObject } from "../http/upstream-error.ts";
@@ -26,10 +26,10 @@ export class AnthropicReader implements ResponseReader {
         this.#startUsage = asObject(asObject(event.message)?.usage);
         break;
       case "content_block_start":
-        this.#beginBlock(`${event.index}`, asObject(event.content_block));
+        this.#beginBlock(`${asCount(event.index)}`, asObject(event.content_block));
         break;
       case "content_block_delta":
-        this.#readDelta(`${event.index}`, asObject(event.delta));
+        this.#readDelta(`${asCount(event.index)}`, asObject(event.delta));
         break;
       case "content_block_stop":
         this.#endReasoning();

@@ -1,6 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anthropic } from "../../support/anthropic.ts";
+import { anthropic, refusalOf } from "../../support/anthropic.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { operatorOf, type TestKey } from "../../support/fixtures.ts";
 import { chargesOf, createPaidKey } from "../../support/openai.ts";
@@ -202,6 +202,12 @@ describe("a stream", () => {
       { type: "tool_use", name: "get_weather", input: { city: expect.any(String) } },
     ]);
   });
+});
+
+test("counting stops at the context window", async () => {
+  const messages: Anthropic.MessageParam[] = [{ role: "user", content: "word ".repeat(70_000) }];
+  const count = client.messages.countTokens({ model: "vx-sandbox-small", messages });
+  expect((await refusalOf(count)).error).toMatchObject({ error: { code: "context_length_exceeded" } });
 });
 
 test("tokens are counted without a charge", async () => {
