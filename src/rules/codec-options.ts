@@ -8,7 +8,14 @@ export function omitsUnset(desc: DescMessage): boolean {
   return getOption(desc, omit_unset);
 }
 
+/** Reading an option takes as long as the rest of a validation, so each message is searched once. */
+const collectingFields = new WeakMap<DescMessage, DescField | undefined>();
+
 /** The field that gets the members of a body which the message does not have. */
 export function fieldForUnknown(desc: DescMessage): DescField | undefined {
-  return desc.fields.find((field) => getOption(field, collects_unknown_fields));
+  if (!collectingFields.has(desc)) {
+    const collecting = desc.fields.find((field) => getOption(field, collects_unknown_fields));
+    collectingFields.set(desc, collecting);
+  }
+  return collectingFields.get(desc);
 }
