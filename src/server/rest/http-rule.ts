@@ -3,7 +3,6 @@ import { http as httpOption } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 import { selected_by as selectedByOption } from "../../../gen/vx/options/v1/options_pb.js";
 import { findFieldPath, isParameter } from "../../codec/json/field-path.ts";
-import { surfaceOf } from "../../rules/surface.ts";
 import { parseTemplate, type Template } from "./template.ts";
 
 /** One way to call a method over REST, from its google.api.http option. */
@@ -13,8 +12,6 @@ export type HttpBinding = {
   readonly verb: string;
   readonly path: string;
   readonly template: Template;
-  /** Parameters of the query that are ignored: SDKs send them with every call. */
-  readonly ignored: readonly string[];
   /** What the body contains: the whole request ("*"), one field of it, or nothing. */
   readonly body: "*" | DescField | undefined;
   /** The field of the response that is sent; undefined for the whole response. */
@@ -52,7 +49,6 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
       verb,
       path,
       template,
-      ignored: surfaceOf(method.parent) === "anthropic" ? ["beta"] : [],
       body: rule.body === "" ? undefined : rule.body === "*" ? "*" : findField(method, rule.body, "input"),
       responseBody: rule.responseBody === "" ? undefined : responseBody(method, rule.responseBody),
       selectedBy: selectedBy(method),

@@ -4,6 +4,7 @@ import { scalarParser } from "../../codec/json/scalar.ts";
 import { holdsBareValue } from "../../codec/json/well-known.ts";
 import { invalid, RestProblem } from "../../codec/problem.ts";
 import type { HttpBinding } from "./http-rule.ts";
+import type { SurfaceForm } from "./surface-form.ts";
 import type { Variable } from "./template.ts";
 
 type Fields = Record<string, unknown>;
@@ -17,15 +18,20 @@ export function bindPath(binding: HttpBinding, segments: readonly string[], mess
   }
 }
 
+type QueryRules = {
+  readonly binding: HttpBinding;
+  readonly form: Pick<SurfaceForm, "ignoredParameters">;
+};
+
 /** Sets the fields that the query names; a field of the path or the body is rejected. */
-export function bindQuery(binding: HttpBinding, query: string, message: Message): void {
+export function bindQuery({ binding, form }: QueryRules, query: string, message: Message): void {
   const set = new Set<string>();
   for (const pair of query.split("&")) {
     if (pair === "") continue;
     const equals = pair.indexOf("=");
     const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
     const text = decodeQuery(equals < 0 ? "" : pair.slice(equals + 1));
-    if (binding.ignored.includes(name)) continue;
+    if (form.ignoredParameters.includes(name)) continue;
     if (binding.body === "*")
       throw invalid(shorten(name), "is in the query, but this path reads its parameters from the body");
     setField(queryFields(binding, name), name, text, message, set);

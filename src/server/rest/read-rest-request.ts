@@ -43,7 +43,7 @@ function bindAddress(
   segments: readonly string[],
   query: string,
 ): RestRequest {
-  if (query !== "") bindQuery(endpoint.binding, query, message);
+  if (query !== "") bindQuery(endpoint, query, message);
   if (endpoint.binding.template.variables.length > 0) bindPath(endpoint.binding, segments, message);
   return { endpoint, message };
 }

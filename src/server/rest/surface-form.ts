@@ -3,10 +3,12 @@ import type { Surface } from "../../rules/surface.ts";
 import { anthropicErrorBody } from "../errors/anthropic-error-body.ts";
 import { errorBody, errorObject } from "../errors/rest-error-body.ts";
 
-/** The form of errors and streams in one API. */
+/** The conventions of one API over REST. */
 export type SurfaceForm = {
   /** The headers with the id of the request. */
   readonly requestIdHeaders: readonly string[];
+  /** Parameters of the query that are ignored: SDKs send them with every call. */
+  readonly ignoredParameters: readonly string[];
   /** The body of an error response. */
   readonly errorBody: (error: DomainError, requestId: string) => string;
   /** Whether an event has a name: the field `type` of its message. */
@@ -21,6 +23,7 @@ export type SurfaceForm = {
 
 const NATIVE: SurfaceForm = {
   requestIdHeaders: ["x-request-id"],
+  ignoredParameters: [],
   errorBody,
   namesEvents: false,
   errorEvent: (error, requestId) => eventText(errorBody(error, requestId)),
@@ -35,6 +38,7 @@ const SURFACE_FORMS: Readonly<Record<Surface, SurfaceForm>> = {
   anthropic: {
     // Anthropic's SDKs show the second one.
     requestIdHeaders: ["x-request-id", "request-id"],
+    ignoredParameters: ["beta"],
     errorBody: anthropicErrorBody,
     namesEvents: true,
     errorEvent: (error, requestId) => eventText(anthropicErrorBody(error, requestId), "error"),
