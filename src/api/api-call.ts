@@ -1,3 +1,4 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Caller } from "../billing/caller.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 
@@ -7,6 +8,6 @@ export type ApiCall = {
   readonly key: AdmittedKey;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
-  /** Only for methods that are declared as metered. */
-  readonly caller: () => Caller;
+  /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */
+  readonly caller: <Desc extends DescMessage>(desc: Desc, request: MessageShape<Desc>) => Caller;
 };

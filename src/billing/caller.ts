@@ -4,13 +4,12 @@ import type { AdmittedKey } from "../store/admit.ts";
 
 /** The caller of a generation and the events that can end it early, the same in every protocol. */
 export type Caller = {
-  /** The called method. It is part of the payload that an idempotency key identifies. */
-  readonly method: string;
   readonly requestId: string;
   /** The W3C trace that the caller continues; empty if it names none. */
   readonly traceId: string;
   readonly key: AdmittedKey;
-  readonly idempotencyKey: string | undefined;
+  /** Undefined without an idempotency key. */
+  readonly idempotency: Idempotency | undefined;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Why the signal was aborted. */
@@ -21,6 +20,12 @@ export type Caller = {
   readonly onStart: (generation: StartedGeneration) => void;
   /** Called when an earlier response is replayed. */
   readonly onReplay: () => void;
+};
+
+export type Idempotency = {
+  readonly key: string;
+  /** The digest of the method and of the whole request: another request with the same key is refused. */
+  readonly digest: () => Promise<string>;
 };
 
 /** The fields of a generation in the log line of its call. */

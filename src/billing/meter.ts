@@ -14,7 +14,6 @@ import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
-import { digestOf } from "./payload-digest.ts";
 import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
 import { type Quote, type QuotePayer, quoteOf } from "./quote.ts";
 import { unknownModel } from "./refusals.ts";
@@ -133,8 +132,8 @@ export class Meter {
   }
 
   async #replay(caller: Caller): Promise<Replay> {
-    const { key, idempotencyKey = "" } = caller;
-    const answer = await this.#parts.findAnswer(key.accountId, idempotencyKey);
+    const { key, idempotency } = caller;
+    const answer = await this.#parts.findAnswer(key.accountId, idempotency?.key ?? "");
     // Its 24 hours ended meanwhile: a retry generates again.
     if (answer === undefined) throw new DomainError("unavailable");
     const { failure, ...stored } = decodeAnswer(answer);
@@ -190,8 +189,8 @@ async function idempotencyOf(
   caller: Caller,
   request: GenerationRequest,
 ): Promise<HoldRequest["idempotency"]> {
-  const { idempotencyKey: key, method } = caller;
-  if (key === undefined) return undefined;
+  const { idempotency } = caller;
+  if (!idempotency) return undefined;
   checkKept(request);
-  return { key, digest: await digestOf(method, request) };
+  return { key: idempotency.key, digest: await idempotency.digest() };
 }

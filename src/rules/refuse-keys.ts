@@ -4,6 +4,7 @@ import { containsKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import { jsonOf } from "./plain-values.ts";
+import { readField } from "./read-field.ts";
 import { holdsPlainObject, isUntyped } from "./untyped-values.ts";
 
 /**
@@ -19,16 +20,10 @@ export function refuseKeys(desc: DescMessage, message: Message): void {
 /** The path of the first field that contains a key. */
 function findInMessage(desc: DescMessage, message: Message): string | undefined {
   for (const field of desc.fields) {
-    const path = findInField(field, readField(field, message as unknown as Record<string, unknown>));
+    const path = findInField(field, readField(field, message));
     if (path !== undefined) return path;
   }
   return undefined;
-}
-
-function readField(field: DescField, message: Record<string, unknown>): unknown {
-  if (!field.oneof) return message[field.localName];
-  const group = message[field.oneof.localName] as { case?: string; value?: unknown };
-  return group.case === field.localName ? group.value : undefined;
 }
 
 function findInField(field: DescField, value: unknown): string | undefined {

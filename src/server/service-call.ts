@@ -1,6 +1,8 @@
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ApiCall } from "../api/api-call.ts";
 import type { Caller } from "../billing/caller.ts";
 import { DomainError } from "../domain/errors.ts";
+import { digestOfRequest } from "../rules/request-digest.ts";
 import type { AdmittedKey } from "../store/admit.ts";
 import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
 import type { IncomingCall } from "./incoming-call.ts";
@@ -51,16 +53,20 @@ export class ServiceCall implements ApiCall {
     return this.#transport.signal;
   }
 
-  caller(): Caller {
+  caller(desc: DescMessage, request: Message): Caller {
     if (!this.#call.policy.metered) throw new Error(`${this.#rpc} is not declared as metered`);
+    const rpc = this.#rpc;
     const transport = this.#transport;
     const observation = this.#observation;
+    const idempotencyKey = idempotencyKeyOf(this.#call);
     return {
-      method: this.#rpc,
       requestId: this.#call.requestId,
       traceId: traceIdOf(this.#call.headers("traceparent")),
       key: this.key,
-      idempotencyKey: idempotencyKeyOf(this.#call),
+      idempotency:
+        idempotencyKey === undefined
+          ? undefined
+          : { key: idempotencyKey, digest: () => digestOfRequest(rpc, desc, request) },
       signal: transport.signal,
       endReason: () => endReasonOf(transport),
       onModel: (modelId) => observation.setModel(modelId),

@@ -83,11 +83,10 @@ async function chargeAfter(images: number) {
   }));
   await metering.meter.complete(
     {
-      method: "test",
       requestId: "req_1",
       traceId: "",
       key: { ...payer, balanceMicros: 9_000_000_000_000_000n } as AdmittedKey,
-      idempotencyKey: undefined,
+      idempotency: undefined,
       signal: new AbortController().signal,
       endReason: () => "disconnected",
       onModel: () => undefined,

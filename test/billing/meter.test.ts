@@ -57,11 +57,11 @@ async function* endless(signal: AbortSignal): AsyncGenerator<UpstreamEvent> {
 
 function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
   return {
-    method: "vx.v1.GenerateService/StreamGenerate",
     requestId: "req_1",
     traceId: "",
     key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
-    idempotencyKey,
+    idempotency:
+      idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: async () => "digest" },
     signal,
     endReason: () => "disconnected",
     onModel: () => undefined,

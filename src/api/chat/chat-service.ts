@@ -2,8 +2,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   ChatService,
   type CreateChatCompletionRequest,
+  CreateChatCompletionRequestSchema,
   type CreateChatCompletionResponseSchema,
   type StreamChatCompletionRequest,
+  StreamChatCompletionRequestSchema,
   type StreamChatCompletionResponseSchema,
 } from "../../../gen/vx/openai/v1/chat_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -18,7 +20,10 @@ export async function createChatCompletion(
   request: CreateChatCompletionRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateChatCompletionResponseSchema>> {
-  const reply = await meter.complete(call.caller(), generationRequestOfChat(request));
+  const reply = await meter.complete(
+    call.caller(CreateChatCompletionRequestSchema, request),
+    generationRequestOfChat(request),
+  );
   const message = chatReplyOf(reply.output);
   return {
     id: reply.id,
@@ -40,7 +45,10 @@ export async function* streamChatCompletion(
   call: ApiCall,
 ): AsyncGenerator<Chunk> {
   let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
-  for await (const piece of meter.stream(call.caller(), generationRequestOfChat(request))) {
+  for await (const piece of meter.stream(
+    call.caller(StreamChatCompletionRequestSchema, request),
+    generationRequestOfChat(request),
+  )) {
     const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
     if (!delta) continue;
     if (!head) delta.role = "assistant";

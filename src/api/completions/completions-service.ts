@@ -2,8 +2,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   CompletionsService,
   type CreateCompletionRequest,
+  CreateCompletionRequestSchema,
   type CreateCompletionResponseSchema,
   type StreamCompletionRequest,
+  StreamCompletionRequestSchema,
   type StreamCompletionResponseSchema,
 } from "../../../gen/vx/openai/v1/completions_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -20,7 +22,10 @@ export async function createCompletion(
   request: CreateCompletionRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateCompletionResponseSchema>> {
-  const reply = await meter.complete(call.caller(), await generationRequestOfCompletion(request, decode));
+  const reply = await meter.complete(
+    call.caller(CreateCompletionRequestSchema, request),
+    await generationRequestOfCompletion(request, decode),
+  );
   return {
     ...headOf(reply.id, reply.model),
     choices: [choiceOf(reply.output.text, reply.finishReason)],
@@ -36,7 +41,10 @@ export async function* streamCompletion(
   request: StreamCompletionRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamCompletionResponseSchema>> {
-  const pieces = meter.stream(call.caller(), await generationRequestOfCompletion(request, decode));
+  const pieces = meter.stream(
+    call.caller(StreamCompletionRequestSchema, request),
+    await generationRequestOfCompletion(request, decode),
+  );
   for await (const piece of pieces) {
     if (piece.kind === "delta") {
       if (piece.delta.kind !== "text") continue;

@@ -3,6 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import {
   type CreateEmbeddingsRequest,
+  CreateEmbeddingsRequestSchema,
   type CreateEmbeddingsResponseSchema,
   EmbeddingsService,
 } from "../../../gen/vx/openai/v1/embeddings_pb.js";
@@ -31,7 +32,7 @@ export async function createEmbeddings(
     dimensions,
     user: recordedUser(user),
   });
-  const reply = await meter.complete(call.caller(), asked);
+  const reply = await meter.complete(call.caller(CreateEmbeddingsRequestSchema, request), asked);
   const promptTokens = BigInt(inputTokensOf(reply.usage));
   return {
     object: "list",

@@ -1,9 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type GenerateRequest,
+  GenerateRequestSchema,
   type GenerateResponseSchema,
   GenerateService,
   type StreamGenerateRequest,
+  StreamGenerateRequestSchema,
   type StreamGenerateResponseSchema,
 } from "../../../gen/vx/v1/generate_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -18,7 +20,10 @@ export async function generate(
   request: GenerateRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
-  const reply = await meter.complete(call.caller(), await generationRequestOf(request));
+  const reply = await meter.complete(
+    call.caller(GenerateRequestSchema, request),
+    await generationRequestOf(request),
+  );
   return { ...summaryOf(reply), message: messageOf(reply.output) };
 }
 
@@ -27,7 +32,10 @@ export async function* streamGenerate(
   request: StreamGenerateRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamGenerateResponseSchema>> {
-  for await (const piece of meter.stream(call.caller(), await generationRequestOf(request))) {
+  for await (const piece of meter.stream(
+    call.caller(StreamGenerateRequestSchema, request),
+    await generationRequestOf(request),
+  )) {
     if (piece.kind === "reply") yield { event: { case: "done", value: summaryOf(piece.reply) } };
     else yield { event: { case: "delta", value: deltaOf(piece.delta) } };
   }

@@ -3,9 +3,11 @@ import {
   type CountTokensRequest,
   type CountTokensResponseSchema,
   type CreateMessageRequest,
+  CreateMessageRequestSchema,
   type CreateMessageResponseSchema,
   MessagesService,
   type StreamMessageRequest,
+  StreamMessageRequestSchema,
   type StreamMessageResponseSchema,
 } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import type { Meter } from "../../billing/meter.ts";
@@ -20,7 +22,12 @@ export async function createMessage(
   request: CreateMessageRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof CreateMessageResponseSchema>> {
-  return messageOf(await meter.complete(call.caller(), await generationRequestOfMessage(request)));
+  return messageOf(
+    await meter.complete(
+      call.caller(CreateMessageRequestSchema, request),
+      await generationRequestOfMessage(request),
+    ),
+  );
 }
 
 export async function* streamMessage(
@@ -28,7 +35,9 @@ export async function* streamMessage(
   request: StreamMessageRequest,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof StreamMessageResponseSchema>> {
-  yield* messageEvents(meter.stream(call.caller(), await generationRequestOfMessage(request)));
+  yield* messageEvents(
+    meter.stream(call.caller(StreamMessageRequestSchema, request), await generationRequestOfMessage(request)),
+  );
 }
 
 export async function countTokens(

@@ -1,7 +1,9 @@
 import {
   type CreateResponseRequest,
+  CreateResponseRequestSchema,
   ResponsesService,
   type StreamResponseRequest,
+  StreamResponseRequestSchema,
 } from "../../../gen/vx/openai/v1/responses_pb.js";
 import type { Meter } from "../../billing/meter.ts";
 import type { ApiCall } from "../api-call.ts";
@@ -20,7 +22,7 @@ export async function createResponse(
   const generationRequest = generationRequestOfResponses(request);
   const isEncryptedIncluded = includesEncryptedReasoning(request);
   const settings = settingsOf(request, generationRequest.options);
-  const reply = await meter.complete(call.caller(), generationRequest);
+  const reply = await meter.complete(call.caller(CreateResponseRequestSchema, request), generationRequest);
   const options = { isIncomplete: isIncomplete(reply), isEncryptedIncluded };
   return finishedResponse(reply, itemsOf(reply.id, reply.output, options), settings);
 }
@@ -36,7 +38,10 @@ export async function* streamResponse(
   const settings = settingsOf(request, generationRequest.options);
   let events: ResponseEvents | undefined;
   try {
-    for await (const piece of meter.stream(call.caller(), generationRequest)) {
+    for await (const piece of meter.stream(
+      call.caller(StreamResponseRequestSchema, request),
+      generationRequest,
+    )) {
       if (!events) {
         const { id: generationId, model } = piece.kind === "delta" ? piece : piece.reply;
         events = new ResponseEvents({ generationId, model, settings, isEncryptedIncluded });

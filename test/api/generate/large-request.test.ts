@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../../gen/vx/v1/generate_pb.js";
 import { generationRequestOf } from "../../../src/api/generate/generate-request.ts";
 import { checkRequest } from "../../../src/billing/check-request.ts";
-import { digestOf } from "../../../src/billing/payload-digest.ts";
 import { MAX_IMAGE_BYTES } from "../../../src/domain/image.ts";
 import { CAPABILITIES } from "../../../src/domain/model.ts";
 import { inputTokenBound } from "../../../src/domain/prompt-texts.ts";
+import { digestOfRequest } from "../../../src/rules/request-digest.ts";
 import type { GenerateFields } from "../../support/generators.ts";
 import { imageOfSize } from "../../support/images.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
@@ -66,7 +66,7 @@ test.each(LARGE)(
     const prepare = async () => {
       const request = await generationRequestOf(message);
       await checkRequest(ABLE, request);
-      await digestOf("method", request);
+      await digestOfRequest("method", GenerateRequestSchema, message);
       inputTokenBound(request);
     };
     expect(await longestTurnMs(prepare())).toBeLessThan(50);
