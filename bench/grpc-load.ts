@@ -1,53 +1,52 @@
-import { type ClientHttp2Session, connect, constants } from "node:http2";
-import { type Load, runCallers } from "./load.ts";
+import type { Load } from "./load.ts";
+import { buildLoadProgram, type LoadResult, runLoadProgram } from "./load-program.ts";
 
-type GrpcTarget = {
+export type GrpcTarget = {
   readonly url: string;
+  readonly path: string;
+  /** Encoded messages, sent in turn. */
+  readonly messages: readonly Uint8Array[];
+  /** Keys, used in turn. */
+  readonly secrets?: readonly string[];
   readonly callers: number;
   readonly connections: number;
-  readonly seconds: number;
-  readonly authorization?: string;
 };
 
-/** An arm that calls GetMe over gRPC with minimal client overhead. Fails on any status but OK. */
-export function grpcArm({
-  url,
-  callers,
-  connections,
-  seconds,
-  authorization,
-}: GrpcTarget): () => Promise<Load> {
-  const headers = {
-    [constants.HTTP2_HEADER_METHOD]: "POST",
-    [constants.HTTP2_HEADER_PATH]: "/vx.v1.MeService/GetMe",
-    "content-type": "application/grpc+proto",
-    te: "trailers",
-    ...(authorization === undefined ? {} : { authorization }),
-  };
+export const GET_ME = { path: "/vx.v1.MeService/GetMe", messages: [new Uint8Array(0)] };
+
+/** An arm that calls a unary method in a closed loop. Fails on any status but OK. */
+export async function grpcArm(target: GrpcTarget, seconds: number): Promise<() => Promise<Load>> {
+  await buildLoadProgram();
+  const spec = specOf(target);
   return async () => {
-    const sessions = Array.from({ length: connections }, () => connect(url));
-    try {
-      return await runCallers(callers, seconds, (caller) =>
-        callGetMe(sessions[caller % connections] as ClientHttp2Session, headers),
-      );
-    } finally {
-      for (const session of sessions) session.close();
-    }
+    const { perSecond, p50Ms, p99Ms } = await runLoadProgram({ ...spec, Seconds: seconds });
+    return { perSecond, p50Ms, p99Ms };
   };
 }
 
-const EMPTY_MESSAGE = Buffer.alloc(5);
+/** One call per caller, all at once. Fails on any status but OK. */
+export function callOnce(target: GrpcTarget): Promise<LoadResult> {
+  return runLoadProgram({ ...specOf(target), Seconds: MAX_SECONDS, CallsEach: 1 });
+}
 
-function callGetMe(session: ClientHttp2Session, headers: Record<string, string>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request(headers);
-    let status: unknown;
-    stream.on("trailers", (trailers) => {
-      status = trailers["grpc-status"];
-    });
-    stream.on("error", reject);
-    stream.on("close", () => (status === "0" ? resolve() : reject(new Error(`grpc-status ${status}`))));
-    stream.resume();
-    stream.end(EMPTY_MESSAGE);
-  });
+/** The load client fails a minute later. */
+const MAX_SECONDS = 60;
+
+function specOf({ url, path, messages, secrets = [], callers, connections }: GrpcTarget) {
+  return {
+    Protocol: "grpc" as const,
+    Address: new URL(url).host,
+    Callers: callers,
+    Connections: connections,
+    Path: path,
+    Requests: messages.map((message) => withPrefix(message).toString("base64")),
+    Authorizations: secrets.map((secret) => `Bearer ${secret}`),
+  };
+}
+
+/** The length prefix of gRPC: not compressed. */
+function withPrefix(message: Uint8Array): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
 }

@@ -13,7 +13,9 @@ import { bigLedger } from "./parts/big-ledger.ts";
 import { billing } from "./parts/billing.ts";
 import { gateway } from "./parts/gateway.ts";
 import { generate } from "./parts/generate.ts";
+import { grpcGenerate } from "./parts/grpc-generate.ts";
 import { grpcMe } from "./parts/grpc-me.ts";
+import { grpcStreams } from "./parts/grpc-streams.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
 import { restMe } from "./parts/rest-me.ts";
 import { streamReaders } from "./parts/stream-readers.ts";
@@ -40,6 +42,8 @@ const parts: Record<string, AnyPart> = {
   "big-body": bigBody,
   "big-ledger": bigLedger(Number(values.rows)),
   "grpc-me": grpcMe,
+  "grpc-generate": grpcGenerate,
+  "grpc-streams": grpcStreams,
   "rest-me": restMe,
   upstreams,
   "stream-readers": streamReaders,
@@ -53,7 +57,10 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 const other = values.against === undefined ? undefined : openCheckout(values.against);
-if (other) console.log("columns: median here, median there, median ratio of the rounds (here ÷ there)");
+if (other) {
+  console.log("columns: median here, median there, median ratio of the rounds (here ÷ there),");
+  console.log("95 % confidence interval of the mean ratio");
+}
 for (const [name, part] of Object.entries(parts)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   console.log(`\n${name}`);

@@ -1,5 +1,6 @@
 import { type Checkout, OWN_CHECKOUT } from "./checkout.ts";
 import { median } from "./load.ts";
+import { meanRatioInterval } from "./ratio-interval.ts";
 
 /** What one round of an arm measures, for example calls per second. */
 export type Sample = Readonly<Record<string, number>>;
@@ -7,12 +8,14 @@ export type Sample = Readonly<Record<string, number>>;
 /** Programs or functions that are measured in turn, so that other load on the machine affects all of them. */
 export type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[Name]> };
 
-/** One line of the result. Only a ratio of arms has a limit: an absolute value says as much about the machine. */
+/** One line of the result. Most limits are ratios of arms: an absolute value says as much about the machine. */
 export type Figure<Round> = {
   readonly name: string;
   readonly unit: "/s" | "ms" | "µs" | "MiB" | "KiB" | "×";
   readonly min?: number;
   readonly max?: number;
+  /** The value to reach, printed beside the limit and not checked. */
+  readonly goal?: number;
   value(round: Round): number;
 };
 
@@ -84,11 +87,12 @@ async function measurePair(ours: Arms<Rounds>, theirs: Arms<Rounds>, arm: string
   return { ours: await measureArm(ours), theirs: first };
 }
 
-function print<Round>({ name, unit, min, max }: Figure<Round>, value: number): boolean {
+function print<Round>({ name, unit, min, max, goal }: Figure<Round>, value: number): boolean {
   const isKept = value >= (min ?? -Infinity) && value <= (max ?? Infinity);
   const limit = min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : "";
+  const aim = goal === undefined ? "" : ` [goal ${goal}]`;
   console.log(
-    `  ${name.padEnd(56)} ${format(value).padStart(10)} ${unit.padEnd(4)} ${limit}${isKept ? "" : "  MISSED"}`,
+    `  ${name.padEnd(56)} ${format(value).padStart(10)} ${unit.padEnd(4)} ${limit}${aim}${isKept ? "" : "  MISSED"}`,
   );
   return isKept;
 }
@@ -96,11 +100,13 @@ function print<Round>({ name, unit, min, max }: Figure<Round>, value: number): b
 const WORSE_RATIO = 1.05;
 
 function printRatio(name: string, ours: readonly number[], theirs: readonly number[]): void {
-  const ratio = median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
+  const ratios = ours.map((value, round) => value / (theirs[round] ?? Number.NaN));
+  const ratio = median(ratios);
   const loss = name.endsWith("perSecond") ? 1 / ratio : ratio;
+  const { low, high } = meanRatioInterval(ratios);
   console.log(
     `  ${name.padEnd(44)} ${format(median(ours)).padStart(10)} ${format(median(theirs)).padStart(10)} ` +
-      `${ratio.toFixed(2).padStart(6)} ×${loss > WORSE_RATIO ? "  worse" : ""}`,
+      `${ratio.toFixed(2).padStart(6)} × [${low.toFixed(3)}, ${high.toFixed(3)}]${loss > WORSE_RATIO ? "  worse" : ""}`,
   );
 }
 

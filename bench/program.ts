@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 
 export type Program = {
   readonly pid: number;
@@ -18,18 +19,29 @@ process.once("exit", () => {
 });
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
+type ProgramOptions = {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  /** Default: this Node. */
+  readonly command?: string;
+  /** A file for the standard error. Default: that of the bench. */
+  readonly logFile?: string;
+};
+
 export function startProgram(
   script: readonly string[],
-  { env = {}, cwd = process.cwd() }: { env?: Record<string, string>; cwd?: string } = {},
+  { env = {}, cwd = process.cwd(), command = process.execPath, logFile }: ProgramOptions = {},
 ): Program {
-  const child = spawn(process.execPath, script, {
+  const log = logFile === undefined ? undefined : openSync(logFile, "a");
+  const child = spawn(command, script, {
     cwd,
     env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", log ?? "inherit"],
   });
+  if (log !== undefined) closeSync(log);
   running.add(child);
   child.once("exit", () => running.delete(child));
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();
   return {
     pid: child.pid ?? 0,
     next: async (pattern) => {

@@ -22,6 +22,8 @@ type ServerOptions = {
   readonly preload?: readonly string[];
   /** Default: a new data folder, and so a new database. */
   readonly dataDir?: string;
+  /** Keeps the default log level, with a file for the log. Otherwise only warnings are logged. */
+  readonly hasDefaultLog?: boolean;
 };
 
 /** A preload: holds and settlements cost nothing. */
@@ -33,7 +35,7 @@ const TOKEN = "operator-token-of-the-bench";
 export async function startServer(
   { folder, start }: Checkout,
   cleanup: AsyncDisposableStack,
-  { env = {}, preload = [], dataDir = temporaryFolder(cleanup) }: ServerOptions = {},
+  { env = {}, preload = [], dataDir = temporaryFolder(cleanup), hasDefaultLog = false }: ServerOptions = {},
 ): Promise<Server> {
   const adminPort = await freePort();
   const imports = preload.flatMap((module) => ["--import", module]);
@@ -44,9 +46,10 @@ export async function startServer(
       VX_ADMIN_PORT: String(adminPort),
       VX_ADMIN_TOKEN: TOKEN,
       VX_DATA_DIR: dataDir,
-      VX_LOG_LEVEL: "warn",
+      ...(hasDefaultLog ? {} : { VX_LOG_LEVEL: "warn" }),
       ...env,
     },
+    ...(hasDefaultLog ? { logFile: join(temporaryFolder(cleanup), "log") } : {}),
   });
   cleanup.defer(server.stop);
   return {

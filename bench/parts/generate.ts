@@ -45,7 +45,8 @@ export const generate: Part<{ many: ServerLoad; hot: ServerLoad }, { echo: Load 
     {
       name: "generate / bare node:http",
       unit: "×",
-      min: 0.07,
+      min: 0.18,
+      goal: 0.25,
       value: (r) => r.many.perSecond / r.echo.perSecond,
     },
     { name: "one hot account", unit: "/s", value: (r) => r.hot.perSecond },

@@ -21,5 +21,7 @@ export const idleMemory: Part<{ idle: { residentMib: number } }> = {
       },
     };
   },
-  figures: [{ name: "resident memory of an idle server", unit: "MiB", value: (r) => r.idle.residentMib }],
+  figures: [
+    { name: "resident memory of an idle server", unit: "MiB", max: 120, value: (r) => r.idle.residentMib },
+  ],
 };

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// httpCaller has a connection and one request at a time.
+type httpCaller struct {
+	conn   net.Conn
+	reader *bufio.Reader
+	next   func() []byte
+	expect []byte
+	body   bytes.Buffer
+}
+
+func openHTTP(spec Spec) []Session {
+	var turn atomic.Int64
+	next := func() []byte { return spec.Requests[int(turn.Add(1))%len(spec.Requests)] }
+	sessions := make([]Session, spec.Callers)
+	for i := range sessions {
+		conn, err := net.Dial("tcp", spec.Address)
+		check(err)
+		sessions[i] = &httpCaller{
+			conn: conn, reader: bufio.NewReaderSize(conn, 1<<16), next: next, expect: []byte(spec.Expect),
+		}
+	}
+	return sessions
+}
+
+func (c *httpCaller) Run(clock *Clock, record *Record) error {
+	defer c.conn.Close()
+	if err := c.conn.SetDeadline(clock.end.Add(maxCallTime)); err != nil {
+		return err
+	}
+	for made, at := 0, time.Now(); !clock.Stops(made, at); made++ {
+		if err := c.call(); err != nil {
+			return err
+		}
+		now := time.Now()
+		record.latencies = append(record.latencies, now.Sub(at))
+		if at = now; clock.pause > 0 {
+			time.Sleep(clock.pause)
+			at = time.Now()
+		}
+	}
+	return nil
+}
+
+// call fails on any status but 200.
+func (c *httpCaller) call() error {
+	if _, err := c.conn.Write(c.next()); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return fmt.Errorf("no response: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK && len(c.expect) == 0 {
+		_, err = io.Copy(io.Discard, response.Body)
+		return err
+	}
+	c.body.Reset()
+	if _, err := c.body.ReadFrom(response.Body); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK || !bytes.Contains(c.body.Bytes(), c.expect) {
+		return fmt.Errorf("status %d: %.500s", response.StatusCode, c.body.Bytes())
+	}
+	return nil
+}
