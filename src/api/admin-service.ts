@@ -38,6 +38,7 @@ import { listPrices as listPriceRows } from "../store/prices.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
+import { createOperator, listOperators, revokeOperator } from "./manage-operators.ts";
 import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { pageOfModels } from "./page-of-models.ts";
@@ -156,5 +157,8 @@ export const adminService = defineService(AdminService, ({ deps }) => ({
   revokeKey: (request) => revokeKey(deps, request),
   setKeyLimit: (request) => setKeyLimit(deps, request),
   listLedgerEntries: (request) => listLedgerEntries(deps, request),
+  createOperator: (request) => createOperator(deps, request),
+  listOperators: (request) => listOperators(deps, request),
+  revokeOperator: (request) => revokeOperator(deps, request),
   audit: (_, call) => audit(deps, call),
 }));

@@ -11,5 +11,6 @@ export type Deps = {
   readonly catalog: Catalog;
   readonly ids: Ids;
   readonly generateKey: (lane: Lane) => NewKey;
+  readonly generateOperatorToken: () => string;
   readonly decodeTokens: DecodeTokens;
 };

@@ -4,6 +4,7 @@ import type {
   AccountSchema,
   CatalogModelSchema,
   ModelUpstreamSchema,
+  OperatorSchema,
   PlanSchema,
   PriceVersionSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
@@ -21,6 +22,7 @@ import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
 import { type EntryRow, pricesOfEntry, usageOfEntry } from "../store/ledger.ts";
+import type { OperatorRow } from "../store/operators.ts";
 import type { PlanRow } from "../store/plans.ts";
 import { type PriceRow, pricesOfRow } from "../store/prices.ts";
 
@@ -51,6 +53,18 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     balance: formatMicros(row.balance_micros),
     heldMicros: row.held_micros,
     createdAt: timestampFromDate(row.created_at),
+  };
+}
+
+export function viewOperator(row: OperatorRow): MessageInitShape<typeof OperatorSchema> {
+  return {
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    state: row.state,
+    createdAt: timestampFromDate(row.created_at),
+    ...(row.revoked_at ? { revokedAt: timestampFromDate(row.revoked_at) } : {}),
+    ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
   };
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Deps } from "../api/deps.ts";
 import { generateKey } from "../domain/api-key.ts";
 import { typeIds } from "../domain/ids.ts";
+import { generateOperatorToken } from "../domain/operator-token.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
@@ -79,6 +80,7 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     catalog,
     ids: typeIds,
     generateKey: (lane) => generateKey(lane, randomBytes),
+    generateOperatorToken: () => generateOperatorToken(randomBytes),
     decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
 

@@ -14,20 +14,23 @@ import { bindService } from "../server/connect/rpc-service.ts";
 import { rpcServer } from "../server/connect/serve-rpc.ts";
 import { badRequestResponses } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
+import { operatorAuthentication } from "../server/gate/authenticate-operator.ts";
+import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
 import { operatorGate } from "../server/gate/gate.ts";
-import { operatorCheck } from "../server/gate/operator-token.ts";
 import { createHandler } from "../server/handler.ts";
 import { Listener } from "../server/listener.ts";
 import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
 import { createObserver } from "../server/observation.ts";
 import { metricsPage } from "../server/pages/metrics-page.ts";
 import { probePages } from "../server/pages/probes.ts";
+import { findOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Config } from "./config.ts";
 
 type OperatorServerOptions = {
   readonly config: Config;
+  /** The value of VX_ADMIN_TOKEN. */
   readonly token: string;
   readonly deps: Deps;
   readonly meter: Meter;
@@ -44,11 +47,15 @@ type OperatorServerOptions = {
 /** Creates the listener of the operator API and the metrics. The caller opens it. */
 export function createOperatorServer(options: OperatorServerOptions): Listener {
   const { config, deps, readiness, log, metrics } = options;
-  const isOperator = operatorCheck(options.token);
+  const authenticate = operatorAuthentication({
+    adminToken: options.token,
+    find: (fingerprint) => findOperator(deps.database, fingerprint),
+    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+  });
   prepareValidation(operatorServices);
   const rpcs = rpcServer({
     policies: policiesOf(operatorServices),
-    gate: operatorGate(isOperator),
+    gate: operatorGate(authenticate),
     maxBodyBytes: SMALL_BODY_BYTES,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
@@ -68,7 +75,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     },
   });
   const pages = probePages(readiness);
-  pages.set("/metrics", metricsPage(isOperator, options.readMetrics));
+  pages.set("/metrics", metricsPage(authenticate, options.readMetrics));
   return new Listener({
     host: config.adminHost,
     port: config.adminPort,

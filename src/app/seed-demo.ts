@@ -10,7 +10,9 @@ const BALANCE_MICROS = 10_000_000n;
 const PLAN = "pro";
 
 /** Creates a demo account on an empty database. Returns its key, which cannot be read again. */
-export async function seedDemo(deps: Omit<Deps, "decodeTokens">): Promise<string | undefined> {
+export async function seedDemo(
+  deps: Omit<Deps, "decodeTokens" | "generateOperatorToken">,
+): Promise<string | undefined> {
   const id = deps.ids.account();
   const lane = laneOfId(id);
   const { secret, ...generated } = deps.generateKey(lane);

@@ -2,6 +2,7 @@ import type {
   Account,
   AuditFinding,
   CatalogModel,
+  Operator,
   Plan,
   PriceVersion,
 } from "../../gen/vx/admin/v1/admin_pb.js";
@@ -33,6 +34,16 @@ export const keyColumns: readonly Column<ApiKey>[] = [
   { title: "CREATED", value: (key) => formatTime(key.createdAt) },
   { title: "EXPIRES", value: (key) => formatTime(key.expiresAt) },
   { title: "LAST USED", value: (key) => formatTime(key.lastUsedAt) },
+];
+
+export const operatorColumns: readonly Column<Operator>[] = [
+  { title: "ID", value: (operator) => operator.id },
+  { title: "NAME", value: (operator) => operator.name },
+  { title: "ROLE", value: (operator) => operator.role },
+  { title: "STATE", value: (operator) => operator.state },
+  { title: "CREATED", value: (operator) => formatTime(operator.createdAt) },
+  { title: "REVOKED", value: (operator) => formatTime(operator.revokedAt) },
+  { title: "LAST USED", value: (operator) => formatTime(operator.lastUsedAt) },
 ];
 
 export const planColumns: readonly Column<Plan>[] = [

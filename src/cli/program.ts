@@ -21,6 +21,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
   models: { description: "List the models of the server.", load: () => import("./models.ts") },
   prices: { description: "List the price versions of a model.", load: () => import("./prices.ts") },
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
+  operators: {
+    description: "Manage operators and their tokens.",
+    load: () => import("./operators.ts"),
+  },
   audit: {
     description: "Recompute all balances from the ledger. Exits with 1 if one differs.",
     load: () => import("./audit.ts"),
@@ -37,7 +41,7 @@ Environment variables of the commands that call a server:
   VX_ADMIN_HOST, VX_ADMIN_PORT  the address of the operator listener (default: 127.0.0.1, 8081)
   VX_ADMIN_URL                  the address as a URL, such as https://ops.example:8081
   VX_ADMIN_TLS_CERT             the certificate of the listener; if set, no other certificate is trusted
-  VX_ADMIN_TOKEN                the operator token (default: the file admin-token in VX_DATA_DIR)
+  VX_ADMIN_TOKEN                the token of an operator (default: the file admin-token in VX_DATA_DIR)
   VX_DATA_DIR                   the data folder of the server (default: .vx)
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 70 violated invariant (see docs/operations.md).

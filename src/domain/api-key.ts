@@ -1,13 +1,12 @@
 import { hash } from "node:crypto";
-import { crc32 } from "node:zlib";
+import { BASE62, CHECKSUM_LENGTH, checksumOf, drawBase62, hasChecksum } from "./base62.ts";
 import { LANE_COUNT, type Lane } from "./lane.ts";
+import { isWellFormedOperatorToken, OPERATOR_BODY_LENGTH, OPERATOR_PREFIX } from "./operator-token.ts";
 
 /** Secret scanners look for this prefix. */
 export const KEY_PREFIX = "vx_live_";
 
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 32;
-const CHECKSUM_LENGTH = 6;
 /** Characters 5 and 6, after the visible start, are the lane in base 62. */
 const LANE_AT = 4;
 const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
@@ -24,9 +23,9 @@ export type NewKey = {
 /** Generates a key for the lane: 30 random characters, about 178 bits. */
 export function generateKey(lane: Lane, randomBytes: (size: number) => Uint8Array): NewKey {
   const random = drawBase62(RANDOM_LENGTH - 2, randomBytes);
-  const laneCharacters = ALPHABET.charAt(Math.floor(lane / 62)) + ALPHABET.charAt(lane % 62);
+  const laneCharacters = BASE62.charAt(Math.floor(lane / 62)) + BASE62.charAt(lane % 62);
   const body = random.slice(0, LANE_AT) + laneCharacters + random.slice(LANE_AT);
-  const secret = `${KEY_PREFIX}${body}${checksum(body)}`;
+  const secret = `${KEY_PREFIX}${body}${checksumOf(body)}`;
   return {
     secret,
     fingerprint: fingerprintOf(secret),
@@ -38,7 +37,7 @@ export function generateKey(lane: Lane, randomBytes: (size: number) => Uint8Arra
 /** The lane of a well-formed key. */
 export function laneOfKey(secret: string): Lane {
   const at = KEY_PREFIX.length + LANE_AT;
-  return ALPHABET.indexOf(secret.charAt(at)) * 62 + ALPHABET.indexOf(secret.charAt(at + 1));
+  return BASE62.indexOf(secret.charAt(at)) * 62 + BASE62.indexOf(secret.charAt(at + 1));
 }
 
 /**
@@ -47,8 +46,7 @@ export function laneOfKey(secret: string): Lane {
  */
 export function isWellFormedKey(text: string): boolean {
   if (!SHAPE.test(text)) return false;
-  const body = text.slice(KEY_PREFIX.length);
-  return checksum(body.slice(0, RANDOM_LENGTH)) === body.slice(RANDOM_LENGTH) && laneOfKey(text) < LANE_COUNT;
+  return hasChecksum(text.slice(KEY_PREFIX.length)) && laneOfKey(text) < LANE_COUNT;
 }
 
 export function fingerprintOf(secret: string): string {
@@ -56,45 +54,33 @@ export function fingerprintOf(secret: string): string {
 }
 
 const FULL_KEYS = new RegExp(`${KEY_PREFIX}(?=([0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}))`, "g");
+const FULL_TOKENS = new RegExp(`${OPERATOR_PREFIX}(?=([0-9A-Za-z]{${OPERATOR_BODY_LENGTH}}))`, "g");
 /** More of a key than may be shown: a masked key has four characters and an ellipsis after the prefix. */
-const PARTS_OF_KEYS = new RegExp(`${KEY_PREFIX}[0-9A-Za-z]{5,}`, "g");
+const PARTS_OF_KEYS = new RegExp(`(${KEY_PREFIX}|${OPERATOR_PREFIX})[0-9A-Za-z]{5,}`, "g");
 
 /**
- * Whether the text contains a full key. A look-alike with a wrong checksum, as in examples, does not count.
+ * Whether the text contains a full key or operator token. A look-alike with a wrong checksum, as in examples, does not
+ * count.
  */
 export function containsKey(text: string): boolean {
-  if (!text.includes(KEY_PREFIX)) return false;
-  for (const [prefix, body] of text.matchAll(FULL_KEYS)) if (isWellFormedKey(`${prefix}${body}`)) return true;
+  return (
+    (text.includes(KEY_PREFIX) && hasMatch(text, FULL_KEYS, isWellFormedKey)) ||
+    (text.includes(OPERATOR_PREFIX) && hasMatch(text, FULL_TOKENS, isWellFormedOperatorToken))
+  );
+}
+
+function hasMatch(text: string, form: RegExp, isWellFormed: (secret: string) => boolean): boolean {
+  for (const [prefix, body] of text.matchAll(form)) if (isWellFormed(`${prefix}${body}`)) return true;
   return false;
 }
 
-/** Replaces any text that looks like a key. */
+/** Replaces any text that looks like a key or an operator token. */
 export function redactKeys(text: string): string {
-  return text.includes(KEY_PREFIX) ? text.replace(PARTS_OF_KEYS, `${KEY_PREFIX}[redacted]`) : text;
+  if (!text.includes(KEY_PREFIX) && !text.includes(OPERATOR_PREFIX)) return text;
+  return text.replace(PARTS_OF_KEYS, "$1[redacted]");
 }
 
 /** The form in which a key may be shown. */
 export function maskKey(visibleStart: string, visibleEnd: string): string {
   return `${KEY_PREFIX}${visibleStart}…${visibleEnd}`;
-}
-
-function checksum(random: string): string {
-  let value = crc32(random);
-  let text = "";
-  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
-    text = ALPHABET.charAt(value % 62) + text;
-    value = Math.floor(value / 62);
-  }
-  return text;
-}
-
-function drawBase62(length: number, randomBytes: (size: number) => Uint8Array): string {
-  let text = "";
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      // 248 is the largest multiple of 62 that fits in a byte; larger bytes would bias the result.
-      if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % 62);
-    }
-  }
-  return text;
 }

@@ -86,7 +86,7 @@ export const ERRORS = {
     "UNAUTHENTICATED",
     401,
     "authentication_error",
-    "The operator token is missing or invalid. Send the value of VX_ADMIN_TOKEN, or the content of the file 'admin-token' in the data folder.",
+    "The operator token is missing, invalid or revoked. Send the token of an operator, the value of VX_ADMIN_TOKEN, or the content of the file 'admin-token' in the data folder.",
   ),
   insufficient_balance: row(
     "FAILED_PRECONDITION",
@@ -99,6 +99,12 @@ export const ERRORS = {
     403,
     "permission_error",
     "The API key does not have the scope that this method requires.",
+  ),
+  insufficient_role: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The operator does not have the role that this method requires.",
   ),
   not_found: row("NOT_FOUND", 404, "invalid_request_error", "The resource does not exist. Check the path."),
   model_not_found: row(
@@ -118,6 +124,13 @@ export const ERRORS = {
     409,
     "invalid_request_error",
     "The account has the maximum number of active keys of the plan. Revoke an unused key.",
+    false,
+  ),
+  last_admin: row(
+    "FAILED_PRECONDITION",
+    409,
+    "invalid_request_error",
+    "The last operator with the role admin cannot be revoked. Create another one first.",
     false,
   ),
   idempotency_in_progress: row(

@@ -5,6 +5,7 @@ import { type Lane, withLane } from "./lane.ts";
 /** Ids of listed objects sort by creation time; page tokens depend on that. */
 export type Ids = {
   account(): string;
+  operator(): string;
   /** Ids of an account's objects contain the account's lane, so the id is enough to locate the row. */
   key(lane: Lane): string;
   entry(lane: Lane): string;
@@ -14,6 +15,7 @@ export type Ids = {
 
 export const typeIds: Ids = {
   account: () => typeidUnboxed("acct"),
+  operator: () => typeidUnboxed("op"),
   key: (lane) => withLane(typeidUnboxed("key"), lane),
   entry: (lane) => withLane(typeidUnboxed("led"), lane),
   generation: (lane) => withLane(typeidUnboxed("gen"), lane),

@@ -2,10 +2,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { StartedGeneration } from "../billing/caller.ts";
 import { DomainError, ERRORS } from "../domain/errors.ts";
 import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
-import type { AdmittedKey } from "../store/admit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { asDomainError } from "./errors/connect-error.ts";
+import type { Admitted } from "./gate/gate.ts";
 import type { IncomingCall } from "./incoming-call.ts";
 
 /** A finished call, as the log and the metrics show it. */
@@ -13,8 +13,8 @@ export type CallRecord = {
   readonly call: IncomingCall;
   /** "vx.v1.MeService/GetMe", or "none" for an address without a route. */
   readonly rpc: string;
-  /** Undefined if the gate did not admit the call, and for operators. */
-  readonly key: AdmittedKey | undefined;
+  /** Undefined if the gate did not admit the call. */
+  readonly admitted: Admitted | undefined;
   /** The model and the generation of a metered call. */
   readonly model: string | undefined;
   readonly generation: StartedGeneration | undefined;
@@ -33,7 +33,7 @@ export class Observation {
   readonly #report: (record: CallRecord) => void;
   readonly #startedAt = performance.now();
   #rpc: string;
-  #key: AdmittedKey | undefined;
+  #admitted: Admitted | undefined;
   #model: string | undefined;
   #generation: StartedGeneration | undefined;
   #failure: unknown;
@@ -56,8 +56,8 @@ export class Observation {
     this.#rpc = rpc;
   }
 
-  setKey(key: AdmittedKey | undefined): void {
-    this.#key = key;
+  setAdmitted(admitted: Admitted): void {
+    this.#admitted = admitted;
   }
 
   setModel(model: string): void {
@@ -77,7 +77,7 @@ export class Observation {
     this.#report({
       call: this.#call,
       rpc: this.#rpc,
-      key: this.#key,
+      admitted: this.#admitted,
       model: this.#model,
       generation: this.#generation,
       failure: this.#failure,
@@ -105,7 +105,7 @@ export function createObserver(log: Log, metrics: Metrics): Observe {
 }
 
 function writeLine(log: Log, record: CallRecord, code: string): void {
-  const { call, key, failure, generation } = record;
+  const { call, admitted, failure, generation } = record;
   const charge = generation?.charge;
   const line = {
     request_id: call.requestId,
@@ -115,8 +115,9 @@ function writeLine(log: Log, record: CallRecord, code: string): void {
     status: statusOf(failure, code),
     duration_ms: Math.round(record.seconds * 1e6) / 1e3,
     remote: call.remoteAddress,
-    account_id: key?.accountId,
-    key_id: key?.keyId,
+    account_id: admitted?.key?.accountId,
+    key_id: admitted?.key?.keyId,
+    operator_id: admitted?.operator?.id,
     model: record.model,
     upstream: generation?.upstream,
     input_tokens: charge && inputTokensOf(charge.usage),

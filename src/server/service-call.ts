@@ -2,8 +2,10 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ApiCall } from "../api/api-call.ts";
 import type { Caller } from "../billing/caller.ts";
 import { DomainError } from "../domain/errors.ts";
+import type { Operator } from "../domain/operator.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
 import type { AdmittedKey } from "../store/admit.ts";
+import type { Admitted } from "./gate/gate.ts";
 import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
 import type { IncomingCall } from "./incoming-call.ts";
 import type { Observation } from "./observation.ts";
@@ -26,27 +28,34 @@ export type CallTransport = {
 export class ServiceCall implements ApiCall {
   readonly #rpc: string;
   readonly #call: IncomingCall;
-  readonly #key: AdmittedKey | undefined;
+  readonly #admitted: Admitted;
   readonly #transport: CallTransport;
   readonly #observation: Observation;
 
   constructor(
     rpc: string,
     call: IncomingCall,
-    key: AdmittedKey | undefined,
+    admitted: Admitted,
     transport: CallTransport,
     observation: Observation,
   ) {
     this.#rpc = rpc;
     this.#call = call;
-    this.#key = key;
+    this.#admitted = admitted;
     this.#transport = transport;
     this.#observation = observation;
   }
 
   get key(): AdmittedKey {
-    if (!this.#key) throw new Error(`${this.#rpc} was called without a key`);
-    return this.#key;
+    const { key } = this.#admitted;
+    if (!key) throw new Error(`${this.#rpc} was called without a key`);
+    return key;
+  }
+
+  get operator(): Operator {
+    const { operator } = this.#admitted;
+    if (!operator) throw new Error(`${this.#rpc} was called without an operator`);
+    return operator;
   }
 
   get signal(): AbortSignal {

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { generateKey } from "../../src/domain/api-key.ts";
+import { generateOperatorToken } from "../../src/domain/operator-token.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
@@ -98,7 +100,7 @@ describe.each(spoiled)("a used key that is now $state", ({ reason, spoil }) => {
   });
 });
 
-test("malformed and valid keys are not counted", async () => {
+test("malformed and valid keys are not counted; unknown operator tokens are counted separately", async () => {
   await withServer(async (app) => {
     const key = await createTestKey(operatorOf(app));
     const caller = protocols[0]?.open(app.url);
@@ -106,6 +108,19 @@ test("malformed and valid keys are not counted", async () => {
       await caller?.call(getMe, {}, bearer(`${key.secret.slice(0, -1)}!`));
       await caller?.call(getMe, {}, bearer(key.secret));
     }
+    const guess = () =>
+      operatorOf(app, generateOperatorToken(randomBytes))
+        .listPlans({})
+        .catch((error: ConnectError) => error.code);
+    const [denied, limited] = [Code.Unauthenticated, Code.ResourceExhausted];
+    expect([await guess(), await guess(), await guess(), await guess()]).toEqual([
+      denied,
+      denied,
+      denied,
+      limited,
+    ]);
+    // The setting's token needs no look-up, so it is never limited.
+    expect((await operatorOf(app).listPlans({})).plans).toHaveLength(3);
     expect(await caller?.call(getMe, {}, bearer(key.secret))).toMatchObject({ ok: true });
     caller?.close();
   });

@@ -253,6 +253,38 @@ describe("plans, keys and their limits", () => {
   });
 });
 
+test("operators are created, listed and revoked, and their tokens call the server", async () => {
+  const create = ["operators", "create", "--name", "ada", "--role"];
+  const { operator, secret } = await json(...create, "admin");
+  expect(operator).toMatchObject({
+    id: expect.stringMatching(/^op_/),
+    name: "ada",
+    role: "admin",
+    state: "active",
+  });
+  refused(await run(...create, "viewer", "--json"), /^vx: name: is the name of another active operator/);
+  refused(await run("operators", "revoke", operator.id), /^vx: The last operator with the role admin/);
+  const { code, stdout, stderr } = await run("operators", "create", "--name", "vic", "--role", "viewer");
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: "The token is shown only once. Set it as VX_ADMIN_TOKEN to use it.\n",
+  });
+  const viewer = { ...server.env, VX_ADMIN_TOKEN: /\n(vxo_\w+)\n$/.exec(stdout)?.[1] ?? "" };
+  const list = await vx(["operators", "list"], viewer);
+  expect(list.stdout).toMatch(/^ID .*\nop_\S+ +vic +viewer +active .*\nop_\S+ +ada +admin +active /);
+  expect(list.stdout).not.toContain("vxo_");
+  refused(
+    await vx(["plans", "set", "x", "--rpm", "5", "--max-active-keys", "2"], viewer),
+    /requires the role "admin"/,
+  );
+  const admin = { ...server.env, VX_ADMIN_TOKEN: secret };
+  expect(await vx(["operators", "create", "--name", "eve", "--role", "admin"], admin)).toMatchObject({
+    code: 0,
+  });
+  expect((await json("operators", "revoke", operator.id)).operator.state).toBe("revoked");
+  refused(await vx(["plans", "list"], admin), /revoked/);
+});
+
 describe("lists", () => {
   test("a table contains all rows, or --limit rows; --json prints one page", async () => {
     const account = await newAccount();
@@ -302,7 +334,10 @@ describe("lists", () => {
 
 test("an invalid operator token is rejected", async () => {
   const env = { ...server.env, VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
-  refused(await spawnVx(["plans", "list", "--json"], env), /^vx: The operator token is missing or invalid/);
+  refused(
+    await spawnVx(["plans", "list", "--json"], env),
+    /^vx: The operator token is missing, invalid or revoked/,
+  );
 });
 
 test("a host of 0.0.0.0 connects to the loopback address", async () => {

@@ -17,9 +17,12 @@ const CALLS = [
   "models list",
   "prices",
   "ledger list",
+  "operators create",
+  "operators list",
+  "operators revoke",
   "audit",
 ];
-const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "models", "ledger"];
+const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "models", "ledger", "operators"];
 
 describe("help", () => {
   test.for(CALLS)("of 'vx %s' has an example and --json", async (command) => {
@@ -91,6 +94,11 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ["keys set-limit key_1", /--rpm N or --default/],
     ["keys set-limit key_1 --rpm 5 --default", /cannot be used/],
     ["plans set tiny --rpm five --max-active-keys 2", /--rpm/],
+    ["operators create --name ada", /--role/],
+    [
+      "operators create --name ada --role root",
+      /^vx: --role: must be one of viewer, support, finance, admin/,
+    ],
     ["ledger list", /--account/],
     ["ledger list acct_1 --limit -1", /--limit/],
     ["migrate", /DATABASE_URL/],

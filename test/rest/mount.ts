@@ -38,7 +38,13 @@ export type MountOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
 };
 
-export const OPEN: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
+export const OPEN: Policy = {
+  access: "developer",
+  scope: undefined,
+  role: undefined,
+  rateLimited: false,
+  metered: false,
+};
 
 /** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {

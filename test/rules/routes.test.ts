@@ -23,7 +23,7 @@ async function describedServices(): Promise<DescService[]> {
 
 test("RPCs, REST routes, scopes and limits match routes.golden.txt", async () => {
   const rows = (await describedServices()).flatMap(({ methods }) => methods.map(rowOf));
-  const header = ["rpc", "REST", "access", "scope", "limited", "metered"];
+  const header = ["rpc", "REST", "access", "scope or role", "limited", "metered"];
   await expect(
     `${table([header, ...rows])}\n`,
     "The outside of the product has changed. If that is meant, run: npx vitest run test/rules -u",
@@ -41,13 +41,13 @@ test("every service is served, operator services on the operator listener", asyn
 });
 
 function rowOf(method: DescMethod): string[] {
-  const { access, scope, rateLimited, metered } = policyOf(method);
+  const { access, scope, role, rateLimited, metered } = policyOf(method);
   const stream = method.methodKind === "unary" ? "" : " (stream)";
   return [
     `${method.parent.typeName}.${method.name}${stream}`,
     routesOf(method),
     access,
-    scope ?? "-",
+    scope ?? role ?? "-",
     rateLimited ? "limited" : "-",
     metered ? "metered" : "-",
   ];

@@ -15,6 +15,8 @@ const GRANTED = [
   "create_child_key",
   "create_first_account",
   "create_key",
+  "create_operator",
+  "find_operator",
   "get_account",
   "get_answer",
   "get_entry",
@@ -33,11 +35,13 @@ const GRANTED = [
   "remove_server",
   "remove_servers",
   "revoke_key",
+  "revoke_operator",
   "schema_version",
   "set_account_plan",
   "set_key_limit",
   "sweep",
   "view_keys",
+  "view_operators",
 ];
 
 let database: TestDatabase;

@@ -43,6 +43,8 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   unexpected_compression: never,
   method_not_allowed: never,
   invalid_operator_token: never,
+  insufficient_role: never,
+  last_admin: never,
   unimplemented: never,
 };
 

@@ -1,9 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import { DomainError } from "../../domain/errors.ts";
-import type { AdmittedKey } from "../../store/admit.ts";
 import { toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/error-headers.ts";
+import type { Admitted } from "../gate/gate.ts";
 import type { HttpResponse } from "../http.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
@@ -11,7 +11,7 @@ import type { Observation } from "../observation.ts";
 /** A call that passed the gate and whose request is read. Connect passes it on to the service. */
 export type RpcCall = {
   readonly call: IncomingCall;
-  readonly key: AdmittedKey | undefined;
+  readonly admitted: Admitted;
   /** Undefined if Connect decodes the request itself: the query of a GET. */
   readonly message: Message | undefined;
   readonly response: HttpResponse;

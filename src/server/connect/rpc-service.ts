@@ -17,10 +17,13 @@ export function bindService(
     const invoke = methods[method.localName];
     if (!invoke) continue;
     const rpc = `${service.typeName}/${method.name}`;
-    bound[method.localName] = bindMethod(method, (message, context, { call, key, response, observation }) => {
-      const transport = new RpcTransport(response, context);
-      return invoke(message as never, new ServiceCall(rpc, call, key, transport, observation));
-    });
+    bound[method.localName] = bindMethod(
+      method,
+      (message, context, { call, admitted, response, observation }) => {
+        const transport = new RpcTransport(response, context);
+        return invoke(message as never, new ServiceCall(rpc, call, admitted, transport, observation));
+      },
+    );
   }
   router.service(service, bound as ServiceImpl<typeof service>);
 }

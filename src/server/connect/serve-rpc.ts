@@ -81,8 +81,9 @@ async function receiveRpc(
   observation: Observation,
 ): Promise<RpcCall | ConnectError> {
   try {
-    const { key, window } = await options.gate(call);
-    observation.setKey(key);
+    const admitted = await options.gate(call);
+    const { key, window } = admitted;
+    observation.setAdmitted(admitted);
     if (window) setRateHeaders(response, window);
     checkAnnouncedSize(call);
     const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
@@ -91,7 +92,7 @@ async function receiveRpc(
     const message = isReadHere
       ? await readRpcRequest(route.method, route.readJson, form, request, limits)
       : undefined;
-    return { call, key, message, response, observation };
+    return { call, admitted, message, response, observation };
   } catch (error) {
     if (error instanceof CallerDisconnected) throw error;
     stopBody(request, response);

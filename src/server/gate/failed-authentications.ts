@@ -1,3 +1,4 @@
+import { DomainError } from "../../domain/errors.ts";
 import { networkOf } from "../../domain/network.ts";
 import { KnownKeys } from "./known-keys.ts";
 
@@ -30,6 +31,13 @@ export class FailedAuthentications {
   constructor(limitPerMinute: number, now: () => number) {
     this.#limit = limitPerMinute;
     this.#now = now;
+  }
+
+  /** Throws if a call with this key from this address is not looked up in this minute. */
+  refuseBlocked(address: string, fingerprint: string): void {
+    const retryAfterSeconds = this.blockedSeconds(address, fingerprint);
+    if (retryAfterSeconds > 0)
+      throw new DomainError("too_many_failed_authentications", { retryAfterSeconds });
   }
 
   /** Seconds until a call with this key from this address is looked up; 0 if it is looked up now. */

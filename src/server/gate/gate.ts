@@ -1,21 +1,24 @@
 import { fingerprintOf, isWellFormedKey, laneOfKey } from "../../domain/api-key.ts";
 import { DomainError } from "../../domain/errors.ts";
+import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
 import type { IncomingCall } from "../incoming-call.ts";
+import type { AuthenticateOperator } from "./authenticate-operator.ts";
 import { bearerCredential } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
-import type { OperatorCheck } from "./operator-token.ts";
 import { RateLimitError } from "./rate-window.ts";
 
 /** The result of the gate for a call that it admits. */
 export type Admitted = {
   /** Undefined on the operator listener. */
   readonly key: AdmittedKey | undefined;
+  /** Only on the operator listener. */
+  readonly operator?: Operator;
   /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;
 };
 
-/** Admits a call or throws, before any of its body is read: key (401), scope (403), rate (429). */
+/** Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). */
 export type Gate = (call: IncomingCall) => Promise<Admitted>;
 
 type DeveloperGateOptions = {
@@ -27,10 +30,7 @@ export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
   return async (call) => {
     const key = wellFormedKeyOf(call);
     const fingerprint = fingerprintOf(key);
-    const blockedSeconds = failures.blockedSeconds(call.remoteAddress, fingerprint);
-    if (blockedSeconds > 0) {
-      throw new DomainError("too_many_failed_authentications", { retryAfterSeconds: blockedSeconds });
-    }
+    failures.refuseBlocked(call.remoteAddress, fingerprint);
     const { scope, rateLimited } = call.policy;
     const admission = await admit({ lane: laneOfKey(key), fingerprint, scope, limited: rateLimited });
     if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
@@ -40,12 +40,19 @@ export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
   };
 }
 
-const OPERATOR: Admitted = { key: undefined, window: undefined };
-
-export function operatorGate(isOperator: OperatorCheck): Gate {
+/** Admits an operator or throws: token (401), role (403). */
+export function operatorGate(authenticate: AuthenticateOperator): Gate {
   return async (call) => {
-    if (!isOperator(call)) throw new DomainError("invalid_operator_token");
-    return OPERATOR;
+    const operator = await authenticate(call);
+    const { role } = call.policy;
+    if (role === undefined) throw new Error("a method of operators has no role");
+    if (!hasRole(operator, role)) {
+      throw new DomainError("insufficient_role", {
+        message: `This method requires the role "${role}"; the operator "${operator.name}" has the role "${operator.role}".`,
+        metadata: { required_role: role, role: operator.role },
+      });
+    }
+    return { key: undefined, operator, window: undefined };
   };
 }
 

@@ -1,15 +1,26 @@
 import { DomainError } from "../../domain/errors.ts";
+import { setErrorHeaders } from "../errors/error-headers.ts";
 import { errorBody, errorStatus } from "../errors/rest-error-body.ts";
-import type { OperatorCheck } from "../gate/operator-token.ts";
+import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
 import type { ServePath } from "../http.ts";
 import { headerValues, send, sendJson } from "../http.ts";
+import { remoteAddressOf } from "../raw-socket.ts";
 
-/** The page for Prometheus; it requires the operator token. */
-export function metricsPage(isOperator: OperatorCheck, readMetrics: () => Promise<string>): ServePath {
+/** The page for Prometheus; it requires the token of an operator with any role. */
+export function metricsPage(
+  authenticate: AuthenticateOperator,
+  readMetrics: () => Promise<string>,
+): ServePath {
   return async (request, response, requestId) => {
-    if (!isOperator({ target: request.url ?? "", headers: (name) => headerValues(request, name) })) {
-      const error = new DomainError("invalid_operator_token");
-      response.setHeader("www-authenticate", "Bearer");
+    try {
+      await authenticate({
+        target: request.url ?? "",
+        remoteAddress: remoteAddressOf(request),
+        headers: (name) => headerValues(request, name),
+      });
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      setErrorHeaders(response, error);
       sendJson(response, errorStatus(error), errorBody(error, requestId));
       return;
     }

@@ -41,7 +41,13 @@ export type ServeRest = (
 ) => Promise<void>;
 
 /** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
-const NO_ROUTE: Policy = { access: "developer", scope: undefined, rateLimited: false, metered: false };
+const NO_ROUTE: Policy = {
+  access: "developer",
+  scope: undefined,
+  role: undefined,
+  rateLimited: false,
+  metered: false,
+};
 
 /**
  * REST directly on node:http and node:http2, with the same gate, rules and services as the other protocols.
@@ -81,8 +87,9 @@ async function serveCall(
   response: RestResponse,
   observation: Observation,
 ): Promise<void> {
-  const { key, window } = await options.gate(call);
-  observation.setKey(key);
+  const admitted = await options.gate(call);
+  const { key, window } = admitted;
+  observation.setAdmitted(admitted);
   if (window) setRateHeaders(response, window);
   checkAnnouncedSize(call);
   if (!route) {
@@ -93,7 +100,10 @@ async function serveCall(
   const { endpoint, message } = await readRestRequest(route, segments, queryOf(request), request, limits);
   observation.setRpc(endpoint.rpc);
   validateRequest(endpoint.method.input, message);
-  const result = endpoint.invoke(message, new ServiceCall(endpoint.rpc, call, key, response, observation));
+  const result = endpoint.invoke(
+    message,
+    new ServiceCall(endpoint.rpc, call, admitted, response, observation),
+  );
   if (endpoint.method.methodKind === "unary") await respondOnce(endpoint, result, call, response);
   else await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
 }

@@ -83,6 +83,16 @@ CREATE TYPE key_view AS (
   last_used_at timestamp with time zone
 );
 
+CREATE TYPE operator_view AS (
+  id text,
+  name text,
+  role vx.operator_role,
+  state text,
+  created_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone
+);
+
 CREATE TYPE price_item AS (
   model text,
   input bigint,
@@ -237,6 +247,20 @@ CREATE TABLE movement_keys (
   CONSTRAINT movement_keys_pkey PRIMARY KEY (lane, account_id, idempotency_key)
 );
 
+CREATE TABLE operators (
+  id text NOT NULL,
+  name text NOT NULL,
+  role operator_role NOT NULL,
+  fingerprint bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  CONSTRAINT operator_fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT operators_pkey PRIMARY KEY (id),
+  CONSTRAINT operators_fingerprint_key UNIQUE (fingerprint)
+);
+CREATE UNIQUE INDEX active_operators_by_name ON operators USING btree (name) WHERE (revoked_at IS NULL);
+
 CREATE TABLE plans (
   name text NOT NULL,
   rpm integer NOT NULL,
@@ -336,7 +360,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
 -- FUNCTION create_first_account(p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
 -- FUNCTION create_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
+-- FUNCTION create_operator(p_id text, p_name text, p_role text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
+-- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF accounts; for the server
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
@@ -366,9 +392,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
+-- FUNCTION revoke_operator(p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION set_account_plan(p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts; for the server
 -- FUNCTION set_key_limit(p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
+-- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server

@@ -1228,7 +1228,218 @@ export declare type PriceVersion = Message<"vx.admin.v1.PriceVersion"> & {
 export declare const PriceVersionSchema: GenMessage<PriceVersion>;
 
 /**
- * The operator API: accounts, balances, plans and keys. Only the operator listener serves it.
+ * An operator: a person or program that calls the operator API with a token of its own.
+ *
+ * @generated from message vx.admin.v1.Operator
+ */
+export declare type Operator = Message<"vx.admin.v1.Operator"> & {
+  /**
+   * The id of the operator: "op_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The name of the operator.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The role: "viewer", "support", "finance" or "admin". Each has the rights of the ones before it.
+   *
+   * @generated from field: string role = 3;
+   */
+  role: string;
+
+  /**
+   * The state: "active" or "revoked".
+   *
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * The time at which the operator was created.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 5;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * The time at which the operator was revoked.
+   *
+   * @generated from field: google.protobuf.Timestamp revoked_at = 6;
+   */
+  revokedAt?: Timestamp | undefined;
+
+  /**
+   * The time of the last call, to the minute.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 7;
+   */
+  lastUsedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.Operator.
+ * Use `create(OperatorSchema)` to create a new message.
+ */
+export declare const OperatorSchema: GenMessage<Operator>;
+
+/**
+ * The properties of the new operator.
+ *
+ * @generated from message vx.admin.v1.CreateOperatorRequest
+ */
+export declare type CreateOperatorRequest = Message<"vx.admin.v1.CreateOperatorRequest"> & {
+  /**
+   * A name that no other active operator has.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The role: "viewer" reads everything, "support" also manages accounts, keys and their limits, "finance" also changes
+   * balances, "admin" also manages plans and operators.
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateOperatorRequest.
+ * Use `create(CreateOperatorRequestSchema)` to create a new message.
+ */
+export declare const CreateOperatorRequestSchema: GenMessage<CreateOperatorRequest>;
+
+/**
+ * The new operator.
+ *
+ * @generated from message vx.admin.v1.CreateOperatorResponse
+ */
+export declare type CreateOperatorResponse = Message<"vx.admin.v1.CreateOperatorResponse"> & {
+  /**
+   * The new operator, without its token.
+   *
+   * @generated from field: vx.admin.v1.Operator operator = 1;
+   */
+  operator?: Operator | undefined;
+
+  /**
+   * The token of the operator: "vxo_…". No other response contains it.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.CreateOperatorResponse.
+ * Use `create(CreateOperatorResponseSchema)` to create a new message.
+ */
+export declare const CreateOperatorResponseSchema: GenMessage<CreateOperatorResponse>;
+
+/**
+ * Selects a page of the operators.
+ *
+ * @generated from message vx.admin.v1.ListOperatorsRequest
+ */
+export declare type ListOperatorsRequest = Message<"vx.admin.v1.ListOperatorsRequest"> & {
+  /**
+   * The maximum number of operators to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListOperatorsRequest.
+ * Use `create(ListOperatorsRequestSchema)` to create a new message.
+ */
+export declare const ListOperatorsRequestSchema: GenMessage<ListOperatorsRequest>;
+
+/**
+ * One page of operators.
+ *
+ * @generated from message vx.admin.v1.ListOperatorsResponse
+ */
+export declare type ListOperatorsResponse = Message<"vx.admin.v1.ListOperatorsResponse"> & {
+  /**
+   * The operators, newest first.
+   *
+   * @generated from field: repeated vx.admin.v1.Operator operators = 1;
+   */
+  operators: Operator[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListOperatorsResponse.
+ * Use `create(ListOperatorsResponseSchema)` to create a new message.
+ */
+export declare const ListOperatorsResponseSchema: GenMessage<ListOperatorsResponse>;
+
+/**
+ * Selects an operator.
+ *
+ * @generated from message vx.admin.v1.RevokeOperatorRequest
+ */
+export declare type RevokeOperatorRequest = Message<"vx.admin.v1.RevokeOperatorRequest"> & {
+  /**
+   * The id of the operator: "op_…".
+   *
+   * @generated from field: string operator_id = 1;
+   */
+  operatorId: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.RevokeOperatorRequest.
+ * Use `create(RevokeOperatorRequestSchema)` to create a new message.
+ */
+export declare const RevokeOperatorRequestSchema: GenMessage<RevokeOperatorRequest>;
+
+/**
+ * The revoked operator.
+ *
+ * @generated from message vx.admin.v1.RevokeOperatorResponse
+ */
+export declare type RevokeOperatorResponse = Message<"vx.admin.v1.RevokeOperatorResponse"> & {
+  /**
+   * The operator after the call.
+   *
+   * @generated from field: vx.admin.v1.Operator operator = 1;
+   */
+  operator?: Operator | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.RevokeOperatorResponse.
+ * Use `create(RevokeOperatorResponseSchema)` to create a new message.
+ */
+export declare const RevokeOperatorResponseSchema: GenMessage<RevokeOperatorResponse>;
+
+/**
+ * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
  */
@@ -1416,6 +1627,43 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListLedgerEntriesRequestSchema;
     output: typeof ListLedgerEntriesResponseSchema;
+  },
+  /**
+   * Create operator
+   *
+   * Creates an operator with a token of its own. The response is the only one that contains the token.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.CreateOperator
+   */
+  createOperator: {
+    methodKind: "unary";
+    input: typeof CreateOperatorRequestSchema;
+    output: typeof CreateOperatorResponseSchema;
+  },
+  /**
+   * List operators
+   *
+   * Returns the operators, newest first, including revoked ones.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListOperators
+   */
+  listOperators: {
+    methodKind: "unary";
+    input: typeof ListOperatorsRequestSchema;
+    output: typeof ListOperatorsResponseSchema;
+  },
+  /**
+   * Revoke operator
+   *
+   * Revokes the token of an operator permanently. Once the response is sent, every server rejects calls with it. Fails
+   * with `last_admin` if no other operator has the role admin.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.RevokeOperator
+   */
+  revokeOperator: {
+    methodKind: "unary";
+    input: typeof RevokeOperatorRequestSchema;
+    output: typeof RevokeOperatorResponseSchema;
   },
   /**
    * Audit ledger

@@ -46,6 +46,14 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
    * @generated from field: bool metered = 4;
    */
   metered: boolean;
+
+  /**
+   * The lowest role of operators that may call the method. Each role may also call the methods of the roles before it.
+   * Required for methods of operators.
+   *
+   * @generated from field: vx.options.v1.Role role = 5;
+   */
+  role: Role;
 };
 
 /**
@@ -116,7 +124,7 @@ export enum Access {
   DEVELOPER = 1,
 
   /**
-   * The operator token (operator listener).
+   * The token of an operator (operator listener).
    *
    * @generated from enum value: ACCESS_OPERATOR = 2;
    */
@@ -127,6 +135,53 @@ export enum Access {
  * Describes the enum vx.options.v1.Access.
  */
 export declare const AccessSchema: GenEnum<Access>;
+
+/**
+ * The role of an operator, from the fewest rights to the most.
+ *
+ * @generated from enum vx.options.v1.Role
+ */
+export enum Role {
+  /**
+   * Invalid for methods of operators.
+   *
+   * @generated from enum value: ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Reads everything.
+   *
+   * @generated from enum value: ROLE_VIEWER = 1;
+   */
+  VIEWER = 1,
+
+  /**
+   * Also manages accounts, keys and their limits.
+   *
+   * @generated from enum value: ROLE_SUPPORT = 2;
+   */
+  SUPPORT = 2,
+
+  /**
+   * Also changes balances.
+   *
+   * @generated from enum value: ROLE_FINANCE = 3;
+   */
+  FINANCE = 3,
+
+  /**
+   * Also manages plans and operators.
+   *
+   * @generated from enum value: ROLE_ADMIN = 4;
+   */
+  ADMIN = 4,
+}
+
+/**
+ * Describes the enum vx.options.v1.Role.
+ */
+export declare const RoleSchema: GenEnum<Role>;
 
 /**
  * The API whose conventions a service follows over REST. Over gRPC, gRPC-Web and Connect, all services are alike.

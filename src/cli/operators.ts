@@ -1,0 +1,71 @@
+import {
+  CreateOperatorResponseSchema,
+  ListOperatorsResponseSchema,
+  type Operator,
+  RevokeOperatorResponseSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import { ROLES } from "../domain/operator.ts";
+import { withAdmin } from "./client.ts";
+import { operatorColumns } from "./columns.ts";
+import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
+import { CommandFailure, usageFailure } from "./failure.ts";
+import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { printError } from "./output.ts";
+import { formatTable } from "./print.ts";
+import { show } from "./show.ts";
+import { visible } from "./visible.ts";
+
+export const define: Define = (group) => {
+  withExamples(group, ["vx operators create --name ada --role support", "vx operators list"]);
+  const creating = callCommand(group, "create", "Create an operator. The token is shown only once.", [
+    "vx operators create --name ada --role support",
+  ]);
+  requiredOption(creating, "--name <name>", "the name of the operator");
+  requiredOption(creating, "--role <role>", `the role: ${ROLES.join(", ")}`, roleOf).action(create);
+  addListOptions(callCommand(group, "list", "List operators, newest first.", ["vx operators list"])).action(
+    list,
+  );
+  callCommand(group, "revoke", "Revoke the token of an operator immediately and permanently.", [
+    "vx operators revoke op_…",
+  ])
+    .argument("<operator_id>", "the id of the operator")
+    .action(revoke);
+};
+
+function roleOf(text: string): string {
+  if (ROLES.some((role) => role === text)) return text;
+  throw usageFailure(`--role: must be one of ${ROLES.join(", ")}, not ${JSON.stringify(text)}`);
+}
+
+async function create(options: JsonOption & { name: string; role: string }): Promise<void> {
+  const { name, role } = options;
+  const response = await withAdmin((admin) => admin.createOperator({ name, role }));
+  const forPeople = () => `${tableOf(response.operator)}\n${visible(response.secret)}\n`;
+  if (!(await show(options, CreateOperatorResponseSchema, response, forPeople))) {
+    throw new CommandFailure(
+      `the operator ${visible(response.operator?.id ?? "")} was created, but its token could not be printed: revoke it`,
+    );
+  }
+  if (!options.json) await printError("The token is shown only once. Set it as VX_ADMIN_TOKEN to use it.");
+}
+
+async function list(options: ListOptions): Promise<void> {
+  await withAdmin((admin) =>
+    printList(options, {
+      desc: ListOperatorsResponseSchema,
+      fetch: (page) => admin.listOperators(page),
+      rows: (page) => page.operators,
+      columns: operatorColumns,
+      none: "There are no operators.",
+    }),
+  );
+}
+
+async function revoke(operatorId: string, options: JsonOption): Promise<void> {
+  const response = await withAdmin((admin) => admin.revokeOperator({ operatorId }));
+  await show(options, RevokeOperatorResponseSchema, response, () => tableOf(response.operator));
+}
+
+function tableOf(operator: Operator | undefined): string {
+  return formatTable(operatorColumns, operator ? [operator] : []);
+}

@@ -1,0 +1,42 @@
+import { DomainError } from "../domain/errors.ts";
+import type { Operator, Role } from "../domain/operator.ts";
+import { cutPage, type Page } from "../domain/page.ts";
+import type { Database } from "./driver/database.ts";
+
+export type OperatorRow = {
+  id: string;
+  name: string;
+  role: Role;
+  state: "active" | "revoked";
+  created_at: Date;
+  revoked_at: Date | null;
+  last_used_at: Date | null;
+};
+
+/** The operator with this token; undefined if it is unknown or revoked. The fingerprint is in hex. */
+export async function findOperator(database: Database, fingerprint: string): Promise<Operator | undefined> {
+  const [row] = await database.call<Operator>("find_operator", Buffer.from(fingerprint, "hex"));
+  return row;
+}
+
+export async function createOperator(
+  database: Database,
+  { id, name, role }: Operator,
+  fingerprint: string,
+): Promise<OperatorRow> {
+  const bytes = Buffer.from(fingerprint, "hex");
+  const [row] = await database.call<OperatorRow>("create_operator", id, name, role, bytes);
+  return row as OperatorRow;
+}
+
+export async function listOperators(database: Database, page: Page) {
+  const rows = await database.call<OperatorRow>("view_operators", "", page.after, page.size + 1);
+  return cutPage(rows, page, (row) => row.id);
+}
+
+/** Once this returns, every server rejects the token. */
+export async function revokeOperator(database: Database, id: string): Promise<OperatorRow> {
+  const [row] = await database.call<OperatorRow>("revoke_operator", id);
+  if (!row) throw new DomainError("not_found", { message: `There is no operator "${id}".` });
+  return row;
+}

@@ -1,0 +1,15 @@
+-- Creates an operator. Its name is unique among the active operators.
+CREATE OR REPLACE FUNCTION create_operator(p_id text, p_name text, p_role text, p_fingerprint bytea)
+  RETURNS SETOF operator_view
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  INSERT INTO operators (id, name, role, fingerprint, created_at)
+    VALUES (p_id, p_name, p_role::operator_role, p_fingerprint, clock_timestamp())
+    ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING;
+  IF NOT FOUND THEN
+    PERFORM refuse('invalid_argument', 'is the name of another active operator', '{"field":"name"}');
+  END IF;
+  RETURN QUERY SELECT * FROM view_operators(p_id, '', 1);
+END
+$$;
