@@ -68,24 +68,33 @@ function isCharged({ spec, ending, progress, output }: Ended): boolean {
   }
 }
 
-/** If counting fails or times out, the charge uses an estimate from the bytes. */
+/**
+ * If counting fails or times out, the charge uses an estimate from the bytes. The tokens of an image depend on its size
+ * and on the upstream, so an image costs its maximum: without it, a call that is cut before the upstream reports its
+ * usage would get images for free.
+ */
 async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
-  const { prompt, size, key } = ended.spec;
+  const { model, prompt, size, key } = ended.spec;
+  const imageTokens = size.images * model.imageTokens;
   const texts = producedTexts(ended);
   const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
   try {
     const reasoning = await tokens.countTexts(texts.reasoning, options);
     return usageOf({
-      inputTokens: size.counted ? size.promptTokens : await tokens.countPrompt(prompt, options),
+      inputTokens:
+        imageTokens + (size.counted ? size.promptTokens : await tokens.countPrompt(prompt, options)),
       outputTokens: reasoning + (await tokens.countTexts(texts.reply, options)),
       reasoning,
+      imageTokens,
     });
   } catch {
     const reasoning = tokensOfBytes(texts.reasoning);
     return usageOf({
-      inputTokens: size.counted ? size.promptTokens : Math.ceil(size.promptTokens / BYTES_PER_TOKEN),
+      inputTokens:
+        imageTokens + (size.counted ? size.promptTokens : Math.ceil(size.promptTokens / BYTES_PER_TOKEN)),
       outputTokens: reasoning + tokensOfBytes(texts.reply),
       reasoning,
+      imageTokens,
     });
   }
 }

@@ -1,11 +1,13 @@
 import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
+import { imagesIn } from "../domain/prompt-texts.ts";
 import { fieldName } from "./field-names.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
 type Input = {
+  /** Of the texts. */
   readonly promptTokens: number;
   /** The tokens that the context window has for the reply. */
   readonly room: number;
@@ -18,6 +20,11 @@ export function fitsWindow({ contextWindow }: Model, request: GenerationRequest,
   );
 }
 
+/** The maximum tokens of the images. */
+export function imageTokensOf({ imageTokens }: Model, { messages }: GenerationRequest): number {
+  return imagesIn(messages) * imageTokens;
+}
+
 /** Throws if the input does not fit the context window. */
 export async function countInput(
   model: Model,
@@ -28,8 +35,9 @@ export async function countInput(
   const { contextWindow: maxTokens } = model;
   if (!isEmbedding(request)) {
     const promptTokens = await tokens.countPrompt(request, { ...options, maxTokens });
-    if (promptTokens >= maxTokens) throw tooLong(model, promptField(request), promptTokens);
-    return { promptTokens, room: maxTokens - promptTokens };
+    const room = maxTokens - promptTokens - imageTokensOf(model, request);
+    if (room <= 0) throw tooLong(model, promptField(request), maxTokens - room);
+    return { promptTokens, room };
   }
   for (const i of longTextsOf(request, maxTokens)) {
     const messages = request.messages.slice(i, i + 1);

@@ -2,8 +2,8 @@ import type { CountOptions } from "../domain/count-options.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
-import { imagesIn, inputTokenBound } from "../domain/prompt-texts.ts";
-import { countInput, fitsWindow } from "./context-window.ts";
+import { imagesIn, inputTokenBound, opaqueTokenBound } from "../domain/prompt-texts.ts";
+import { countInput, fitsWindow, imageTokensOf } from "./context-window.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import { maxCostTooLow } from "./refusals.ts";
 import type { Tokens } from "./token-counts.ts";
@@ -18,7 +18,7 @@ export type Size = {
   readonly images: number;
   /** Whether promptTokens was counted; otherwise it is the upper bound given by the bytes. */
   readonly counted: boolean;
-  /** promptTokens plus the maximum tokens of the images and of the upstream's chat template. */
+  /** promptTokens plus the maximum tokens of images, of opaque parts and of the upstream's chat template. */
   readonly inputTokens: number;
   readonly maxTokens: number;
   /** The lowest value that maxTokens may be reduced to, to fit the balance. */
@@ -41,7 +41,7 @@ export async function sizeOf(
 ): Promise<Size> {
   const bound = inputTokenBound(request);
   const output = outputRange(model, request);
-  if (fitsWindow(model, request, bound + output.maxTokens)) {
+  if (fitsWindow(model, request, bound + imageTokensOf(model, request) + output.maxTokens)) {
     const size = sized(model, request, { promptTokens: bound, counted: false, ...output });
     const fits = size.amountMicros <= (request.maxCostMicros ?? size.amountMicros);
     if (fits && size.amountMicros <= balanceMicros) return size;
@@ -102,13 +102,21 @@ function outputRange(
 
 function sized(
   model: Model,
-  { messages }: GenerationRequest,
+  request: GenerationRequest,
   size: Omit<Size, "inputTokens" | "images" | "amountMicros">,
 ): Size {
   const { base, perMessage } = model.promptOverheadTokens;
-  const images = imagesIn(messages);
-  const inputTokens = size.promptTokens + images * model.imageTokens + base + perMessage * messages.length;
-  return withMaxTokens(model, { ...size, images, inputTokens, amountMicros: 0n }, size.maxTokens);
+  const inputTokens =
+    size.promptTokens +
+    imageTokensOf(model, request) +
+    opaqueTokenBound(request, model.extraFields) +
+    base +
+    perMessage * request.messages.length;
+  return withMaxTokens(
+    model,
+    { ...size, images: imagesIn(request.messages), inputTokens, amountMicros: 0n },
+    size.maxTokens,
+  );
 }
 
 function withMaxTokens(model: Model, size: Size, maxTokens: number): Size {

@@ -4,12 +4,11 @@ import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
-import { imagesIn } from "../domain/prompt-texts.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
 import { checkKept } from "./check-task.ts";
-import { countInput } from "./context-window.ts";
+import { countInput, imageTokensOf } from "./context-window.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
@@ -88,7 +87,7 @@ export class Meter {
     await checkRequest(model, request);
     // Counting stops at the context window: the work of a call that is free must have a limit.
     const { promptTokens } = await countInput(model, request, this.#parts.tokens, options);
-    return promptTokens + imagesIn(request.messages) * model.imageTokens;
+    return promptTokens + imageTokensOf(model, request);
   }
 
   async #start(caller: Caller, request: GenerationRequest, streamed: boolean): Promise<Generation | Replay> {

@@ -1,9 +1,9 @@
 import { DomainError, type Reason } from "../domain/errors.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
-import { imagesIn } from "../domain/prompt-texts.ts";
 import type { HoldOutcome } from "../store/bill-item.ts";
 import { checkRequest } from "./check-request.ts";
+import { imageTokensOf } from "./context-window.ts";
 import { fitHold } from "./fit-hold.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
@@ -38,7 +38,7 @@ export async function quoteOf(
     payer: accountId,
     maxTokens: model.contextWindow,
   });
-  const inputTokens = promptTokens + imagesIn(request.messages) * model.imageTokens;
+  const inputTokens = promptTokens + imageTokensOf(model, request);
   const payer = { accountId, balanceMicros: funds.balanceMicros };
   const counted = { countPrompt: async () => promptTokens };
   const availableMicros = funds.balanceMicros - funds.heldMicros;

@@ -40,6 +40,8 @@ export type Capability = (typeof CAPABILITIES)[number];
 export const DEFAULT_OUTPUT_TOKENS = 4_096;
 export const DEFAULT_MAX_MESSAGES = 200;
 export const DEFAULT_IMAGE_TOKENS = 4_096;
+/** What each image counts in the sandbox. */
+export const SANDBOX_IMAGE_TOKENS = 85;
 export const DEFAULT_PROMPT_OVERHEAD: PromptOverhead = { base: 64, perMessage: 16 };
 
 /** A model of the catalog, as models.yaml describes it. */

@@ -1,4 +1,5 @@
-import type { Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
+import type { JsonObject } from "./json.ts";
+import type { CacheControl, Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
 
 /** The parts of a prompt whose tokens count as input. */
 export type PromptInput = Pick<Prompt, "messages" | "options">;
@@ -69,12 +70,54 @@ export function inputTokenBound(input: PromptInput): number {
   return bound;
 }
 
+/** What an upstream gets of a prompt besides texts and images. */
+export type OpaqueInput = PromptInput & Pick<Prompt, "stop">;
+
+/**
+ * Maximum tokens of what an upstream gets besides texts and images. Most upstreams count none for it, so only the hold
+ * includes it: an upstream that counts them is paid.
+ */
+export function opaqueTokenBound(input: OpaqueInput, extraFieldNames: readonly string[]): number {
+  let bound = 0;
+  for (const text of opaqueTexts(input, extraFieldNames)) bound += Buffer.byteLength(text, "utf8");
+  return bound;
+}
+
+function* opaqueTexts(
+  { messages, options, stop }: OpaqueInput,
+  extraFieldNames: readonly string[],
+): Generator<string, void, undefined> {
+  for (const message of messages) yield* opaqueTextsOfMessage(message);
+  yield* stop;
+  if (options.toolChoice?.kind === "tool") yield options.toolChoice.name;
+  if (options.extraFields) yield JSON.stringify(listedFields(options.extraFields.fields, extraFieldNames));
+}
+
+function* opaqueTextsOfMessage(message: PromptMessage): Generator<string, void, undefined> {
+  const { content, toolCalls, reasoning, toolCallId, cacheControl } = message;
+  if (typeof content !== "string") for (const part of content) yield* cacheControlText(part.cacheControl);
+  yield* cacheControlText(cacheControl);
+  if (toolCallId !== undefined) yield toolCallId;
+  if (toolCalls) for (const { id } of toolCalls) yield id;
+  if (reasoning) for (const { signature } of reasoning) if (signature !== undefined) yield signature;
+}
+
+function* cacheControlText(cacheControl: CacheControl | undefined): Generator<string, void, undefined> {
+  if (cacheControl) yield JSON.stringify(cacheControl);
+}
+
+/** The extra fields of a request that its model lists: upstreams of the same format get them. */
+export function listedFields(fields: JsonObject, names: readonly string[]): JsonObject {
+  const listed = names.filter((name) => Object.hasOwn(fields, name));
+  return Object.fromEntries(listed.map((name) => [name, fields[name] ?? null]));
+}
+
 /** The size of a prompt in UTF-16 code units, with the parts that are not texts. */
-export function charactersIn(input: PromptInput): number {
+export function charactersIn(prompt: Prompt): number {
   let characters = 0;
-  for (const text of textsOfPrompt(input)) characters += text.length;
-  for (const { content, reasoning = [] } of input.messages) {
-    for (const { signature = "" } of reasoning) characters += signature.length;
+  for (const text of textsOfPrompt(prompt)) characters += text.length;
+  for (const text of opaqueTexts(prompt, prompt.traits.extraFields)) characters += text.length;
+  for (const { content } of prompt.messages) {
     if (typeof content === "string") continue;
     for (const part of content) {
       if (part.kind === "image" && part.image.kind === "data") characters += part.image.base64.length;

@@ -1,9 +1,9 @@
 import {
-  DEFAULT_IMAGE_TOKENS,
   DEFAULT_MAX_MESSAGES,
   DEFAULT_OUTPUT_TOKENS,
   DEFAULT_PROMPT_OVERHEAD,
   type Model,
+  SANDBOX_IMAGE_TOKENS,
 } from "../domain/model.ts";
 import { tokenPrices } from "../domain/price.ts";
 
@@ -12,7 +12,7 @@ const SANDBOX = {
   createdSeconds: 1_763_683_200,
   defaultOutputTokens: DEFAULT_OUTPUT_TOKENS,
   promptOverheadTokens: DEFAULT_PROMPT_OVERHEAD,
-  imageTokens: DEFAULT_IMAGE_TOKENS,
+  imageTokens: SANDBOX_IMAGE_TOKENS,
   maxMessages: DEFAULT_MAX_MESSAGES,
   aliases: [],
   capabilities: ["tools", "images", "json_schema", "reasoning"],

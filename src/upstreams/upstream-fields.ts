@@ -1,14 +1,13 @@
 import type { JsonObject } from "../domain/json.ts";
 import type { Format, Prompt } from "../domain/prompt.ts";
+import { listedFields } from "../domain/prompt-texts.ts";
 import type { UnsizedPrompt } from "./prompt-problem.ts";
 
 /** The fields that an upstream of the format gets unchanged: the request has the same format, and the model lists them. */
 export function extraFieldsOf({ options, traits }: Prompt, format: Format): JsonObject | undefined {
   const { extraFields } = options;
   if (extraFields?.format !== format || traits.extraFields.length === 0) return undefined;
-  const { fields } = extraFields;
-  const names = traits.extraFields.filter((name) => Object.hasOwn(fields, name));
-  return Object.fromEntries(names.map((name) => [name, fields[name] ?? null]));
+  return listedFields(extraFields.fields, traits.extraFields);
 }
 
 /** Whether the model lists a field that the format of its upstreams does not have. */

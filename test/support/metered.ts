@@ -16,7 +16,7 @@ export const CHEAP_MODEL = "cheap";
 /** Priced like "fake", with the default allowance for a chat template and a default limit of 100 tokens. */
 export const TEMPLATE_MODEL = "template";
 
-/** Like "fake", with all capabilities. */
+/** Like "fake", with all capabilities, and at most 100 tokens for an image. */
 export const ABLE_MODEL = "able";
 
 /** Creates embeddings. */
@@ -189,7 +189,7 @@ export function modelsJson(baseUrl: string): string {
       model(MODEL, 1_000_000, 2_000_000),
       model(CHEAP_MODEL, 333_333, 333_333),
       model(WIDE_MODEL, 1, 1, true),
-      { ...model(ABLE_MODEL, 1_000_000, 2_000_000), capabilities: ABLE },
+      { ...model(ABLE_MODEL, 1_000_000, 2_000_000), capabilities: ABLE, image_tokens: 100 },
       { ...model(VECTOR_MODEL, 1_000_000, 0), capabilities: ["embeddings"] },
       {
         ...model(SANDBOX_MODEL, 1_000_000, 2_000_000),

@@ -61,6 +61,7 @@ describe.each(WIRES)("$name", (wire) => {
       { input: undefined, output: 4 },
       { input: [11], output: { value: 4 } },
       { input: true, output: false },
+      { input: 0, output: 0 },
     ];
     for (const usage of [undefined, ...absurd]) {
       const { failure, done } = await ask(reply({ usage }));
@@ -70,7 +71,8 @@ describe.each(WIRES)("$name", (wire) => {
         reported: undefined,
       });
     }
-    expect((await ask(reply({ usage: { input: 0, output: 0 } }))).done?.usage).toEqual(NO_USAGE);
+    const { done } = await ask(reply({ usage: { input: 0, output: 4 } }));
+    expect(done?.usage).toEqual({ ...NO_USAGE, output: 4 });
   });
 
   const failures: [what: string, behaviour: Behaviour, kind: string][] = [

@@ -39,11 +39,15 @@ type ReportedCounts = {
   readonly imageTokens?: unknown;
 };
 
-/** Undefined unless both totals are valid. A detail that is not a count is ignored. */
+/**
+ * Undefined unless both totals are valid. A detail that is not a count is ignored. Every prompt has tokens, so a report
+ * without any comes from a server that does not count.
+ */
 export function reportedUsage(counts: ReportedCounts): Usage | undefined {
   const inputTokens = asCount(counts.inputTokens);
   const outputTokens = asCount(counts.outputTokens);
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
+  if (inputTokens + outputTokens === 0) return undefined;
   return usageOf({
     inputTokens,
     outputTokens,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SandboxSettings } from "../../domain/model.ts";
+import { SANDBOX_IMAGE_TOKENS, type SandboxSettings } from "../../domain/model.ts";
 import type { Prompt } from "../../domain/prompt.ts";
 import { imagesIn, type PromptInput } from "../../domain/prompt-texts.ts";
 import { usageOf } from "../../domain/usage.ts";
@@ -16,8 +16,6 @@ type SandboxOptions = {
   readonly countPrompt: (prompt: PromptInput, signal: AbortSignal) => Promise<number>;
 };
 
-/** At most the `image_tokens` of the built-in models. */
-const TOKENS_PER_IMAGE = 85;
 /**
  * Pieces between two yields to the event loop; without this, a reply with no delay would block other calls.
  */
@@ -45,7 +43,7 @@ export class SandboxUpstream implements Upstream {
       yield await this.#embed(prompt, task.dimensions, textTokens, signal);
       return;
     }
-    const imageTokens = imagesIn(prompt.messages) * TOKENS_PER_IMAGE;
+    const imageTokens = imagesIn(prompt.messages) * SANDBOX_IMAGE_TOKENS;
     const plan = planOf(prompt);
     const { delay_ms: delayMs = settings.delayMs, cached, cache_write } = plan.directive;
     const reply = new SandboxPieces(plan, prompt);

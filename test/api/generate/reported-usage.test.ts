@@ -106,6 +106,11 @@ test("more cached tokens than input, and more reasoning than output, count as al
   });
 });
 
+test("a report without any token counts as none: the tokens are counted here", async () => {
+  openai.next(raw(chunks(said, reports(0, 0, 0, 0))));
+  expect(await entryOf("openai")).toMatchObject({ inputTokens: 5n, outputTokens: 1n });
+});
+
 test("of two reports, the last one is charged, once", async () => {
   openai.next(
     raw(chunks({ ...said, ...reports(10, 0, 1, 0), choices: said.choices }, reports(30, 10, 9, 4))),
