@@ -24,6 +24,8 @@ import { createObserver } from "../server/observation.ts";
 import { pages } from "../server/pages/pages.ts";
 import { probePages } from "../server/pages/probes.ts";
 import { restServer } from "../server/rest/serve-rest.ts";
+import { directMethods } from "../server/rpc/direct-method.ts";
+import { directRpcServer } from "../server/rpc/direct-rpc.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -70,7 +72,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     shutdownSignal: options.shutdownSignal,
     observe,
   };
-  const rpcs = rpcServer({
+  const connect = rpcServer({
     ...shared,
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
@@ -86,6 +88,15 @@ export function createPublicServer(options: PublicServerOptions): Listener {
       bindReflection(router, [...developerServices, ...openServices]);
     },
   });
+  const { rpcs, serveStream } = directRpcServer(
+    {
+      ...shared,
+      methods: services.flatMap(({ service, methods }) => directMethods(service, methods)),
+      newRequestId: deps.ids.request,
+      log,
+    },
+    connect,
+  );
   const cors = new Cors(config.corsOrigins);
   const handler = createHandler({
     rest: restServer({ ...shared, services }),
@@ -100,6 +111,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     port: config.port,
     tls: config.tls?.read(),
     handler,
+    serveStream,
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
     refusals: badRequestResponses(deps.ids.request, cors),
   });

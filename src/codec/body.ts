@@ -11,6 +11,7 @@ export type BodySource = {
   /** Reset by the caller, or cut off, before it was complete. */
   readonly aborted: boolean;
   readonly destroyed: boolean;
+  readonly readableEnded: boolean;
   /** HTTP/2 only. */
   readonly stream?: { readonly endAfterHeaders: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
@@ -58,6 +59,8 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
   const announced = Number(source.headers["content-length"] ?? 0);
   // A body that ended while the gate was deciding emits no further event.
   if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
+  // Node ends a stream with an empty body before it is read.
+  if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const gathered = new GatheredBytes(Math.min(announced, maxBytes));
   let isWanted = true;

@@ -35,6 +35,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const requestId = requestIdFrom(request.headers["x-request-id"], options.newRequestId);
     serve(options, request, response, requestId).catch((error: unknown) => {
       if (!isClosed(response)) options.log.error({ err: error, request_id: requestId }, "request failed");
+      if (!response.headersSent) response.setHeader("x-request-id", requestId);
       sendRefusal(request, response, asDomainError(error), requestId);
     });
   };
@@ -53,20 +54,20 @@ async function serve(
     answerPreflight(response, requestId);
     return;
   }
+  // Calls write all their headers themselves, at once.
   if (rest && isHostValid && (path.startsWith("/v1/") || path === "/v1")) {
-    // A REST call writes all its headers itself, at once.
     await rest(request, response, path, requestId);
+    return;
+  }
+  const serveRpc = isHostValid ? rpcs.get(path) : undefined;
+  if (serveRpc) {
+    await serveRpc(request, response, requestId);
     return;
   }
   response.setHeader("x-request-id", requestId);
   if (!isHostValid) {
     const problem = new DomainError("invalid_argument", { message: "The Host header is not valid." });
     sendRefusal(request, response, problem, requestId);
-    return;
-  }
-  const serveRpc = rpcs.get(path);
-  if (serveRpc) {
-    await serveRpc(request, response, requestId);
     return;
   }
   const servePage = pages.get(path);

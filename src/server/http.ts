@@ -1,10 +1,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  IncomingHttpHeaders,
+  ServerHttp2Stream,
+} from "node:http2";
+import type { Duplex } from "node:stream";
 
 /** A request and its response over HTTP/1.1 or HTTP/2; Node has nearly the same API for both. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
+
+/** Serves an HTTP/2 stream without request and response objects; returns false for a stream that needs them. */
+export type StreamHandler = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: string[],
+) => boolean;
+
+/** What a call reads of its request; also that of an HTTP/2 stream, see StreamRequest. */
+export type RequestHead = Pick<HttpRequest, "headers" | "rawHeaders" | "url"> & Connection;
+
+/** Over HTTP/2, the session of the stream; over HTTP/1.1, the socket. */
+type Connection = { readonly stream: Pick<ServerHttp2Stream, "session"> } | { readonly socket: Duplex };
 
 /** Serves the requests to one path. */
 export type ServePath = (
@@ -25,20 +44,19 @@ export function isClosed(response: object): boolean {
 }
 
 /** All values of a header, including duplicates that Node drops. The name is in lower case. */
-export function headerValues(request: HttpRequest, name: string): string[] {
-  const raw = request.rawHeaders;
+export function headerValues({ rawHeaders }: RequestHead, name: string): string[] {
   const values: string[] = [];
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const key = raw[i] as string;
-    if (key.length === name.length && key.toLowerCase() === name) values.push(raw[i + 1] as string);
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const key = rawHeaders[i] as string;
+    if (key.length === name.length && key.toLowerCase() === name) values.push(rawHeaders[i + 1] as string);
   }
   return values;
 }
 
 /** The size of all header names and values. */
-export function headerBytes(request: HttpRequest): number {
+export function headerBytes({ rawHeaders }: Pick<HttpRequest, "rawHeaders">): number {
   let bytes = 0;
-  for (const text of request.rawHeaders) bytes += text.length;
+  for (const text of rawHeaders) bytes += text.length;
   return bytes;
 }
 
@@ -67,14 +85,16 @@ export function pathOf(request: HttpRequest): string | undefined {
 }
 
 /** A Host header must be a valid host (RFC 9110, 7.2), and HTTP/1.1 requires one (RFC 9112, 3.2). */
-export function hasValidHost(request: HttpRequest): boolean {
-  const host = request.headers.host;
-  if (host === undefined) return request.httpVersion !== "1.1";
+export function hasValidHost({
+  headers: { host },
+  httpVersion,
+}: Pick<HttpRequest, "headers" | "httpVersion">): boolean {
+  if (host === undefined) return httpVersion !== "1.1";
   return /^[\w.~!$&'()*+,;=%:[\]-]*$/.test(host);
 }
 
-export function contentLengthOf(request: HttpRequest): number | undefined {
-  const text = request.headers["content-length"];
+export function contentLengthOf({ headers }: Pick<HttpRequest, "headers">): number | undefined {
+  const text = headers["content-length"];
   return text === undefined ? undefined : Number(text);
 }
 

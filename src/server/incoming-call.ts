@@ -1,5 +1,5 @@
 import type { Policy } from "../rules/policy.ts";
-import { contentLengthOf, type HttpRequest, headerValues } from "./http.ts";
+import { contentLengthOf, headerValues, type RequestHead } from "./http.ts";
 import { remoteAddressOf } from "./raw-socket.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
@@ -19,7 +19,7 @@ export type IncomingCall = {
   headers(name: string): readonly string[];
 };
 
-/** A call that arrived as a request of node:http or node:http2. */
+/** A call that arrived as a request of node:http or node:http2, or as a stream. */
 export class HttpCall implements IncomingCall {
   readonly protocol: Protocol;
   readonly policy: Policy;
@@ -27,13 +27,13 @@ export class HttpCall implements IncomingCall {
   readonly requestId: string;
   /** Read in the constructor: a closed connection has no address. */
   readonly remoteAddress: string;
-  readonly #request: HttpRequest;
+  readonly #request: RequestHead;
 
   constructor(
     protocol: Protocol,
     policy: Policy,
     maxBodyBytes: number,
-    request: HttpRequest,
+    request: RequestHead,
     requestId: string,
   ) {
     this.protocol = protocol;

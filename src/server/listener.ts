@@ -12,7 +12,13 @@ import { ConnectionsPerAddress } from "./flood/connections-per-address.ts";
 import { closeWhenIdle } from "./flood/idle-session.ts";
 import { PacedSocket } from "./flood/paced-socket.ts";
 import { ReadingTurns } from "./flood/reading-turns.ts";
-import { type HttpHandler, type HttpRequest, type HttpResponse, headerBytes } from "./http.ts";
+import {
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  headerBytes,
+  type StreamHandler,
+} from "./http.ts";
 import { Http1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
 import { defaultLimits, type Limits } from "./listener-limits.ts";
@@ -24,6 +30,8 @@ type ListenerOptions = {
   readonly port: number;
   readonly tls?: TlsPair | undefined;
   readonly handler: HttpHandler;
+  /** Serves streams of HTTP/2 before the handler; default: none. */
+  readonly serveStream?: StreamHandler;
   readonly limits?: Limits;
   readonly refusals: BadRequestResponses;
 };
@@ -64,7 +72,7 @@ export class Listener {
       refusals: options.refusals,
       turns: this.#turns,
     });
-    this.#http2 = createHttp2(this.#limits, this.#serveHttp2);
+    this.#http2 = createHttp2(this.#limits, this.#serveStream, this.#serveHttp2);
     const accept = (socket: Socket) => this.#accept(socket);
     if (options.tls) {
       const tls = {
@@ -204,6 +212,15 @@ export class Listener {
     socket.once("close", () => this.#sockets.remove(slot));
   }
 
+  #serveStream: StreamHandler = (stream, headers, rawHeaders) => {
+    const { serveStream } = this.#options;
+    if (!serveStream || stream.closed || headerBytes({ rawHeaders }) > this.#limits.headerBytes) return false;
+    if (!serveStream(stream, headers, rawHeaders)) return false;
+    this.#countCall(stream);
+    stream.on("error", () => undefined);
+    return true;
+  };
+
   #serveHttp2 = (request: HttpRequest, response: HttpResponse): void => {
     // The packet that brought the request may also have reset it.
     if ("stream" in request && request.stream.closed) return;
@@ -213,6 +230,15 @@ export class Listener {
   };
 
   #serve = (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined): void => {
+    this.#countCall(response);
+    // A reset by the peer is not logged: code that waits for the request gets "close".
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    if (problem === undefined) this.#options.handler(request, response);
+    else this.#options.refusals.answer(problem, request, response);
+  };
+
+  #countCall(response: { once(event: "close", listener: () => void): unknown }): void {
     this.#running++;
     this.#turns.count();
     response.once("close", () => {
@@ -220,10 +246,5 @@ export class Listener {
       this.#turns.count();
       if (this.#isDraining && this.#running === 0) this.#onLastCall();
     });
-    // A reset by the peer is not logged: code that waits for the request gets "close".
-    request.on("error", () => undefined);
-    response.on("error", () => undefined);
-    if (problem === undefined) this.#options.handler(request, response);
-    else this.#options.refusals.answer(problem, request, response);
-  };
+  }
 }

@@ -1,7 +1,7 @@
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { HttpRequest } from "./http.ts";
+import type { RequestHead } from "./http.ts";
 
 /** The HTTP servers get a stream over the socket; its addresses and TLS state are those of the socket. */
 const sockets = new WeakMap<Duplex | Http2Session, Socket>();
@@ -12,12 +12,12 @@ export function setRawSocket(connection: Duplex | Http2Session, socket: Socket):
 }
 
 /** Undefined if the connection is already closed. */
-export function rawSocketOf(request: HttpRequest): Socket | undefined {
+export function rawSocketOf(request: RequestHead): Socket | undefined {
   const connection = "stream" in request ? request.stream.session : request.socket;
   return connection && sockets.get(connection);
 }
 
 /** Empty if the connection is already closed. */
-export function remoteAddressOf(request: HttpRequest): string {
+export function remoteAddressOf(request: RequestHead): string {
   return rawSocketOf(request)?.remoteAddress ?? "";
 }

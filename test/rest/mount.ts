@@ -14,6 +14,8 @@ import { Listener } from "../../src/server/listener.ts";
 import { bodyBudget, defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
 import { type CallRecord, Observation } from "../../src/server/observation.ts";
 import { restServer } from "../../src/server/rest/serve-rest.ts";
+import { type DirectMethod, directMethods } from "../../src/server/rpc/direct-method.ts";
+import { directRpcServer } from "../../src/server/rpc/direct-rpc.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {
@@ -27,6 +29,8 @@ export type MountOptions = {
   readonly methods?: Record<string, (request: never, call: ApiCall) => unknown>;
   /** Used instead of `methods` if methods need Connect's context. */
   readonly routes?: (router: ConnectRouter) => void;
+  /** The methods that are served without Connect; default: all, or none if there are `routes`. */
+  readonly directMethods?: readonly DirectMethod[];
   readonly keepAliveMs?: number;
   readonly maxBodyBytes?: number;
   readonly unknownFields?: UnknownFields;
@@ -70,25 +74,32 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     services: [{ service, unknownFields: options.unknownFields ?? "refuse", methods }],
     ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
   });
-  const rpcs = rpcServer({
+  const connect = rpcServer({
     ...shared,
     drainSignal: shutdownSignal,
     openCalls: new OpenCalls({ ...defaultLimits, ...options.limits }),
     routes: options.routes ?? ((router) => bindService(router, service, methods)),
     openRoutes: options.openRoutes ?? (() => undefined),
   });
+  const newRequestId = () => "req_test";
+  const log = {
+    error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }),
+  } as never;
+  const direct = options.directMethods ?? (options.routes ? [] : directMethods(service, methods));
+  const { rpcs, serveStream } = directRpcServer({ ...shared, methods: direct, newRequestId, log }, connect);
   const handler = createHandler({
     rest,
     rpcs,
     pages: new Map(),
-    newRequestId: () => "req_test",
-    log: { error: (details: object) => ended.push({ rpc: "failed", code: -1, failure: details }) } as never,
+    newRequestId,
+    log,
   });
   const listener = new Listener({
     host: "127.0.0.1",
     port: 0,
     tls: options.tls,
     handler,
+    serveStream,
     limits: { ...defaultLimits, ...options.limits },
     refusals: badRequestResponses(() => "req_test"),
   });

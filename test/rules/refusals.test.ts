@@ -75,7 +75,7 @@ describe("the start fails for a method that", () => {
         maxBodyBytes: 1_024,
       });
     expect(serve).toThrow(PolicyError);
-    expect(serve).toThrow("/vx.v1.MeService/GetMe is served but has no policy");
+    expect(serve).toThrow("vx.v1.MeService/GetMe is served but has no policy");
   });
 });
 

@@ -1,4 +1,4 @@
-import { envelope } from "../../src/server/connect/envelope.ts";
+import { envelope } from "../../src/server/rpc/envelope.ts";
 import { bearer } from "../support/protocols.ts";
 import type { RawRequest } from "../support/raw.ts";
 

@@ -5,7 +5,7 @@ import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect
 import { DomainError } from "../../domain/errors.ts";
 import { toConnectError, withoutKeys } from "../errors/connect-error.ts";
 import type { Protocol } from "../incoming-call.ts";
-import { envelope } from "./envelope.ts";
+import { envelope } from "../rpc/envelope.ts";
 
 /**
  * Errors that Connect itself raises, before or instead of a service: a malformed message, an unknown

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
@@ -8,6 +7,7 @@ import { sendRpcRefusal } from "../errors/refusal.ts";
 import { type HttpRequest, type HttpResponse, isClosed } from "../http.ts";
 import type { Protocol } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
+import { untilWritable } from "../until-writable.ts";
 import { explainPiece, explainTrailer } from "./connect-own-errors.ts";
 import { encodeGrpcMessage, toNodeHeaders } from "./node-headers.ts";
 
@@ -64,7 +64,7 @@ async function writeResponse(
         await pieces?.return?.();
         return Code.Canceled;
       }
-      if (!writer.write(piece.value)) await untilWritable(response);
+      if (!writer.write(piece.value)) await untilWritable(writer);
       piece = await pieces?.next();
     }
     if (result.trailer) {
@@ -79,18 +79,6 @@ async function writeResponse(
     response.destroy();
     await pieces?.return?.();
     throw error;
-  }
-}
-
-/** Waits until the response can be written again or is closed. */
-async function untilWritable(response: HttpResponse): Promise<void> {
-  if (isClosed(response)) return;
-  const waiting = new AbortController();
-  const options = { signal: waiting.signal };
-  try {
-    await Promise.race([once(response, "drain", options), once(response, "close", options)]);
-  } finally {
-    waiting.abort();
   }
 }
 

@@ -1,36 +1,23 @@
-import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { type Reader, Readers } from "../../codec/json/reader.ts";
+import { Readers } from "../../codec/json/reader.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { maxBodyBytesOf, SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
-import { type Policy, PolicyError } from "../../rules/policy.ts";
+import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
 import { sendRpcRefusal } from "../errors/refusal.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
-import { acceptCompression } from "./compression.ts";
+import { acceptCompression } from "../rpc/compression.ts";
+import { type RpcMethod, type RpcMethodOptions, rpcMethodOf } from "../rpc/rpc-method.ts";
 import { rpcCallOf } from "./rpc-call.ts";
 
-/** A method at its path, with everything that can be prepared before the first call. */
-export type RpcRoute = {
-  /** "vx.v1.MeService/GetMe" */
-  readonly rpc: string;
-  readonly method: DescMethod;
-  readonly policy: Policy;
-  readonly maxBodyBytes: number;
-  readonly readJson: Reader;
-  /** Connect's handler: runs the service and encodes its response. */
-  readonly handler: UniversalHandler;
-};
+/** A method with Connect's handler, which runs the service and encodes its response. */
+export type RpcRoute = RpcMethod & { readonly handler: UniversalHandler };
 
-export type RpcRouteOptions = {
+export type RpcRouteOptions = RpcMethodOptions & {
   /** Our own services: every method has a policy and passes the gate. */
   readonly routes: (router: ConnectRouter) => void;
-  readonly policies: ReadonlyMap<DescMethod, Policy>;
-  /** The configured limit; a method whose rules allow less has a lower one. */
-  readonly maxBodyBytes: number;
 };
 
-export function rpcRoutes({ routes, policies, maxBodyBytes }: RpcRouteOptions): RpcRoute[] {
+export function rpcRoutes(options: RpcRouteOptions): RpcRoute[] {
   const router = createConnectRouter({
     acceptCompression,
     // Connect itself only reads the query of a GET.
@@ -38,22 +25,10 @@ export function rpcRoutes({ routes, policies, maxBodyBytes }: RpcRouteOptions): 
     // Runs before Connect reads anything: a call that already failed gets its error in the form of its protocol.
     requestGate: (context) => void rpcCallOf(context.values),
   });
-  routes(router);
+  options.routes(router);
   // Connect callers may send fields of a later version, as gRPC callers may.
   const readers = new Readers("ignore");
-  return router.handlers.map((handler) => {
-    const { method, requestPath } = handler;
-    const policy = policies.get(method);
-    if (!policy) throw new PolicyError(`${requestPath} is served but has no policy`);
-    return {
-      rpc: requestPath.slice(1),
-      method,
-      policy,
-      maxBodyBytes: maxBodyBytesOf(method.input, maxBodyBytes),
-      readJson: readers.of(method.input),
-      handler,
-    };
-  });
+  return router.handlers.map((handler) => ({ ...rpcMethodOf(handler.method, readers, options), handler }));
 }
 
 /** Refuses, in the form of the caller's protocol, a request that Connect cannot handle. */

@@ -6,9 +6,9 @@ import { sendRpcRefusal } from "../errors/refusal.ts";
 import { MAX_OPEN_STREAM_BYTES, MAX_OPEN_UNARY_BYTES, openBody } from "../flood/open-body.ts";
 import type { OpenCalls } from "../flood/open-calls.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
+import { rpcFormOf } from "../rpc/rpc-form.ts";
 import { RunningCalls } from "../running-calls.ts";
 import { respondRpc } from "./respond-rpc.ts";
-import { rpcFormOf } from "./rpc-form.ts";
 import { isRpcRefused } from "./rpc-routes.ts";
 import { abortOnClose, universalRequest, webHeaders } from "./universal-request.ts";
 
@@ -30,7 +30,10 @@ export function openRpcServer(options: OpenRpcOptions): Map<string, ServePath> {
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
-      (request, response) => serveOpenRpc(options.openCalls, running, handler, request, response),
+      (request, response, requestId) => {
+        response.setHeader("x-request-id", requestId);
+        return serveOpenRpc(options.openCalls, running, handler, request, response);
+      },
     ]),
   );
 }

@@ -7,14 +7,14 @@ import { setRateHeaders } from "../gate/rate-window.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
+import { isKnownEncoding } from "../rpc/compression.ts";
+import { emptyMessage, HEAD_BYTES } from "../rpc/envelope.ts";
+import { readRpcRequest } from "../rpc/read-rpc-request.ts";
+import { type RpcForm, rpcFormOf } from "../rpc/rpc-form.ts";
 import { RunningCalls } from "../running-calls.ts";
 import { stopBody } from "../stop-body.ts";
-import { isKnownEncoding } from "./compression.ts";
-import { emptyMessage, HEAD_BYTES } from "./envelope.ts";
-import { readRpcRequest } from "./read-rpc-request.ts";
 import { respondRpc } from "./respond-rpc.ts";
 import { failRpc, type RpcCall, rpcCallKey } from "./rpc-call.ts";
-import { type RpcForm, rpcFormOf } from "./rpc-form.ts";
 import { isRpcRefused, type RpcRoute, type RpcRouteOptions, rpcRoutes } from "./rpc-routes.ts";
 import { type OpenRpcOptions, openRpcServer } from "./serve-open-rpc.ts";
 import { abortOnClose, decodedHeaders, universalRequest } from "./universal-request.ts";
@@ -48,6 +48,7 @@ async function serveRpc(
   response: HttpResponse,
   requestId: string,
 ): Promise<void> {
+  response.setHeader("x-request-id", requestId);
   if (isRpcRefused(route.handler, request, response)) return;
   const form = rpcFormOf(request);
   const maxBodyBytes = route.maxBodyBytes + (form.isEnveloped ? HEAD_BYTES : 0);
@@ -89,9 +90,7 @@ async function receiveRpc(
     const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
     // Connect reads the query of a GET, and refuses unknown compressions.
     const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);
-    const message = isReadHere
-      ? await readRpcRequest(route.method, route.readJson, form, request, limits)
-      : undefined;
+    const message = isReadHere ? await readRpcRequest(route, form, request, limits) : undefined;
     return { call, admitted, message, response, observation };
   } catch (error) {
     if (error instanceof CallerDisconnected) throw error;

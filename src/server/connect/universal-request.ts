@@ -1,8 +1,8 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { HttpRequest, HttpResponse } from "../http.ts";
-import { isKnownEncoding } from "./compression.ts";
-import { updateDeadline } from "./deadline-header.ts";
+import { isKnownEncoding } from "../rpc/compression.ts";
+import { updateDeadline } from "../rpc/deadline-header.ts";
 
 /** A request in the form that Connect's handlers take. */
 export function universalRequest(

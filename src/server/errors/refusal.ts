@@ -6,11 +6,10 @@ import {
   endStreamToJson,
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
-import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { DomainError, Reason } from "../../domain/errors.ts";
-import { envelope } from "../connect/envelope.ts";
-import { encodeGrpcMessage, toNodeHeaders } from "../connect/node-headers.ts";
+import { grpcStatusOf } from "../grpc/grpc-status.ts";
 import { type HttpRequest, type HttpResponse, isClosed, pathOf, send, sendJson } from "../http.ts";
+import { envelope } from "../rpc/envelope.ts";
 import { toConnectError } from "./connect-error.ts";
 import { errorBody, errorStatus } from "./rest-error-body.ts";
 
@@ -51,10 +50,7 @@ function isGrpc(request: HttpRequest): boolean {
 
 /** A gRPC or gRPC-Web response may consist of headers only. */
 function sendGrpcRefusal(response: HttpResponse, type: string, error: ConnectError): void {
-  const headers = new Headers();
-  setTrailerStatus(headers, error);
-  encodeGrpcMessage(headers);
-  for (const [name, value] of Object.entries(toNodeHeaders(headers))) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(grpcStatusOf(error))) response.setHeader(name, value);
   response.setHeader("content-type", grpcTypeOf(type));
   response.end();
 }

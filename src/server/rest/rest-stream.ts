@@ -1,12 +1,13 @@
-import { once } from "node:events";
 import { CallerDisconnected } from "../../codec/body.ts";
 import { isClosed } from "../http.ts";
+import { untilWritable } from "../until-writable.ts";
 
 /** A response that can be written in pieces, over HTTP/1.1 or HTTP/2. */
 type EventSink = {
   write(text: string): boolean;
   end(): unknown;
   once(event: "close" | "drain", listener: () => void): unknown;
+  off(event: "close" | "drain", listener: () => void): unknown;
 };
 
 type EventStreamOptions = {
@@ -48,7 +49,7 @@ export async function sendEvents(
   try {
     for (let next = first; next.done !== true; next = await nextMessage()) {
       if (isClosed(sink)) throw new CallerDisconnected();
-      if (!sink.write(options.event(next.value))) await drained(sink);
+      if (!sink.write(options.event(next.value))) await untilWritable(sink);
       position++;
       keepAlive.refresh();
     }
@@ -62,17 +63,5 @@ export async function sendEvents(
     clearInterval(keepAlive);
     sink.end();
     await messages.return?.();
-  }
-}
-
-/** Waits until the sink can be written again or is closed. */
-async function drained(sink: EventSink): Promise<void> {
-  if (isClosed(sink)) return;
-  const waiting = new AbortController();
-  const emitter = sink as unknown as NodeJS.EventEmitter;
-  try {
-    await Promise.race(["drain", "close"].map((event) => once(emitter, event, { signal: waiting.signal })));
-  } finally {
-    waiting.abort();
   }
 }

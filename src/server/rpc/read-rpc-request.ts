@@ -1,13 +1,12 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import { readBinary } from "../../codec/binary/read-message.ts";
-import { type BodyLimits, decompress, readBytes } from "../../codec/body.ts";
+import { type BodyLimits, type BodySource, decompress, readBytes } from "../../codec/body.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
-import type { Reader } from "../../codec/json/reader.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { HttpRequest } from "../http.ts";
 import type { RequestLimits } from "../request-limits.ts";
 import { HEAD_BYTES } from "./envelope.ts";
 import type { RpcForm } from "./rpc-form.ts";
+import type { RpcMethod } from "./rpc-method.ts";
 
 const COMPRESSED = 1;
 /** The flag of the last envelope of a Connect stream, which holds no message. */
@@ -15,10 +14,9 @@ const END_STREAM = 2;
 
 /** Reads and decodes the one message of a call over gRPC, gRPC-Web or Connect, within the limits of the .proto. */
 export async function readRpcRequest(
-  method: DescMethod,
-  readJson: Reader,
+  { method, readJson }: RpcMethod,
   form: RpcForm,
-  request: HttpRequest,
+  request: BodySource,
   { maxBytes, budget, sender }: RequestLimits,
 ): Promise<Message> {
   const hold = budget.hold(sender);

@@ -5,10 +5,11 @@ export const HEAD_BYTES = 5;
 
 /** Frames a message for Connect streams, gRPC and gRPC-Web. */
 export function envelope(flags: number, data: Uint8Array): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES);
-  head[0] = flags;
-  head.writeUInt32BE(data.length, 1);
-  return Buffer.concat([head, data]);
+  const framed = Buffer.allocUnsafe(HEAD_BYTES + data.length);
+  framed[0] = flags;
+  framed.writeUInt32BE(data.length, 1);
+  framed.set(data, HEAD_BYTES);
+  return framed;
 }
 
 const JSON_MESSAGE = Buffer.from("{}");

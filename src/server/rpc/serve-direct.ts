@@ -1,0 +1,117 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type BodySource, CallerDisconnected } from "../../codec/body.ts";
+import type { BodyBudget } from "../../codec/body-budget.ts";
+import { validateRequest } from "../../rules/validate.ts";
+import { toKnownError } from "../errors/known-error.ts";
+import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
+import { setRateHeaders } from "../gate/rate-window.ts";
+import type { RequestHead } from "../http.ts";
+import { HttpCall, type IncomingCall } from "../incoming-call.ts";
+import type { Observation, Observe } from "../observation.ts";
+import { RunningCalls } from "../running-calls.ts";
+import type { DirectForm } from "./direct-form.ts";
+import { bytesOf, type DirectMethod } from "./direct-method.ts";
+import { HEAD_BYTES } from "./envelope.ts";
+import { readRpcRequest } from "./read-rpc-request.ts";
+import type { RpcMethod } from "./rpc-method.ts";
+import { COMPRESSED, type RpcResponse, type RpcResponseOptions } from "./rpc-response.ts";
+
+export type DirectOptions = {
+  readonly gate: Gate;
+  readonly budget: BodyBudget;
+  /** Aborts the calls that are still running at the end of a drain. */
+  readonly shutdownSignal: AbortSignal;
+  readonly observe: Observe;
+};
+
+export type DirectRoute = RpcMethod & DirectMethod;
+
+type DirectRequest = RequestHead & BodySource;
+
+/** Serves one call. */
+export type ServeDirect = (
+  route: DirectRoute,
+  form: DirectForm,
+  request: DirectRequest,
+  requestId: string,
+  openResponse: (options: RpcResponseOptions) => RpcResponse,
+) => Promise<void>;
+
+export function directServer(options: DirectOptions): ServeDirect {
+  const running = new RunningCalls(options.shutdownSignal);
+  return async (route, form, request, requestId, openResponse) => {
+    const maxBodyBytes = route.maxBodyBytes + (form.isEnveloped ? HEAD_BYTES : 0);
+    const call = new HttpCall(form.protocol, route.policy, maxBodyBytes, request, requestId);
+    const observation = options.observe(call, route.rpc);
+    const response = openResponse({ form, request, requestId, startedAt: observation.startedAt });
+    const slot = running.insert(response);
+    let code: Code | 0 = 0;
+    try {
+      await serveCall(options, route, form, call, request, response, observation);
+      if (response.abortError) observation.setFailure(response.abortError);
+    } catch (error) {
+      if (error instanceof CallerDisconnected) code = Code.Canceled;
+      else {
+        const known = error instanceof ConnectError ? error : toKnownError(error);
+        observation.setFailure(response.abortError ?? known);
+        response.sendError(known);
+      }
+    } finally {
+      response.stopDeadline();
+      running.remove(slot);
+    }
+    observation.end(code);
+  };
+}
+
+/** Gate, read, validate, invoke, respond. Throws what the caller gets as an error. */
+async function serveCall(
+  options: DirectOptions,
+  route: DirectRoute,
+  form: DirectForm,
+  call: IncomingCall,
+  request: DirectRequest,
+  response: RpcResponse,
+  observation: Observation,
+): Promise<void> {
+  const admitted = await options.gate(call);
+  const { key, window } = admitted;
+  observation.setAdmitted(admitted);
+  if (window) setRateHeaders(response, window);
+  checkAnnouncedSize(call);
+  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
+  const message = await readRpcRequest(route, form, request, limits);
+  validateRequest(route.method.input, message);
+  const result = route.invoke(message, { call, admitted, response, observation });
+  if (route.method.methodKind === "unary") await respondOnce(route, form, result, response);
+  else await respondWithStream(route, form, result, response);
+}
+
+async function respondOnce(
+  route: DirectRoute,
+  { isJson }: DirectForm,
+  result: unknown,
+  response: RpcResponse,
+): Promise<void> {
+  const bytes = bytesOf(route, isJson, await result);
+  const compressing = response.compress(bytes);
+  if (compressing === undefined) response.sendOnly(bytes, 0);
+  else response.sendOnly(await compressing, COMPRESSED);
+}
+
+async function respondWithStream(
+  route: DirectRoute,
+  { isJson }: DirectForm,
+  results: unknown,
+  response: RpcResponse,
+): Promise<void> {
+  for await (const result of results as AsyncIterable<unknown>) {
+    const bytes = bytesOf(route, isJson, result);
+    const compressing = response.compress(bytes);
+    const content = compressing === undefined ? bytes : await compressing;
+    if (response.isDone) throw new CallerDisconnected();
+    const flags = compressing === undefined ? 0 : COMPRESSED;
+    if (!response.sendMessage(content, flags)) await response.untilWritable();
+  }
+  response.end();
+}
