@@ -1,0 +1,72 @@
+import { DEVELOPER_SERVICES, developerServices } from "../../src/api/services.ts";
+import type { createComponents } from "../../src/app/components.ts";
+import type { Config } from "../../src/app/config.ts";
+import { BodyBudget } from "../../src/codec/body-budget.ts";
+import { policiesOf } from "../../src/rules/policy.ts";
+import { bindHealth } from "../../src/server/connect/health.ts";
+import { bindService } from "../../src/server/connect/rpc-service.ts";
+import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
+import { Cors } from "../../src/server/cors.ts";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
+import { OpenCalls } from "../../src/server/flood/open-calls.ts";
+import { FailedAuthentications } from "../../src/server/gate/failed-authentications.ts";
+import { developerGate } from "../../src/server/gate/gate.ts";
+import { createHandler } from "../../src/server/handler.ts";
+import { Listener } from "../../src/server/listener.ts";
+import { bodyBudget, defaultLimits } from "../../src/server/listener-limits.ts";
+import { createObserver } from "../../src/server/observation.ts";
+import { pages } from "../../src/server/pages/pages.ts";
+import { probePages } from "../../src/server/pages/probes.ts";
+import { restServer } from "../../src/server/rest/serve-rest.ts";
+import type { Log } from "../../src/telemetry/log.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
+
+type ConnectListenerOptions = ReturnType<typeof createComponents> & {
+  readonly config: Config;
+  readonly log: Log;
+};
+
+/** The listener of the developer API as createPublicServer composes it, but Connect serves every RPC. */
+export function createConnectListener(options: ConnectListenerOptions): Listener {
+  const { config, deps, admitter, meter, readiness, log } = options;
+  const services = DEVELOPER_SERVICES.map((definition) => ({
+    ...definition,
+    methods: definition.methods({ deps, meter }),
+  }));
+  const shared = {
+    policies: policiesOf(developerServices),
+    gate: developerGate({
+      admit: (request) => admitter.admit(request),
+      failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+    }),
+    maxBodyBytes: config.maxBodyBytes,
+    budget: new BodyBudget(bodyBudget),
+    shutdownSignal: options.shutdownSignal,
+    observe: createObserver(log, createMetrics()),
+  };
+  const rpcs = rpcServer({
+    ...shared,
+    drainSignal: options.drainSignal,
+    openCalls: new OpenCalls(defaultLimits),
+    routes: (router) => {
+      for (const { service, methods } of services) bindService(router, service, methods);
+    },
+    openRoutes: (router) => bindHealth(router, [], readiness),
+  });
+  const cors = new Cors(config.corsOrigins);
+  const handler = createHandler({
+    rest: restServer({ ...shared, services }),
+    rpcs,
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
+    cors,
+    newRequestId: deps.ids.request,
+    log,
+  });
+  return new Listener({
+    host: config.host,
+    port: 0,
+    handler,
+    limits: defaultLimits,
+    refusals: badRequestResponses(deps.ids.request, cors),
+  });
+}

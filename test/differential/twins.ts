@@ -1,0 +1,187 @@
+import { createComponents } from "../../src/app/components.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { createOperatorServer } from "../../src/app/operator-server.ts";
+import { prepareDatabase } from "../../src/app/prepare-database.ts";
+import { createPublicServer } from "../../src/app/public-server.ts";
+import { Catalog } from "../../src/models/catalog.ts";
+import { readModels } from "../../src/models/read-models.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { OPERATOR_TOKEN } from "../support/app.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { refuse, reply } from "../support/fake-upstreams/behaviours.ts";
+import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { createModelsFile } from "../support/models.ts";
+import { bearer } from "../support/protocols.ts";
+import { createConnectListener } from "./connect-listener.ts";
+
+export const SANDBOX = "sandbox";
+export const VECTORS = "vectors";
+export const REFUSED = "refused";
+/** A reply that is larger than the buffers of a connection. */
+export const LONG_REPLY = "long-reply";
+
+export const MAX_BODY_BYTES = 100_000;
+export const ALLOWED_ORIGIN = "https://app.example";
+
+/** Only keys whose window is used up have this limit. */
+const LIMITED_RPM = 7;
+
+/** The keys of one account, and of accounts that some errors need. */
+export type Tenant = {
+  readonly keyId: string;
+  /** All scopes, and a large balance. */
+  readonly full: string;
+  readonly readOnly: string;
+  readonly generateOnly: string;
+  /** Its rate limit is used up. */
+  readonly limited: string;
+  readonly revoked: string;
+  readonly expired: string;
+  /** Its account has no balance. */
+  readonly poor: string;
+  /** Its account pays for calls whose charge depends on how far they came before their deadline. */
+  readonly hurried: string;
+  /** Its account cannot create another key. */
+  readonly capped: string;
+};
+
+/** Two tenants with the same history: one calls only the first listener, the other only the second. */
+export type Twins = readonly [Tenant, Tenant];
+
+/** Two listeners on the same components: one with the direct path, one that passes every call to Connect. */
+export type TwinServers = {
+  readonly urls: readonly [direct: URL, connect: URL];
+  createTwins(): Promise<Twins>;
+  /** Uses up the windows of the limited keys, in this minute and the next one. */
+  useUpWindows(): Promise<void>;
+  readonly logText: () => string;
+  stop(): Promise<void>;
+};
+
+export async function startTwinServers(): Promise<TwinServers> {
+  const database = await createTestDatabase();
+  const upstreams = await Promise.all([
+    FakeUpstream.start({ usual: refuse(500) }),
+    FakeUpstream.start({
+      usual: reply({ pieces: Array.from({ length: 40 }, () => "lorem ipsum ".repeat(1_000)) }),
+    }),
+  ]);
+  const models = createModelsFile(modelsText(upstreams.map(({ baseUrl }) => baseUrl)));
+  const config = readConfig({
+    DATABASE_URL: database.url,
+    PORT: "0",
+    VX_ADMIN_PORT: "0",
+    VX_MODELS: models.path,
+    VX_MAX_BODY_BYTES: String(MAX_BODY_BYTES),
+    VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
+    VX_CORS_ORIGINS: ALLOWED_ORIGIN,
+    VX_LOG_LEVEL: "warn",
+  });
+  const lines: string[] = [];
+  const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
+  const prepared = await prepareDatabase({ config, log, print: () => undefined, onWait: () => undefined });
+  const catalog = new Catalog(await readModels(models.path, {}));
+  const components = createComponents({ config, log, catalog, login: prepared, maintenance: undefined });
+  await components.start();
+  const shared = { ...components, config, log };
+  const listeners = [
+    createPublicServer(shared),
+    createConnectListener(shared),
+    createOperatorServer({ ...shared, token: OPERATOR_TOKEN, readMetrics: async () => "" }),
+  ];
+  const ports: number[] = [];
+  for (const listener of listeners) ports.push((await listener.open()).port);
+  const [direct, connect, admin] = ports.map((port) => new URL(`http://127.0.0.1:${port}`)) as [
+    URL,
+    URL,
+    URL,
+  ];
+  const operator = operatorOf({ adminUrl: admin.href } as never);
+  await operator.putPlan({
+    name: "large",
+    rpm: 1_000_000,
+    maxActiveKeys: 1_000_000,
+    maxKeysCreatedPerHour: 1_000_000,
+  });
+  await operator.putPlan({ name: "one-key", rpm: 1_000_000, maxActiveKeys: 1 });
+  return {
+    urls: [direct, connect],
+    createTwins: async () => {
+      const twins: Twins = [await createTenant(operator), await createTenant(operator)];
+      // The first call of a key creates its window.
+      for (const { limited } of twins) await fetch(new URL("/v1/me", connect), { headers: bearer(limited) });
+      await database.owner`
+        UPDATE vx.keys SET expires_at = now() - interval '1 day' WHERE name = 'test' AND rate_limit_rpm = 999`;
+      return twins;
+    },
+    useUpWindows: async () => {
+      await database.owner`
+        UPDATE vx.windows SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
+        WHERE rpm = ${LIMITED_RPM}`;
+    },
+    logText: () => lines.join(""),
+    stop: async () => {
+      await components.drain(listeners, 0);
+      await components.close();
+      await prepared.stop();
+      for (const upstream of upstreams) await upstream.stop();
+      models.remove();
+      await database.drop();
+    },
+  };
+}
+
+async function createTenant(operator: Operator): Promise<Tenant> {
+  const full = await createPaidKey(operator);
+  const { accountId } = full;
+  const another = async (options: { scopes?: string[]; rateLimitRpm?: number }) =>
+    await createTestKey(operator, { accountId, plan: "large", ...options });
+  const revoked = await another({});
+  await operator.revokeKey({ keyId: revoked.id });
+  return {
+    keyId: full.id,
+    full: full.secret,
+    readOnly: (await another({ scopes: ["read"] })).secret,
+    generateOnly: (await another({ scopes: ["generate"] })).secret,
+    limited: (await another({ rateLimitRpm: LIMITED_RPM })).secret,
+    revoked: revoked.secret,
+    expired: (await another({ rateLimitRpm: 999 })).secret,
+    poor: (await createTestKey(operator, { plan: "large" })).secret,
+    hurried: (await createPaidKey(operator)).secret,
+    capped: (await createTestKey(operator, { plan: "one-key" })).secret,
+  };
+}
+
+async function createPaidKey(operator: Operator): Promise<TestKey> {
+  const key = await createTestKey(operator, { plan: "large" });
+  const { accountId } = key;
+  const amountMicros = 1_000_000_000_000n;
+  await operator.creditAccount({ accountId, amountMicros, reason: "test", idempotencyKey: accountId });
+  return key;
+}
+
+function modelsText(baseUrls: readonly string[]): string {
+  const model = (id: string, rest: object) => ({
+    id,
+    context_window: 12_000,
+    max_output_tokens: 8_000,
+    default_output_tokens: 500,
+    input_micros_per_million_tokens: 1_000_000,
+    output_micros_per_million_tokens: 2_000_000,
+    ...rest,
+  });
+  const fake = (id: string, index: number) =>
+    model(id, { upstream: { kind: "openai", base_url: baseUrls[index], model: "fake-model" } });
+  return JSON.stringify({
+    models: [
+      model(SANDBOX, {
+        upstream: { kind: "sandbox" },
+        capabilities: ["tools", "images", "json_schema", "reasoning"],
+      }),
+      model(VECTORS, { upstream: { kind: "sandbox" }, capabilities: ["embeddings"] }),
+      fake(REFUSED, 0),
+      fake(LONG_REPLY, 1),
+    ],
+  });
+}
