@@ -56,6 +56,18 @@ test("items that arrive during a batch are sent together in the next one", async
   expect(sizes).toEqual([1, 2]);
 });
 
+test("what a caller submits as soon as it has a result joins the items that wait", async () => {
+  const { batcher, batches, settle } = createBatcher();
+  const results = batcher.submit(0, "hold a").then(() => batcher.submit(0, "end a"));
+  await settle();
+  const waiting = batcher.submit(0, "hold b");
+  batches[0]?.answer();
+  await settle();
+  expect(batches.map(({ items }) => items)).toEqual([["hold a"], ["hold b", "end a"]]);
+  batches[1]?.answer();
+  expect(await Promise.all([results, waiting])).toEqual(["done end a", "done hold b"]);
+});
+
 test("a batch has at most the maximum of items, in the order of arrival", async () => {
   const { batcher, batches, settle } = createBatcher({ maxBatch: 2 });
   const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.submit(0, item)));

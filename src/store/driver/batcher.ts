@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
 
 type BatcherOptions<Item, Result> = {
@@ -20,8 +21,8 @@ type Waiting<Item, Result> = {
 };
 
 /**
- * While a batch runs, arriving items wait and form the next batch. There is no timer: an item for an idle
- * pipeline is sent at once, with the items that arrive in the same turn of the event loop.
+ * While a batch runs, arriving items wait and form the next batch. There is no timer: a batch waits only for the
+ * turn of the event loop, so that it includes what callers submit because of the results of the batch before.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
@@ -49,13 +50,14 @@ export class Batcher<Item, Result> {
       this.#waiting[pipeline]?.push({ item, resolve, reject });
       if (!this.#busy[pipeline]) {
         this.#busy[pipeline] = true;
-        setImmediate(() => void this.#sendBatches(pipeline));
+        void this.#sendBatches(pipeline);
       }
     });
   }
 
   async #sendBatches(pipeline: number): Promise<void> {
     for (;;) {
+      await nextTurn();
       const batch = this.#takeBatch(pipeline);
       if (batch.length === 0) break;
       this.#depth -= batch.length;
