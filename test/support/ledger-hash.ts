@@ -1,2 +1,28 @@
+const COLUMNS = [
+  "hash_version",
+  "account_id",
+  "seq",
+  "id",
+  "month",
+  "kind",
+  "amount_micros",
+  "balance_after_micros",
+  "reason",
+  "request_id",
+  "key_id",
+  "model",
+  "price_version",
+  "input",
+  "cached_input",
+  "cache_write",
+  "output",
+  "reasoning",
+  "images",
+  "image_tokens",
+  "user_id",
+  "trace_id",
+  "created_at",
+];
+
 /** The hash of each row of `vx.ledger l`, recomputed over the window `c` of its account. */
-export const EXPECTED_HASH = `vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, l)`;
+export const EXPECTED_HASH = `vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, ${COLUMNS.map((name) => `l.${name}`).join(", ")})`;

@@ -352,7 +352,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
--- FUNCTION charge_of(p_row ledger, p_prices price_versions) RETURNS numeric
+-- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
@@ -372,7 +372,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lane_of(p_id text) RETURNS smallint
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
--- FUNCTION ledger_hash(p_before bytea, p_row ledger) RETURNS bytea
+-- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF accounts; for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server

@@ -32,21 +32,23 @@ BEGIN
   END IF;
   RETURN QUERY
   WITH piece AS MATERIALIZED (
-    SELECT l.account_id, l.seq, l.amount_micros, l.balance_after_micros, l.hash, l AS entry
-    FROM ledger l
+    SELECT l.* FROM ledger l
     WHERE l.lane = p_lane AND (l.account_id, l.seq) > (p_account_id, p_seq) AND l.account_id <= v_end
     ORDER BY l.account_id, l.seq LIMIT p_limit
   ), rows AS MATERIALIZED (
     SELECT p.account_id, p.seq, p.balance_after_micros, p.hash,
            ledger_hash(lag(p.hash, 1, CASE p.account_id WHEN p_account_id THEN p_hash ELSE '\x'::bytea END) OVER chain,
-             p.entry) AS expected_hash,
-           CASE WHEN (p.entry).kind <> 'generation' THEN p.amount_micros ELSE -charge_of(p.entry, v) END
+             p.hash_version, p.account_id, p.seq, p.id, p.month, p.kind, p.amount_micros, p.balance_after_micros,
+             p.reason, p.request_id, p.key_id, p.model, p.price_version, p.input, p.cached_input, p.cache_write,
+             p.output, p.reasoning, p.images, p.image_tokens, p.user_id, p.trace_id, p.created_at) AS expected_hash,
+           CASE WHEN p.kind <> 'generation' THEN p.amount_micros
+             ELSE -charge_of(p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images, v) END
              AS expected_amount, p.amount_micros,
            CASE p.account_id WHEN p_account_id THEN p_rows ELSE 0 END + row_number() OVER chain AS expected_seq,
            CASE p.account_id WHEN p_account_id THEN p_sum ELSE 0 END + sum(p.amount_micros) OVER chain
              AS expected_balance
     FROM piece p
-    LEFT JOIN price_versions v ON v.model = (p.entry).model AND v.version = (p.entry).price_version
+    LEFT JOIN price_versions v ON v.model = p.model AND v.version = p.price_version
     WINDOW chain AS (PARTITION BY p.account_id ORDER BY p.seq)
   ), last_rows AS MATERIALIZED (
     SELECT DISTINCT ON (r.account_id) r.* FROM rows r ORDER BY r.account_id, r.seq DESC

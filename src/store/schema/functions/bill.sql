@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION bill(
   LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- Plans are made once, possibly while the tables are empty; only index look-ups are fast at every size.
-  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
   v_recent timestamptz;

@@ -14,7 +14,6 @@ DECLARE
   -- statement for each row takes several times as long.
   v_ended tid[] := '{}';
   v_rows ledger[] := '{}';
-  v_row ledger;
   v_changes account_change[] := '{}';
   -- The account of the current entry.
   v_account_id text := '';
@@ -70,12 +69,12 @@ BEGIN
       v_amount := greatest(r.amount, -r.held);
       v_balance := v_balance + v_amount;
       v_seq := v_seq + 1;
-      v_row := ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason, r.request_id,
-        r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning, r.images,
-        r.image_tokens, r.user_id, r.trace_id, v_now, c_version, NULL)::ledger;
-      v_hash := ledger_hash(v_hash, v_row);
-      v_row.hash := v_hash;
-      v_rows := array_append(v_rows, v_row);
+      v_hash := ledger_hash(v_hash, c_version, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance, r.reason,
+        r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output, r.reasoning,
+        r.images, r.image_tokens, r.user_id, r.trace_id, v_now);
+      v_rows := array_append(v_rows, ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance,
+        r.reason, r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output,
+        r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_now, c_version, v_hash)::ledger);
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL)::item_result);
     END IF;
