@@ -5,12 +5,14 @@ import { checkBase64 } from "./image.ts";
 import type { JsonValue } from "./json.ts";
 import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./prompt.ts";
 
+// The limits of a message. Replies have the same ones, so that a conversation can be continued.
 export const MAX_MESSAGE_CHARACTERS = 400_000;
 const MAX_IMAGES = 100;
 export const MAX_PARTS = 1_000;
 export const MAX_CALLS = 256;
-const MAX_REASONING_BLOCKS = 256;
-const MAX_ID_CHARACTERS = 256;
+export const MAX_REASONING_BLOCKS = 256;
+/** Of the ids and the names of tool calls. */
+export const MAX_ID_CHARACTERS = 256;
 /** Nesting of arguments, the same as that of untyped fields. */
 const MAX_ARGUMENT_LEVELS = 64;
 /** Parsing so many characters takes a few milliseconds, or 15 for short lists; then the event loop runs other work. */

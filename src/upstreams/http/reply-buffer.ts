@@ -1,3 +1,4 @@
+import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conversation.ts";
 import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import type { Usage } from "../../domain/usage.ts";
@@ -8,7 +9,7 @@ import { UnreadDeltas } from "./unread-deltas.ts";
 /** A reply is open until exactly one of the other states; only an abort changes those. */
 type State =
   | { readonly kind: "open" }
-  /** The upstream signalled the end of the reply, or exceeded max_tokens ("cut"). */
+  /** The upstream signalled the end of the reply, or exceeded max_tokens or a limit of messages ("cut"). */
   | { readonly kind: "complete" | "cut" }
   | { readonly kind: "failed"; readonly error: unknown };
 
@@ -24,6 +25,8 @@ export class ReplyBuffer {
   #pieces = 0;
   #chars = 0;
   #opaqueChars = 0;
+  #reasoningBlocks = 0;
+  #isBlockOpen = false;
   #hasToolCalls = false;
   #finishReason: FinishReason | undefined;
   #usage: Usage | undefined;
@@ -44,7 +47,12 @@ export class ReplyBuffer {
     const room = this.#room();
     const isCut = this.#measure(piece.length);
     this.#unread.appendText(piece.length > room ? truncate(piece, room) : piece);
-    if (isCut) this.#state = CUT;
+    if (isCut) this.cut();
+  }
+
+  /** Ends a reply at a limit. What was produced until then is delivered and charged. */
+  cut(): void {
+    if (this.#state === OPEN) this.#state = CUT;
   }
 
   /** A part of a reasoning block; its text is appended to that of the part before, if that did not end a block. */
@@ -53,8 +61,10 @@ export class ReplyBuffer {
     const opaqueChars = signature.length + encrypted.length;
     if (text.length + opaqueChars === 0 || this.#state !== OPEN) return;
     this.#opaqueChars += opaqueChars;
+    if (!this.#isBlockOpen) this.#reasoningBlocks++;
+    this.#isBlockOpen = opaqueChars === 0;
     const isCut = text !== "" && this.#measure(text.length);
-    if (isCut || this.#opaqueChars > maxOpaqueChars(this.#maxTokens)) this.#state = CUT;
+    if (isCut || this.#isOpaqueTooLong()) this.cut();
     else this.#unread.append({ kind: "reasoning", reasoning });
   }
 
@@ -62,7 +72,7 @@ export class ReplyBuffer {
     if (this.#state !== OPEN) return;
     this.#hasToolCalls = true;
     const { id, name, arguments: text } = toolCall;
-    if (this.#measure(id.length + name.length + text.length)) this.#state = CUT;
+    if (this.#measure(id.length + name.length + text.length)) this.cut();
     else this.#unread.append({ kind: "tool_call", toolCall });
   }
 
@@ -143,7 +153,16 @@ export class ReplyBuffer {
   }
 
   #room(): number {
-    return maxReplyChars(this.#maxTokens) - this.#chars;
+    const max = Math.min(maxReplyChars(this.#maxTokens), MAX_MESSAGE_CHARACTERS - this.#opaqueChars);
+    return max - this.#chars;
+  }
+
+  #isOpaqueTooLong(): boolean {
+    return (
+      this.#room() < 0 ||
+      this.#opaqueChars > maxOpaqueChars(this.#maxTokens) ||
+      this.#reasoningBlocks > MAX_REASONING_BLOCKS
+    );
   }
 
   /** Counts a piece; true if the reply exceeds its limit with it. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { MAX_CALLS, MAX_ID_CHARACTERS } from "../../domain/conversation.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { ReplyBuffer } from "./reply-buffer.ts";
 
-const MAX_CALLS = 256;
 /** Longer ids are replaced: callers cannot send them back. */
 const MAX_ID_CHARS = 200;
 /** Of the arguments that arrive before the name of their call. */
@@ -51,9 +51,17 @@ export class ToolCalls {
     return this.#calls.get(key)?.id;
   }
 
-  /** Appends a part to the call with this key, which the upstream uses for all its parts. */
+  /**
+   * Appends a part to the call with this key, which the upstream uses for all its parts. A call that a request could
+   * not send back ends the reply: a failure would be free, and prompts can cause such calls.
+   */
   append(key: string, part: ToolCallPart): void {
     const call = this.#callOf(key);
+    if (!call || (part.name ?? "").length > MAX_ID_CHARACTERS) {
+      this.#writeWhole();
+      this.#reply.cut();
+      return;
+    }
     if (part.id !== undefined && part.id !== "") call.id ??= part.id;
     if (part.whole !== undefined) call.whole = part.whole;
     const text = part.arguments ?? "";
@@ -70,16 +78,23 @@ export class ToolCalls {
 
   /** Called when all calls are complete. A call without arguments gets an empty object, which is valid JSON. */
   end(): void {
-    for (const [key, call] of this.#calls) {
-      if (call.index === undefined) throw garbled("a tool call has no name");
-      if (!call.hasArguments) this.append(key, { arguments: call.whole });
+    for (const { index } of this.#calls.values()) {
+      if (index === undefined) throw garbled("a tool call has no name");
+    }
+    this.#writeWhole();
+  }
+
+  #writeWhole(): void {
+    for (const [key, { index, hasArguments, whole }] of this.#calls) {
+      if (index !== undefined && !hasArguments) this.append(key, { arguments: whole });
     }
   }
 
-  #callOf(key: string): OpenCall {
+  /** Undefined if there are too many calls. */
+  #callOf(key: string): OpenCall | undefined {
     const known = this.#calls.get(key);
     if (known) return known;
-    if (this.#calls.size >= MAX_CALLS) throw garbled(`the reply has more than ${MAX_CALLS} tool calls`);
+    if (this.#calls.size >= MAX_CALLS) return undefined;
     const call: OpenCall = { id: undefined, index: undefined, early: "", hasArguments: false, whole: "{}" };
     this.#calls.set(key, call);
     return call;
