@@ -14,6 +14,8 @@ const PRIVATE_SUBNETS = [
   "224.0.0.0/3",
   "::/96",
   "64:ff9b::/32",
+  "100::/64",
+  "2001::/23",
   "2002::/16",
   "fc00::/7",
   "fe80::/9",
@@ -34,11 +36,15 @@ export function isPrivateAddress(address: string): boolean {
   return privateAddresses.check(address, familyOf(address));
 }
 
-/** Whether a host, in the form of `URL.hostname`, is evidently inside a network. Names are not resolved. */
+/**
+ * Whether a host, in the form of `URL.hostname`, is evidently inside a network. Names are not resolved. A name with an
+ * empty label is no public name, and resolvers differ in what they make of it.
+ */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$|\.$/g, "");
   if (isIP(host) !== 0) return isPrivateAddress(host);
-  return !host.includes(".") || PRIVATE_LABELS.includes(host.slice(host.lastIndexOf(".") + 1));
+  const labels = host.split(".");
+  return labels.length === 1 || labels.includes("") || PRIVATE_LABELS.includes(labels.at(-1) ?? "");
 }
 
 function familyOf(address: string): "ipv4" | "ipv6" {
