@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { hasMoreCharacters } from "../domain/characters.ts";
 import { checkConversation, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -13,6 +14,8 @@ import type { GenerationRequest } from "./generation-request.ts";
 export const MAX_TOOLS = 256;
 /** The tools and the schema of the reply together, as JSON: they are part of the prompt. */
 const MAX_DEFINITION_CHARACTERS = 1_048_576;
+/** Definitions of this size are measured in a millisecond. */
+const AT_ONCE_CHARACTERS = 65_536;
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;
 const SCHEMA_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -39,13 +42,13 @@ export async function checkRequest(model: Model, request: GenerationRequest): Pr
     const description = `must have at most ${model.maxMessages} messages for "${model.id}"`;
     throw DomainError.ofField(fieldName(format, "messages"), description);
   }
-  if (options !== NO_OPTIONS) checkOptions(model, options, format);
+  if (options !== NO_OPTIONS) await checkOptions(model, options, format);
   const images = await checkConversation(request);
   if (images > 0) requireCapability(model, "images", fieldName(format, "messages"));
   checkUpstreams(model, request);
 }
 
-function checkOptions(model: Model, options: PromptOptions, format: Format): void {
+async function checkOptions(model: Model, options: PromptOptions, format: Format): Promise<void> {
   const { tools = [], responseFormat, reasoningEffort = "none", suffix = "" } = options;
   const formatField = fieldName(format, "response_format");
   checkTools(tools);
@@ -53,11 +56,7 @@ function checkOptions(model: Model, options: PromptOptions, format: Format): voi
   if (responseFormat?.kind === "json_schema" && !SCHEMA_NAME.test(responseFormat.name)) {
     throw DomainError.ofField(`${formatField}.name`, nameRule(64));
   }
-  const definitions = [
-    ...tools.flatMap(({ name, description = "", parameters = {} }) => [name, description, parameters]),
-    responseFormat?.kind === "json_schema" ? responseFormat.schema : {},
-  ];
-  if (isJsonLonger(definitions, MAX_DEFINITION_CHARACTERS)) {
+  if (await areDefinitionsTooLong(options)) {
     const field = tools.length > 0 ? "tools" : formatField;
     const description = `must be at most ${MAX_DEFINITION_CHARACTERS} characters of JSON, tools and schema together`;
     throw DomainError.ofField(field, description);
@@ -69,6 +68,19 @@ function checkOptions(model: Model, options: PromptOptions, format: Format): voi
   if (responseFormat) requireCapability(model, "json_schema", formatField);
   if (reasoningEffort !== "none")
     requireCapability(model, "reasoning", fieldName(format, "reasoning_effort"));
+}
+
+/** Measuring large definitions, and the work before and after it, each take up to 20 ms: they have turns of their own. */
+async function areDefinitionsTooLong({ tools = [], responseFormat }: PromptOptions): Promise<boolean> {
+  const definitions = [
+    ...tools.flatMap(({ name, description = "", parameters = {} }) => [name, description, parameters]),
+    responseFormat?.kind === "json_schema" ? responseFormat.schema : {},
+  ];
+  if (!isJsonLonger(definitions, AT_ONCE_CHARACTERS)) return false;
+  await setImmediate();
+  const isTooLong = isJsonLonger(definitions, MAX_DEFINITION_CHARACTERS);
+  await setImmediate();
+  return isTooLong;
 }
 
 /** A call is refused if no upstream of its model can get the prompt; it must not lose a part that the reply depends on. */

@@ -1,4 +1,4 @@
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 
 /** Whether the JSON text of a value is longer than `max` characters, apart from escapes. Stops at the limit. */
 export function isJsonLonger(value: JsonValue, max: number): boolean {
@@ -16,8 +16,10 @@ function remaining(value: JsonValue, max: number): number {
     }
     return rest;
   }
-  for (const [name, member] of Object.entries(value)) {
-    rest = remaining(member, rest - name.length - 4);
+  const object = value as JsonObject;
+  // Object.entries takes twice as long for an object with many names.
+  for (const name in object) {
+    rest = remaining(object[name] as JsonValue, rest - name.length - 4);
     if (rest < 0) return rest;
   }
   return rest;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt, Reasoning, ReasoningEffort, ToolChoice } from "../../src/domain/prompt.ts";
+import { turnsOf } from "../../src/upstreams/anthropic/anthropic-messages.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { anthropicWire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";
@@ -256,4 +257,15 @@ describe("anthropic", () => {
   test("a base URL may omit the version", async () => {
     await sent(PROMPT, { baseUrl: fake.baseUrl.replace("/v1", "") });
   });
+});
+
+test("32 MB of white space take less than 50 ms", () => {
+  const messages = Array.from({ length: 80 }, () => ({
+    role: "user" as const,
+    content: "\n".repeat(400_000),
+  }));
+  const before = process.threadCpuUsage();
+  turnsOf(messages);
+  const { user, system } = process.threadCpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(25);
 });

@@ -46,8 +46,12 @@ export function hasContent({ content, toolCalls, reasoning, toolCallId }: Prompt
   return content.some((part) => part.kind === "image" || !isBlank(part.text));
 }
 
+/** A longer text counts as content without a search: 32 MB of white space would take 50 ms. */
+const MAX_BLANK_CHARACTERS = 512;
+
+/** The API refuses blocks without any other character than white space. */
 function isBlank(text: string): boolean {
-  return !/\S/.test(text);
+  return text.length <= MAX_BLANK_CHARACTERS && !/\S/.test(text);
 }
 
 /** Whether the API can check that the reasoning is its own: it refuses reasoning of other servers. */
