@@ -17,7 +17,7 @@ import {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
 import { readPage } from "../domain/page.ts";
-import { DEFAULT_SCOPES, toScopeBits } from "../domain/scope.ts";
+import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import {
   createAccount as createAccountRow,
   getAccount as getAccountRow,
@@ -26,10 +26,9 @@ import {
 } from "../store/accounts.ts";
 import { audit as auditRows } from "../store/audit.ts";
 import {
-  ANY_ACCOUNT,
   createKey as createKeyRow,
   listKeys as listKeyRows,
-  revokeKey as revokeKeyRow,
+  revokeAnyKey,
   setKeyLimit as setKeyLimitRow,
 } from "../store/keys.ts";
 import { listEntries } from "../store/ledger.ts";
@@ -38,19 +37,23 @@ import { listPrices as listPriceRows } from "../store/prices.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
+import { listOperatorEvents } from "./list-operator-events.ts";
 import { createOperator, listOperators, revokeOperator } from "./manage-operators.ts";
 import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
+import { actAs } from "./operator-act.ts";
 import { pageOfModels } from "./page-of-models.ts";
 import { viewAccount, viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
 const DEFAULT_PLAN = "free";
 
-export async function createAccount(deps: Deps, request: CreateAccountRequest) {
+export async function createAccount(deps: Deps, request: CreateAccountRequest, call: ApiCall) {
+  const { name, reason } = request;
   const plan = request.plan || DEFAULT_PLAN;
-  return {
-    account: viewAccount(await createAccountRow(deps.database, deps.ids.account(), request.name, plan)),
-  };
+  const row = await actAs(deps, call, { reason, details: { plan } }, (act) =>
+    createAccountRow(deps.database, act, deps.ids.account(), name, plan),
+  );
+  return { account: viewAccount(row) };
 }
 
 export async function getAccount(deps: Deps, request: GetAccountRequest) {
@@ -62,12 +65,12 @@ export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
   return { accounts: rows.map(viewAccount), nextPageToken };
 }
 
-export async function creditAccount(deps: Deps, request: CreditAccountRequest) {
-  return await moveBalance(deps, "credit", request);
+export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
+  return await moveBalance(deps, call, "credit", request);
 }
 
-export async function adjustAccount(deps: Deps, request: AdjustAccountRequest) {
-  return await moveBalance(deps, "adjustment", request);
+export async function adjustAccount(deps: Deps, request: AdjustAccountRequest, call: ApiCall) {
+  return await moveBalance(deps, call, "adjustment", request);
 }
 
 export async function listPlans(deps: Deps) {
@@ -87,27 +90,36 @@ export async function listPrices({ database, catalog }: Deps, request: ListPrice
   return { versions: rows.map(viewPriceVersion), nextPageToken };
 }
 
-export async function putPlan(deps: Deps, request: PutPlanRequest) {
-  const { name, rpm, maxActiveKeys, maxKeysCreatedPerHour } = request;
-  const plan = {
-    name,
+export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall) {
+  const { name, rpm, maxActiveKeys, maxKeysCreatedPerHour, reason } = request;
+  const limits = {
     rpm,
     max_active_keys: maxActiveKeys,
     max_keys_created_per_hour: maxKeysCreatedPerHour,
   };
-  return { plan: viewPlan(await putPlanRow(deps.database, plan)) };
+  const row = await actAs(deps, call, { target: name, reason, details: limits }, (act) =>
+    putPlanRow(deps.database, act, { name, ...limits }),
+  );
+  return { plan: viewPlan(row) };
 }
 
-export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest) {
-  return { account: viewAccount(await setAccountPlanRow(deps.database, request.accountId, request.plan)) };
+export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest, call: ApiCall) {
+  const { accountId, plan, reason } = request;
+  const row = await actAs(deps, call, { target: accountId, reason, details: { plan } }, (act) =>
+    setAccountPlanRow(deps.database, act, accountId, plan),
+  );
+  return { account: viewAccount(row) };
 }
 
 /** Operators may give any scope, any plan, and a limit above the plan's. */
-export async function createKey(deps: Deps, request: CreateKeyRequest) {
-  const { accountId, plan } = request;
+export async function createKey(deps: Deps, request: CreateKeyRequest, call: ApiCall) {
+  const { accountId, name, plan, rateLimitRpm, reason } = request;
   const scopes = scopesOf(request) ?? toScopeBits(DEFAULT_SCOPES);
+  const details = { name, plan, scopes: fromScopeBits(scopes).join(","), rate_limit_rpm: rateLimitRpm };
   return await newKey(deps, accountId, request, (key, generated) =>
-    createKeyRow(deps.database, { ...key, plan, scopes }, generated),
+    actAs(deps, call, { target: accountId, reason, details }, (act) =>
+      createKeyRow(deps.database, act, { ...key, plan, scopes }, generated),
+    ),
   );
 }
 
@@ -118,12 +130,21 @@ export async function listKeys(deps: Deps, request: ListKeysRequest) {
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }
 
-export async function revokeKey(deps: Deps, request: RevokeKeyRequest) {
-  return { apiKey: viewKey(await revokeKeyRow(deps.database, ANY_ACCOUNT, request.keyId)) };
+export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
+  const { keyId, reason } = request;
+  const row = await actAs(deps, call, { target: keyId, reason }, (act) =>
+    revokeAnyKey(deps.database, act, keyId),
+  );
+  return { apiKey: viewKey(row) };
 }
 
-export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest) {
-  return { apiKey: viewKey(await setKeyLimitRow(deps.database, request.keyId, request.rateLimitRpm)) };
+export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call: ApiCall) {
+  const { keyId, rateLimitRpm, reason } = request;
+  const details = { rate_limit_rpm: rateLimitRpm ?? "default" };
+  const row = await actAs(deps, call, { target: keyId, reason, details }, (act) =>
+    setKeyLimitRow(deps.database, act, keyId, rateLimitRpm),
+  );
+  return { apiKey: viewKey(row) };
 }
 
 export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest) {
@@ -142,23 +163,24 @@ export async function audit(deps: Deps, call: ApiCall) {
 }
 
 export const adminService = defineService(AdminService, ({ deps }) => ({
-  createAccount: (request) => createAccount(deps, request),
+  createAccount: (request, call) => createAccount(deps, request, call),
   getAccount: (request) => getAccount(deps, request),
   listAccounts: (request) => listAccounts(deps, request),
-  creditAccount: (request) => creditAccount(deps, request),
-  adjustAccount: (request) => adjustAccount(deps, request),
+  creditAccount: (request, call) => creditAccount(deps, request, call),
+  adjustAccount: (request, call) => adjustAccount(deps, request, call),
   listPlans: () => listPlans(deps),
   listModels: (request) => listModels(deps, request),
   listPrices: (request) => listPrices(deps, request),
-  putPlan: (request) => putPlan(deps, request),
-  setAccountPlan: (request) => setAccountPlan(deps, request),
-  createKey: (request) => createKey(deps, request),
+  putPlan: (request, call) => putPlan(deps, request, call),
+  setAccountPlan: (request, call) => setAccountPlan(deps, request, call),
+  createKey: (request, call) => createKey(deps, request, call),
   listKeys: (request) => listKeys(deps, request),
-  revokeKey: (request) => revokeKey(deps, request),
-  setKeyLimit: (request) => setKeyLimit(deps, request),
+  revokeKey: (request, call) => revokeKey(deps, request, call),
+  setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
   listLedgerEntries: (request) => listLedgerEntries(deps, request),
-  createOperator: (request) => createOperator(deps, request),
+  createOperator: (request, call) => createOperator(deps, request, call),
   listOperators: (request) => listOperators(deps, request),
-  revokeOperator: (request) => revokeOperator(deps, request),
+  revokeOperator: (request, call) => revokeOperator(deps, request, call),
+  listOperatorEvents: (request) => listOperatorEvents(deps, request),
   audit: (_, call) => audit(deps, call),
 }));

@@ -9,6 +9,9 @@ export type ApiCall = {
   readonly key: AdmittedKey;
   /** The calling operator. Only methods of the operator API have one. */
   readonly operator: Operator;
+  /** The name of the method, such as "CreditAccount". */
+  readonly method: string;
+  readonly requestId: string;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */

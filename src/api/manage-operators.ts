@@ -11,15 +11,20 @@ import {
   listOperators as listOperatorRows,
   revokeOperator as revokeOperatorRow,
 } from "../store/operators.ts";
+import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
+import { actAs } from "./operator-act.ts";
 import { viewOperator } from "./views.ts";
 
 /** Stores the fingerprint of a new token and returns the token, which cannot be read again later. */
-export async function createOperator(deps: Deps, { name, role }: CreateOperatorRequest) {
+export async function createOperator(deps: Deps, request: CreateOperatorRequest, call: ApiCall) {
+  const { name, role, reason } = request;
   const secret = deps.generateOperatorToken();
   // The rules of the request allow no other role.
   const operator = { id: deps.ids.operator(), name, role: role as Role };
-  const row = await createOperatorRow(deps.database, operator, fingerprintOf(secret));
+  const row = await actAs(deps, call, { reason, details: { name, role } }, (act) =>
+    createOperatorRow(deps.database, act, operator, fingerprintOf(secret)),
+  );
   return { operator: viewOperator(row), secret };
 }
 
@@ -28,6 +33,10 @@ export async function listOperators(deps: Deps, request: ListOperatorsRequest) {
   return { operators: rows.map(viewOperator), nextPageToken };
 }
 
-export async function revokeOperator(deps: Deps, request: RevokeOperatorRequest) {
-  return { operator: viewOperator(await revokeOperatorRow(deps.database, request.operatorId)) };
+export async function revokeOperator(deps: Deps, request: RevokeOperatorRequest, call: ApiCall) {
+  const { operatorId, reason } = request;
+  const row = await actAs(deps, call, { target: operatorId, reason }, (act) =>
+    revokeOperatorRow(deps.database, act, operatorId),
+  );
+  return { operator: viewOperator(row) };
 }

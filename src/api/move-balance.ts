@@ -1,12 +1,15 @@
 import { laneOfId } from "../domain/lane.ts";
 import { getAccount } from "../store/accounts.ts";
 import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts";
+import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
+import { actAs } from "./operator-act.ts";
 import { viewAccount, viewEntry } from "./views.ts";
 
 /** Changes a balance for an operator, once per idempotency key. */
 export async function moveBalance(
   deps: Deps,
+  call: ApiCall,
   kind: Movement["kind"],
   request: Pick<Movement, "accountId" | "amountMicros" | "reason" | "idempotencyKey">,
 ) {
@@ -19,6 +22,9 @@ export async function moveBalance(
     reason,
     idempotencyKey,
   };
-  const entry = await moveBalanceRow(deps.database, movement);
+  const details = { entry_id: movement.entryId, amount_micros: amountMicros };
+  const entry = await actAs(deps, call, { target: accountId, reason, details }, (act) =>
+    moveBalanceRow(deps.database, act, movement),
+  );
   return { account: viewAccount(await getAccount(deps.database, accountId)), entry: viewEntry(entry) };
 }

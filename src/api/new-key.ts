@@ -1,9 +1,9 @@
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { NewKey } from "../domain/api-key.ts";
-import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { isScope, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { KeyRow, KeyToCreate } from "../store/keys.ts";
+import { dateOf } from "./date-of.ts";
 import type { Deps } from "./deps.ts";
 import { viewKey } from "./views.ts";
 
@@ -25,7 +25,7 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
     accountId,
     name,
     rateLimitRpm,
-    expiresAt: expiresAt && dateOf(expiresAt),
+    expiresAt: dateOf("expires_at", expiresAt),
   };
   return { apiKey: viewKey(await store(key, generated)), secret: generated.secret };
 }
@@ -33,13 +33,4 @@ export async function newKey(deps: Deps, accountId: string, request: NewKeyReque
 /** Undefined if the request has no scopes. */
 export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
   return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
-}
-
-/** Accepts only times that both a timestamp message and PostgreSQL can hold. */
-function dateOf(timestamp: Timestamp): Date {
-  const date = timestampDate(timestamp);
-  if (!(date.getTime() >= 0 && date.getUTCFullYear() <= 9999)) {
-    throw DomainError.ofField("expires_at", "must be a time between the years 1970 and 9999");
-  }
-  return date;
 }

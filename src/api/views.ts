@@ -4,6 +4,7 @@ import type {
   AccountSchema,
   CatalogModelSchema,
   ModelUpstreamSchema,
+  OperatorEventSchema,
   OperatorSchema,
   PlanSchema,
   PriceVersionSchema,
@@ -22,6 +23,7 @@ import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import type { AccountRow } from "../store/accounts.ts";
 import type { KeyRow } from "../store/keys.ts";
 import { type EntryRow, pricesOfEntry, usageOfEntry } from "../store/ledger.ts";
+import type { EventRow } from "../store/operator-log.ts";
 import type { OperatorRow } from "../store/operators.ts";
 import type { PlanRow } from "../store/plans.ts";
 import { type PriceRow, pricesOfRow } from "../store/prices.ts";
@@ -65,6 +67,22 @@ export function viewOperator(row: OperatorRow): MessageInitShape<typeof Operator
     createdAt: timestampFromDate(row.created_at),
     ...(row.revoked_at ? { revokedAt: timestampFromDate(row.revoked_at) } : {}),
     ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
+  };
+}
+
+export function viewOperatorEvent(row: EventRow): MessageInitShape<typeof OperatorEventSchema> {
+  return {
+    id: `evt_${row.lane}_${row.seq}`,
+    createdAt: timestampFromDate(row.created_at),
+    actorId: row.actor_id,
+    actorName: row.actor_name,
+    method: row.method,
+    target: row.target,
+    accountId: row.account_id,
+    reason: row.reason,
+    outcome: row.outcome,
+    details: row.details,
+    requestId: row.request_id,
   };
 }
 

@@ -2,6 +2,7 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Deps } from "../api/deps.ts";
+import { actOf } from "../api/operator-act.ts";
 import { OPERATOR_SERVICES, operatorServices } from "../api/services.ts";
 import type { Meter } from "../billing/meter.ts";
 import { BodyBudget } from "../codec/body-budget.ts";
@@ -18,11 +19,13 @@ import { operatorAuthentication } from "../server/gate/authenticate-operator.ts"
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
 import { operatorGate } from "../server/gate/gate.ts";
 import { createHandler } from "../server/handler.ts";
+import type { IncomingCall } from "../server/incoming-call.ts";
 import { Listener } from "../server/listener.ts";
 import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
 import { createObserver } from "../server/observation.ts";
 import { metricsPage } from "../server/pages/metrics-page.ts";
 import { probePages } from "../server/pages/probes.ts";
+import { logRefusal } from "../store/operator-log.ts";
 import { findOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -44,6 +47,11 @@ type OperatorServerOptions = {
   readonly shutdownSignal: AbortSignal;
 };
 
+/** The method of a call whose route is known. */
+function methodOf({ target }: IncomingCall): string {
+  return /\/(\w+)(?:\?|$)/.exec(target)?.[1] ?? "";
+}
+
 /** Creates the listener of the operator API and the metrics. The caller opens it. */
 export function createOperatorServer(options: OperatorServerOptions): Listener {
   const { config, deps, readiness, log, metrics } = options;
@@ -55,7 +63,11 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   prepareValidation(operatorServices);
   const rpcs = rpcServer({
     policies: policiesOf(operatorServices),
-    gate: operatorGate(authenticate),
+    gate: operatorGate({
+      authenticate,
+      logRefusal: (call, operator, { reason }) =>
+        logRefusal(deps.database, actOf(operator, methodOf(call), call.requestId, {}), reason),
+    }),
     maxBodyBytes: SMALL_BODY_BYTES,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,

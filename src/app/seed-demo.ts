@@ -1,13 +1,18 @@
 import type { Deps } from "../api/deps.ts";
+import { actOf } from "../api/operator-act.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
+import type { Operator } from "../domain/operator.ts";
 import { SCOPES, toScopeBits } from "../domain/scope.ts";
 import { exampleModel } from "../models/example-model.ts";
 import { createFirstAccount } from "../store/accounts.ts";
 
 const BALANCE_MICROS = 10_000_000n;
 const PLAN = "pro";
+const REASON = "demo credit";
+/** The actor of these events in the operator log. */
+const SERVER: Operator = { id: "server", name: "server", role: "admin" };
 
 /** Creates a demo account on an empty database. Returns its key, which cannot be read again. */
 export async function seedDemo(
@@ -18,8 +23,9 @@ export async function seedDemo(
   const { secret, ...generated } = deps.generateKey(lane);
   const created = await createFirstAccount(
     deps.database,
+    actOf(SERVER, "", deps.ids.request(), { reason: REASON }),
     { id, name: "demo", plan: PLAN },
-    { entryId: deps.ids.entry(lane), amountMicros: BALANCE_MICROS, reason: "demo credit" },
+    { entryId: deps.ids.entry(lane), amountMicros: BALANCE_MICROS, reason: REASON },
     { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), generated },
   );
   return created ? secret : undefined;

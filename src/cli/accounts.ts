@@ -8,16 +8,26 @@ import {
 import { addMovements } from "./account-movements.ts";
 import { withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
+import {
+  callCommand,
+  type Define,
+  type JsonOption,
+  type ReasonOption,
+  reasonOption,
+  requiredOption,
+  withExamples,
+} from "./command.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 import { formatTable } from "./print.ts";
 import { show } from "./show.ts";
 
 export const define: Define = (group) => {
   withExamples(group, ["vx accounts create --name acme --plan pro", "vx accounts list"]);
-  const creating = callCommand(group, "create", "Create an account with a balance of zero.", [
-    "vx accounts create --name acme --plan pro",
-  ]);
+  const creating = reasonOption(
+    callCommand(group, "create", "Create an account with a balance of zero.", [
+      "vx accounts create --name acme --plan pro",
+    ]),
+  );
   requiredOption(creating, "--name <name>", "the name of the account")
     .option("--plan <plan>", 'the plan of the account (default: "free")')
     .action(create);
@@ -28,20 +38,22 @@ export const define: Define = (group) => {
     .argument("<account_id>", "the id of the account")
     .action(get);
   addMovements(group);
-  callCommand(
-    group,
-    "set-plan",
-    "Move an account and its active keys on the previous plan to another plan.",
-    ["vx accounts set-plan acct_… scale"],
+  reasonOption(
+    callCommand(
+      group,
+      "set-plan",
+      "Move an account and its active keys on the previous plan to another plan.",
+      ["vx accounts set-plan acct_… scale"],
+    ),
   )
     .argument("<account_id>", "the id of the account")
     .argument("<plan>", "the new plan")
     .action(setPlan);
 };
 
-async function create(options: JsonOption & { name: string; plan?: string }): Promise<void> {
-  const { name, plan = "" } = options;
-  const response = await withAdmin((admin) => admin.createAccount({ name, plan }));
+async function create(options: JsonOption & ReasonOption & { name: string; plan?: string }): Promise<void> {
+  const { name, plan = "", reason = "" } = options;
+  const response = await withAdmin((admin) => admin.createAccount({ name, plan, reason }));
   await show(options, CreateAccountResponseSchema, response, () => tableOf(response.account));
 }
 
@@ -62,8 +74,9 @@ async function get(accountId: string, options: JsonOption): Promise<void> {
   await show(options, GetAccountResponseSchema, response, () => tableOf(response.account));
 }
 
-async function setPlan(accountId: string, plan: string, options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.setAccountPlan({ accountId, plan }));
+async function setPlan(accountId: string, plan: string, options: JsonOption & ReasonOption): Promise<void> {
+  const { reason = "" } = options;
+  const response = await withAdmin((admin) => admin.setAccountPlan({ accountId, plan, reason }));
   await show(options, SetAccountPlanResponseSchema, response, () => tableOf(response.account));
 }
 

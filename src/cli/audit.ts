@@ -15,6 +15,7 @@ const totalColumns: readonly Column<AuditResponse>[] = [
   { title: "ENTRIES", value: (totals) => String(totals.entries), align: "right" },
   { title: "KEYS", value: (totals) => String(totals.keys), align: "right" },
   { title: "BALANCE", value: (totals) => formatMicros(totals.balanceMicros), align: "right" },
+  { title: "OPERATOR EVENTS", value: (totals) => String(totals.operatorEvents), align: "right" },
   { title: "CONSISTENT", value: (totals) => (totals.consistent ? "yes" : "NO") },
 ];
 
@@ -28,7 +29,9 @@ async function audit(options: JsonOption): Promise<void> {
   const response = await withAdmin((admin) => admin.audit({}, { timeoutMs: NO_TIMEOUT_MS }));
   await show(options, AuditResponseSchema, response, () => report(response));
   if (!response.consistent) {
-    throw new CommandFailure("the stored values differ from the ledger entries; see the findings");
+    throw new CommandFailure(
+      "the stored values differ from the ledger entries or from the log; see the findings",
+    );
   }
 }
 

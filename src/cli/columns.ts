@@ -3,6 +3,7 @@ import type {
   AuditFinding,
   CatalogModel,
   Operator,
+  OperatorEvent,
   Plan,
   PriceVersion,
 } from "../../gen/vx/admin/v1/admin_pb.js";
@@ -44,6 +45,22 @@ export const operatorColumns: readonly Column<Operator>[] = [
   { title: "CREATED", value: (operator) => formatTime(operator.createdAt) },
   { title: "REVOKED", value: (operator) => formatTime(operator.revokedAt) },
   { title: "LAST USED", value: (operator) => formatTime(operator.lastUsedAt) },
+];
+
+export const eventColumns: readonly Column<OperatorEvent>[] = [
+  { title: "TIME", value: (event) => formatTime(event.createdAt) },
+  { title: "OPERATOR", value: (event) => event.actorName },
+  { title: "METHOD", value: (event) => event.method },
+  { title: "TARGET", value: (event) => event.target },
+  { title: "OUTCOME", value: (event) => event.outcome },
+  {
+    title: "DETAILS",
+    value: ({ details }) =>
+      Object.entries(details)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(" "),
+  },
+  { title: "REASON", value: (event) => event.reason },
 ];
 
 export const planColumns: readonly Column<Plan>[] = [

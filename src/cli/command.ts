@@ -27,6 +27,13 @@ export function requiredOption(
   });
 }
 
+/** The reason of a change, for the operator log. */
+export type ReasonOption = { readonly reason?: string };
+
+export function reasonOption(command: Command): Command {
+  return command.option("--reason <reason>", "the reason, shown in the operator log");
+}
+
 /** A command that makes a call. `usage` is its name with its arguments. */
 export function callCommand(
   group: Command,

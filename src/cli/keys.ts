@@ -10,7 +10,15 @@ import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { keyColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
+import {
+  callCommand,
+  type Define,
+  type JsonOption,
+  type ReasonOption,
+  reasonOption,
+  requiredOption,
+  withExamples,
+} from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 import { printError } from "./output.ts";
@@ -20,6 +28,7 @@ import { visible } from "./visible.ts";
 
 type AccountOption = { readonly account?: string };
 type CreateOptions = JsonOption &
+  ReasonOption &
   AccountOption & { name: string; plan?: string; scope?: string[]; rpm?: number; expiresAt?: Date };
 
 export const define: Define = (group) => {
@@ -44,17 +53,22 @@ export const define: Define = (group) => {
     )
     .option("--expires-at <time>", "the time at which the key expires (default: never)", time("--expires-at"))
     .action(createKey);
+  reasonOption(create);
   const listing = callCommand(group, "list", "List the keys of an account, newest first.", [
     "vx keys list --account acct_…",
   ]);
   addListOptions(withAccount(listing)).action(list);
-  callCommand(group, "revoke", "Revoke a key immediately and permanently.", ["vx keys revoke key_…"])
+  reasonOption(
+    callCommand(group, "revoke", "Revoke a key immediately and permanently.", ["vx keys revoke key_…"]),
+  )
     .argument("<key_id>", "the id of the key")
     .action(revoke);
-  callCommand(group, "set-limit", "Set the limit of a key, or restore the limit of its plan.", [
-    "vx keys set-limit key_… --rpm 30",
-    "vx keys set-limit key_… --default",
-  ])
+  reasonOption(
+    callCommand(group, "set-limit", "Set the limit of a key, or restore the limit of its plan.", [
+      "vx keys set-limit key_… --rpm 30",
+      "vx keys set-limit key_… --default",
+    ]),
+  )
     .argument("<key_id>", "the id of the key")
     .option("--rpm <n>", "requests per minute of the key", positiveNumber("--rpm", MAX_RPM))
     .addOption(new Option("--default", "restore the limit of the plan").conflicts("rpm"))
@@ -68,12 +82,13 @@ function withAccount(command: Command): Command {
 }
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
-  const { name, plan = "", scope: scopes = [], rpm, expiresAt } = options;
+  const { name, plan = "", scope: scopes = [], rpm, expiresAt, reason = "" } = options;
   const request = {
     accountId: accountOf(argument, options.account),
     name,
     plan,
     scopes,
+    reason,
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
   };
@@ -100,20 +115,21 @@ async function list(argument: string | undefined, options: ListOptions & Account
   );
 }
 
-async function revoke(keyId: string, options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.revokeKey({ keyId }));
+async function revoke(keyId: string, options: JsonOption & ReasonOption): Promise<void> {
+  const { reason = "" } = options;
+  const response = await withAdmin((admin) => admin.revokeKey({ keyId, reason }));
   await show(options, RevokeKeyResponseSchema, response, () => tableOf(response.apiKey));
 }
 
 async function setLimit(
   keyId: string,
-  options: JsonOption & { rpm?: number; default?: true },
+  options: JsonOption & ReasonOption & { rpm?: number; default?: true },
 ): Promise<void> {
-  const { rpm } = options;
+  const { rpm, reason = "" } = options;
   if (rpm === undefined && !options.default)
     throw usageFailure("the limit is missing; add --rpm N or --default");
   const response = await withAdmin((admin) =>
-    admin.setKeyLimit({ keyId, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) }),
+    admin.setKeyLimit({ keyId, reason, ...(rpm === undefined ? {} : { rateLimitRpm: rpm }) }),
   );
   await show(options, SetKeyLimitResponseSchema, response, () => tableOf(response.apiKey));
 }

@@ -7,7 +7,15 @@ import {
 import { ROLES } from "../domain/operator.ts";
 import { withAdmin } from "./client.ts";
 import { operatorColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
+import {
+  callCommand,
+  type Define,
+  type JsonOption,
+  type ReasonOption,
+  reasonOption,
+  requiredOption,
+  withExamples,
+} from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 import { printError } from "./output.ts";
@@ -20,14 +28,17 @@ export const define: Define = (group) => {
   const creating = callCommand(group, "create", "Create an operator. The token is shown only once.", [
     "vx operators create --name ada --role support",
   ]);
+  reasonOption(creating);
   requiredOption(creating, "--name <name>", "the name of the operator");
   requiredOption(creating, "--role <role>", `the role: ${ROLES.join(", ")}`, roleOf).action(create);
   addListOptions(callCommand(group, "list", "List operators, newest first.", ["vx operators list"])).action(
     list,
   );
-  callCommand(group, "revoke", "Revoke the token of an operator immediately and permanently.", [
-    "vx operators revoke op_…",
-  ])
+  reasonOption(
+    callCommand(group, "revoke", "Revoke the token of an operator immediately and permanently.", [
+      "vx operators revoke op_…",
+    ]),
+  )
     .argument("<operator_id>", "the id of the operator")
     .action(revoke);
 };
@@ -37,9 +48,9 @@ function roleOf(text: string): string {
   throw usageFailure(`--role: must be one of ${ROLES.join(", ")}, not ${JSON.stringify(text)}`);
 }
 
-async function create(options: JsonOption & { name: string; role: string }): Promise<void> {
-  const { name, role } = options;
-  const response = await withAdmin((admin) => admin.createOperator({ name, role }));
+async function create(options: JsonOption & ReasonOption & { name: string; role: string }): Promise<void> {
+  const { name, role, reason = "" } = options;
+  const response = await withAdmin((admin) => admin.createOperator({ name, role, reason }));
   const forPeople = () => `${tableOf(response.operator)}\n${visible(response.secret)}\n`;
   if (!(await show(options, CreateOperatorResponseSchema, response, forPeople))) {
     throw new CommandFailure(
@@ -61,8 +72,9 @@ async function list(options: ListOptions): Promise<void> {
   );
 }
 
-async function revoke(operatorId: string, options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.revokeOperator({ operatorId }));
+async function revoke(operatorId: string, options: JsonOption & ReasonOption): Promise<void> {
+  const { reason = "" } = options;
+  const response = await withAdmin((admin) => admin.revokeOperator({ operatorId, reason }));
   await show(options, RevokeOperatorResponseSchema, response, () => tableOf(response.operator));
 }
 

@@ -2,7 +2,15 @@ import { ListPlansResponseSchema, PutPlanResponseSchema } from "../../gen/vx/adm
 import { MAX_RPM, positiveNumber } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { planColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
+import {
+  callCommand,
+  type Define,
+  type JsonOption,
+  type ReasonOption,
+  reasonOption,
+  requiredOption,
+  withExamples,
+} from "./command.ts";
 import { printError } from "./output.ts";
 import { formatTable } from "./print.ts";
 import { show } from "./show.ts";
@@ -23,6 +31,7 @@ export const define: Define = (group) => {
       positiveNumber("--max-keys-created-per-hour"),
     )
     .action(set);
+  reasonOption(setting);
   requiredOption(setting, "--rpm <n>", "requests per minute of each key", positiveNumber("--rpm", MAX_RPM));
   requiredOption(
     setting,
@@ -43,13 +52,14 @@ async function list(options: JsonOption): Promise<void> {
 
 async function set(
   name: string,
-  options: JsonOption & { rpm: number; maxActiveKeys: number; maxKeysCreatedPerHour?: number },
+  options: JsonOption & ReasonOption & { rpm: number; maxActiveKeys: number; maxKeysCreatedPerHour?: number },
 ): Promise<void> {
-  const { rpm, maxActiveKeys, maxKeysCreatedPerHour } = options;
+  const { rpm, maxActiveKeys, maxKeysCreatedPerHour, reason = "" } = options;
   const plan = {
     name,
     rpm,
     maxActiveKeys,
+    reason,
     ...(maxKeysCreatedPerHour === undefined ? {} : { maxKeysCreatedPerHour }),
   };
   const response = await withAdmin((admin) => admin.putPlan(plan));

@@ -25,8 +25,12 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Manage operators and their tokens.",
     load: () => import("./operators.ts"),
   },
+  log: {
+    description: "List what operators changed.",
+    load: () => import("./log.ts"),
+  },
   audit: {
-    description: "Recompute all balances from the ledger. Exits with 1 if one differs.",
+    description: "Recompute all balances from the ledger, and the operator log. Exits with 1 if one differs.",
     load: () => import("./audit.ts"),
   },
 };

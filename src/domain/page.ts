@@ -6,7 +6,7 @@ const MAX_PAGE_SIZE = 1000;
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/ };
 
 /** The list a token belongs to: a token of one list is invalid for another. */
-type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators";
+type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators" | "events";
 
 export type Page = {
   readonly list: ListName;

@@ -58,6 +58,14 @@ export class ServiceCall implements ApiCall {
     return operator;
   }
 
+  get method(): string {
+    return this.#rpc.slice(this.#rpc.lastIndexOf("/") + 1);
+  }
+
+  get requestId(): string {
+    return this.#call.requestId;
+  }
+
   get signal(): AbortSignal {
     return this.#transport.signal;
   }

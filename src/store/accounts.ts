@@ -6,6 +6,7 @@ import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
 import type { Database } from "./driver/database.ts";
+import { type Act, actText } from "./operator-log.ts";
 
 export type AccountRow = {
   id: string;
@@ -18,11 +19,12 @@ export type AccountRow = {
 
 export async function createAccount(
   database: Database,
+  act: Act,
   id: string,
   name: string,
   plan: string,
 ): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>("create_account", laneOfId(id), id, name, plan);
+  const [row] = await database.call<AccountRow>("create_account", actText(act), laneOfId(id), id, name, plan);
   return row as AccountRow;
 }
 
@@ -37,8 +39,13 @@ export async function listAccounts(database: Database, page: Page) {
   return cutPage(rows, page, (row) => row.id);
 }
 
-export async function setAccountPlan(database: Database, id: string, plan: string): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>("set_account_plan", laneOfId(id), id, plan);
+export async function setAccountPlan(
+  database: Database,
+  act: Act,
+  id: string,
+  plan: string,
+): Promise<AccountRow> {
+  const [row] = await database.call<AccountRow>("set_account_plan", actText(act), laneOfId(id), id, plan);
   return row as AccountRow;
 }
 
@@ -56,12 +63,14 @@ type FirstKey = {
 /** Creates an account with a credit and a key if the database has no account. Returns whether it did. */
 export async function createFirstAccount(
   database: Database,
+  act: Act,
   account: { readonly id: string; readonly name: string; readonly plan: string },
   credit: FirstCredit,
   key: FirstKey,
 ): Promise<boolean> {
   const [row] = await database.call<{ created: boolean }>(
     "create_first_account",
+    actText(act),
     laneOfId(account.id),
     account.id,
     account.name,

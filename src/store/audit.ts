@@ -7,6 +7,7 @@ export type AuditReport = {
   entries: bigint;
   keys: bigint;
   balanceMicros: bigint;
+  operatorEvents: bigint;
   findings: AuditFinding[];
 };
 
@@ -36,13 +37,20 @@ const START: Position = {
   next_hash: new Uint8Array(),
 };
 
-/** Recomputes the ledger lane by lane and piece by piece, so that every statement is short, then the prices. */
+/** Recomputes the ledger lane by lane and piece by piece, so that every statement is short, then the prices and the operator log. */
 export async function audit(
   database: Database,
   signal: AbortSignal,
   pieceRows = PIECE_ROWS,
 ): Promise<AuditReport> {
-  const report: AuditReport = { accounts: 0n, entries: 0n, keys: 0n, balanceMicros: 0n, findings: [] };
+  const report: AuditReport = {
+    accounts: 0n,
+    entries: 0n,
+    keys: 0n,
+    balanceMicros: 0n,
+    operatorEvents: 0n,
+    findings: [],
+  };
   const lanes = await database.call<{ lanes_in_use: number }>("lanes_in_use");
   for (const { lanes_in_use: lane } of lanes) {
     let position: Position | undefined = START;
@@ -54,7 +62,42 @@ export async function audit(
   report.findings.push(
     ...(await database.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
   );
+  let event: EventPosition | undefined = FIRST_EVENT;
+  while (event) {
+    signal.throwIfAborted();
+    event = await auditEvents(database, event, pieceRows, report);
+  }
   return report;
+}
+
+/** The event after which the next piece of the operator log starts. */
+type EventPosition = { next_lane: number; next_seq: bigint; next_hash: Uint8Array };
+
+type EventAuditRow = AuditFinding & { events: bigint } & (
+    | EventPosition
+    | { [Name in keyof EventPosition]: null }
+  );
+
+const FIRST_EVENT: EventPosition = { next_lane: 0, next_seq: 0n, next_hash: new Uint8Array() };
+
+async function auditEvents(
+  database: Database,
+  at: EventPosition,
+  pieceRows: number,
+  report: AuditReport,
+): Promise<EventPosition | undefined> {
+  const [totals, ...findings] = await database.call<EventAuditRow>(
+    "audit_operator_events",
+    at.next_lane,
+    at.next_seq,
+    at.next_hash,
+    pieceRows,
+    MAX_FINDINGS - report.findings.length,
+  );
+  if (!totals) throw new Error("the audit of the operator log has no totals");
+  report.operatorEvents += totals.events;
+  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  return totals.next_lane === null ? undefined : totals;
 }
 
 /** Adds the findings to the report and returns the position of the next piece. */

@@ -4,6 +4,7 @@ import { laneOfId } from "../domain/lane.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { Database } from "./driver/database.ts";
+import { type Act, actText } from "./operator-log.ts";
 
 export type KeyRow = {
   id: string;
@@ -44,16 +45,15 @@ type ChildKey = KeyToCreate & {
 
 type GeneratedKey = Omit<NewKey, "secret">;
 
-/** Matches any account; used for operators. */
-export const ANY_ACCOUNT = "";
-
 export async function createKey(
   database: Database,
+  act: Act,
   key: OperatorKey,
   generated: GeneratedKey,
 ): Promise<KeyRow> {
   const [row] = await database.call<KeyRow>(
     "create_key",
+    actText(act),
     laneOfId(key.accountId),
     key.accountId,
     key.id,
@@ -120,12 +120,20 @@ export async function revokeKey(database: Database, accountId: string, id: strin
   return only(await database.call<KeyRow>("revoke_key", laneOfId(id), accountId, id), id);
 }
 
+/** The same for an operator, who may revoke a key of any account. */
+export async function revokeAnyKey(database: Database, act: Act, id: string): Promise<KeyRow> {
+  return only(await database.call<KeyRow>("revoke_any_key", actText(act), laneOfId(id), id), id);
+}
+
 export async function setKeyLimit(
   database: Database,
+  act: Act,
   id: string,
   rateLimitRpm: number | undefined,
 ): Promise<KeyRow> {
-  return only(await database.call<KeyRow>("set_key_limit", laneOfId(id), id, rateLimitRpm ?? null), id);
+  const lane = laneOfId(id);
+  const rows = await database.call<KeyRow>("set_key_limit", actText(act), lane, id, rateLimitRpm ?? null);
+  return only(rows, id);
 }
 
 function only(rows: KeyRow[], id: string): KeyRow {

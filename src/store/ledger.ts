@@ -5,6 +5,7 @@ import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { Database } from "./driver/database.ts";
+import { type Act, actText } from "./operator-log.ts";
 
 export type EntryRow = {
   id: string;
@@ -75,9 +76,10 @@ export type Movement = {
   readonly idempotencyKey: string;
 };
 
-export async function moveBalance(database: Database, movement: Movement): Promise<EntryRow> {
+export async function moveBalance(database: Database, act: Act, movement: Movement): Promise<EntryRow> {
   const [row] = await database.call<EntryRow>(
     "move_balance",
+    actText(act),
     laneOfId(movement.accountId),
     movement.accountId,
     movement.entryId,

@@ -2,6 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import type { Operator, Role } from "../domain/operator.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import type { Database } from "./driver/database.ts";
+import { type Act, actText } from "./operator-log.ts";
 
 export type OperatorRow = {
   id: string;
@@ -21,11 +22,12 @@ export async function findOperator(database: Database, fingerprint: string): Pro
 
 export async function createOperator(
   database: Database,
+  act: Act,
   { id, name, role }: Operator,
   fingerprint: string,
 ): Promise<OperatorRow> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const [row] = await database.call<OperatorRow>("create_operator", id, name, role, bytes);
+  const [row] = await database.call<OperatorRow>("create_operator", actText(act), id, name, role, bytes);
   return row as OperatorRow;
 }
 
@@ -35,8 +37,8 @@ export async function listOperators(database: Database, page: Page) {
 }
 
 /** Once this returns, every server rejects the token. */
-export async function revokeOperator(database: Database, id: string): Promise<OperatorRow> {
-  const [row] = await database.call<OperatorRow>("revoke_operator", id);
+export async function revokeOperator(database: Database, act: Act, id: string): Promise<OperatorRow> {
+  const [row] = await database.call<OperatorRow>("revoke_operator", actText(act), id);
   if (!row) throw new DomainError("not_found", { message: `There is no operator "${id}".` });
   return row;
 }

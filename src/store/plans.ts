@@ -1,4 +1,5 @@
 import type { Database } from "./driver/database.ts";
+import { type Act, actText } from "./operator-log.ts";
 
 export type PlanRow = {
   name: string;
@@ -16,9 +17,10 @@ export function listPlans(database: Database): Promise<PlanRow[]> {
   return database.call<PlanRow>("list_plans");
 }
 
-export async function putPlan(database: Database, plan: PlanToPut): Promise<PlanRow> {
+export async function putPlan(database: Database, act: Act, plan: PlanToPut): Promise<PlanRow> {
   const [row] = await database.call<PlanRow>(
     "put_plan",
+    actText(act),
     plan.name,
     plan.rpm,
     plan.max_active_keys,

@@ -18,9 +18,20 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
 
   const good = await vx(["audit", "--json"], env);
   expect(good).toMatchObject({ code: 0, stderr: "" });
-  const totals = { accounts: 1, entries: 1, keys: 0, balance_micros: 25_000_000 };
+  const totals = { accounts: 1, entries: 1, keys: 0, balance_micros: 25_000_000, operator_events: 2 };
   expect(JSON.parse(good.stdout)).toEqual({ consistent: true, ...totals, findings: [] });
-  expect((await vx(["audit"], env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +yes\n$/);
+  expect((await vx(["audit"], env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +2 +yes\n$/);
+
+  const log = await vx(["log", "--account", id, "--method", "CreditAccount"], env);
+  expect(log).toMatchObject({ code: 0, stderr: "" });
+  expect(log.stdout).toMatch(
+    new RegExp(
+      `^TIME .*\n\\S+ +break-glass +CreditAccount +${id} +ok +entry_id=led_\\S+ amount_micros=25000000 +invoice 1001\n$`,
+    ),
+  );
+  expect(await vx(["log", "--to", "2020-01-01"], env)).toMatchObject({
+    stderr: "There are no such events.\n",
+  });
 
   await app.database.owner`UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = ${id}`;
   const bad = await spawnVx(["audit", "--json"], env);
@@ -32,6 +43,6 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
   const table = await vx(["audit"], env);
   expect(table).toMatchObject({ code: 1, stderr: expect.stringMatching(/^vx: .*differ/) });
   expect(table.stdout).toMatch(
-    new RegExp(`\\$25\\.000001 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `),
+    new RegExp(`\\$25\\.000001 +2 +NO\\n\\nACCOUNT +RULE +DETAIL\\n${id} +balance_equals_ledger `),
   );
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
+import { TEST_ACT_TEXT } from "../support/act.ts";
 import { type Ended, type RunningServer, spawnVx, startServer, vx } from "./support.ts";
 
 let server: RunningServer;
@@ -24,7 +25,8 @@ async function json(...args: string[]): Promise<any> {
 
 async function newAccount(): Promise<string> {
   const id = typeIds.account();
-  await server.database.owner`SELECT vx.create_account(vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
+  await server.database
+    .owner`SELECT vx.create_account(${TEST_ACT_TEXT}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
   return id;
 }
 
@@ -308,7 +310,7 @@ describe("lists", () => {
   test("a table contains the rows of all pages", async () => {
     const account = await newAccount();
     await server.database.owner`
-      SELECT vx.move_balance(vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
+      SELECT vx.move_balance(${TEST_ACT_TEXT}, vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
       FROM generate_series(1, 1001) i`;
     const all = (await run("ledger", "list", account)).stdout.trimEnd().split("\n");
     expect(all.map((line) => line.trim().split(" ")[0])).toEqual([

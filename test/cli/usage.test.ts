@@ -20,6 +20,7 @@ const CALLS = [
   "operators create",
   "operators list",
   "operators revoke",
+  "log",
   "audit",
 ];
 const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "models", "ledger", "operators"];

@@ -61,7 +61,7 @@ test("the embedded database does not log rows that failed to be written", async 
   const server = start();
   await server.line(ready);
   const role = postgres(loginIn(inDataFolder(), "vx_app"));
-  const broken = role`SELECT vx.put_plan('name-of-a-customer', 0, 1, 1)`;
+  const broken = role`SELECT vx.put_plan('{}', 'name-of-a-customer', 0, 1, 1)`;
   await expect(broken).rejects.toMatchObject({ detail: expect.stringContaining("name-of-a-customer") });
   await role.end();
   expect(await server.end("SIGTERM")).toBe(0);

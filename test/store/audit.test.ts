@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { withLane } from "../../src/domain/lane.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
 import { Database } from "../../src/store/driver/database.ts";
+import { TEST_ACT_TEXT } from "../support/act.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const LANE = 7;
@@ -24,7 +25,7 @@ beforeEach(async () => {
     name: "audit",
   });
   for (const [i, id] of ACCOUNTS.entries()) {
-    await pool.call("create_account", LANE, id, "test", "free");
+    await pool.call("create_account", TEST_ACT_TEXT, LANE, id, "test", "free");
     for (let row = 0; row < (ROWS[i] ?? 0); row++) await move(id, 10 + row, `${row}`);
   }
 });
@@ -34,7 +35,18 @@ afterEach(async () => {
 });
 
 function move(id: string, micros: number, key: string): Promise<unknown> {
-  return pool.call("move_balance", LANE, id, `led_${id}_${key}`, 0, "credit", micros, "test", key);
+  return pool.call(
+    "move_balance",
+    TEST_ACT_TEXT,
+    LANE,
+    id,
+    `led_${id}_${key}`,
+    0,
+    "credit",
+    micros,
+    "test",
+    key,
+  );
 }
 
 function auditIn(pieceRows: number): Promise<AuditReport> {

@@ -176,10 +176,10 @@ test("errors of PostgreSQL contain no text of the caller, neither when thrown no
     operator.setAccountPlan({ accountId: words, plan: words }),
     operator.creditAccount({ accountId: words, amountMicros: 1n, reason: words, idempotencyKey: words }),
     ...[
-      `vx.create_account(1::smallint, '${words}', '${words}', '${words}')`,
-      `vx.set_account_plan(1::smallint, '${words}', 'free')`,
-      `vx.set_account_plan(vx.lane_of('${accountId}'), '${accountId}', '${words}')`,
-      `vx.move_balance(1::smallint, '${words}', '${words}', 0, 'credit', 1, '${words}', '${words}')`,
+      `vx.create_account('{}', 1::smallint, '${words}', '${words}', '${words}')`,
+      `vx.set_account_plan('{}', 1::smallint, '${words}', 'free')`,
+      `vx.set_account_plan('{}', vx.lane_of('${accountId}'), '${accountId}', '${words}')`,
+      `vx.move_balance('{}', 1::smallint, '${words}', '${words}', 0, 'credit', 1, '${words}', '${words}')`,
     ].map((call) => app.database.owner.unsafe(`SELECT ${call}`)),
   ];
   for (const outcome of await Promise.allSettled(refused)) {

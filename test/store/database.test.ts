@@ -2,6 +2,7 @@ import type postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
+import { TEST_ACT_TEXT } from "../support/act.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const STATEMENT_TIMEOUT_MS = 300;
@@ -15,7 +16,7 @@ let unlock: () => void;
 
 beforeAll(async () => {
   shared = await createTestDatabase();
-  await shared.owner`SELECT vx.create_account(${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await shared.owner`SELECT vx.create_account(${TEST_ACT_TEXT}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
 });
 afterAll(() => shared.drop());
 
@@ -49,7 +50,18 @@ function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}):
 
 /** A statement that waits for the locked lane. */
 function blocked(): Promise<unknown> {
-  return pool.call("move_balance", LANE, ACCOUNT, `led_${Math.random()}`, 0, "credit", 1, "test", "1");
+  return pool.call(
+    "move_balance",
+    TEST_ACT_TEXT,
+    LANE,
+    ACCOUNT,
+    `led_${Math.random()}`,
+    0,
+    "credit",
+    1,
+    "test",
+    "1",
+  );
 }
 
 async function reasonOf(statement: Promise<unknown>): Promise<string> {

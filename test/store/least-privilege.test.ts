@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { TEST_ACT_TEXT } from "../support/act.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const INSUFFICIENT_PRIVILEGE = "42501";
@@ -9,6 +10,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 const GRANTED = [
   "admit",
   "audit",
+  "audit_operator_events",
   "audit_prices",
   "bill",
   "create_account",
@@ -25,8 +27,10 @@ const GRANTED = [
   "lanes_to_sweep",
   "list_accounts",
   "list_entries",
+  "list_operator_events",
   "list_plans",
   "list_prices",
+  "log_refusal",
   "move_balance",
   "own_holds",
   "put_plan",
@@ -34,6 +38,7 @@ const GRANTED = [
   "register_prices",
   "remove_server",
   "remove_servers",
+  "revoke_any_key",
   "revoke_key",
   "revoke_operator",
   "schema_version",
@@ -60,9 +65,11 @@ beforeAll(async () => {
     max: 1,
     onnotice: () => undefined,
   });
-  await database.owner.unsafe("SELECT vx.create_account(vx.lane_of('acct_1'), 'acct_1', 'test', 'free')");
   await database.owner.unsafe(
-    "SELECT vx.move_balance(vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')",
+    `SELECT vx.create_account('${TEST_ACT_TEXT}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`,
+  );
+  await database.owner.unsafe(
+    `SELECT vx.move_balance('${TEST_ACT_TEXT}', vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')`,
   );
 });
 afterAll(async () => {

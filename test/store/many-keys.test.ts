@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { TEST_ACT_TEXT } from "../support/act.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { pagesRead } from "./pages-read.ts";
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
   const { owner } = database;
   // The number of keys matters here, not their ids.
   await owner`ALTER TABLE vx.keys DROP CONSTRAINT lane_follows_id`;
-  await owner`SELECT vx.create_account(${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await owner`SELECT vx.create_account(${TEST_ACT_TEXT}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
   await owner`
     INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end,
                          created_at, expires_at, revoked_at)
@@ -35,7 +36,7 @@ afterAll(() => database.drop());
 test.each([
   {
     what: "creating a key",
-    call: "create_key($lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
+    call: "create_key($act, $lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
   },
   {
     what: "creating a key with a parent key",
@@ -45,9 +46,12 @@ test.each([
   { what: "listing a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
   { what: "revoking a key", call: "revoke_key($lane, $account, 'key_000000002')" },
   { what: "placing a hold", call: HOLD },
-  { what: "setting a limit", call: "set_key_limit($lane, 'key_000000002', 5)" },
+  { what: "setting a limit", call: "set_key_limit($act, $lane, 'key_000000002', 5)" },
 ])("$what reads few pages, for any number of revoked or expired keys", async ({ call }) => {
-  const text = call.replace("$lane", `${LANE}::smallint`).replace("$account", `'${ACCOUNT}'`);
+  const text = call
+    .replace("$act", `'${TEST_ACT_TEXT}'`)
+    .replace("$lane", `${LANE}::smallint`)
+    .replace("$account", `'${ACCOUNT}'`);
   const { owner } = database;
   const pages: number[] = [];
   // Also with the generic plan that PostgreSQL caches after several calls.

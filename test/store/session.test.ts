@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Connection } from "../../src/store/driver/connection.ts";
+import { TEST_ACT_TEXT } from "../support/act.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { Line } from "../torture/line.ts";
 
@@ -44,7 +45,7 @@ test.each([
   [
     "VX000",
     "a refusal",
-    "SELECT vx.create_account(1::smallint, 'acct_x', 'test', 'no such plan') FROM generate_series(0, $1::int)",
+    "SELECT vx.create_account('{}', 1::smallint, 'acct_x', 'test', 'no such plan') FROM generate_series(0, $1::int)",
   ],
   ["57014", "a statement timeout", "SELECT pg_sleep(60 + $1::int)"],
 ])("error %s keeps the connection: %s", async (code, _, text) => {
@@ -70,7 +71,7 @@ test.each([
 });
 
 function writing(id = `acct_${Math.random()}`): string {
-  return `SELECT vx.create_account(${laneOfId(id)}::smallint, '${id}', 'test', 'free')`;
+  return `SELECT vx.create_account('${TEST_ACT_TEXT}', ${laneOfId(id)}::smallint, '${id}', 'test', 'free')`;
 }
 
 test("a statement whose connection takes too long to open is not executed later", async () => {

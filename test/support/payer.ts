@@ -9,6 +9,7 @@ import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import { registerPrices } from "../../src/store/prices.ts";
+import { TEST_ACT } from "./act.ts";
 import type { TestDatabase } from "./database.ts";
 import { EXPECTED_HASH } from "./ledger-hash.ts";
 import { modelOf } from "./samples.ts";
@@ -20,7 +21,7 @@ const MODEL = modelOf();
 export type Payer = { readonly accountId: string; readonly keyId: string };
 
 export async function createPayer(database: Database, balanceMicros: bigint): Promise<Payer> {
-  const { id } = await createAccount(database, typeIds.account(), "payer", "scale");
+  const { id } = await createAccount(database, TEST_ACT, typeIds.account(), "payer", "scale");
   const lane = laneOfId(id);
   const key = {
     id: typeIds.key(lane),
@@ -32,7 +33,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
     mayExceedPlan: false,
     expiresAt: undefined,
   };
-  await createKey(database, key, generateKey(lane, randomBytes));
+  await createKey(database, TEST_ACT, key, generateKey(lane, randomBytes));
   await registerPrices(database, [MODEL]);
   if (balanceMicros > 0n) await credit(database, id, balanceMicros);
   return { accountId: id, keyId: key.id };
@@ -40,7 +41,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
 
 export async function credit(database: Database, accountId: string, amountMicros: bigint): Promise<void> {
   const entryId = typeIds.entry(laneOfId(accountId));
-  await moveBalance(database, {
+  await moveBalance(database, TEST_ACT, {
     entryId,
     accountId,
     kind: "credit",

@@ -40,17 +40,25 @@ export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
   };
 }
 
+type OperatorGateOptions = {
+  readonly authenticate: AuthenticateOperator;
+  /** Records that the operator lacks the role for a call. */
+  readonly logRefusal: (call: IncomingCall, operator: Operator, error: DomainError) => Promise<void>;
+};
+
 /** Admits an operator or throws: token (401), role (403). */
-export function operatorGate(authenticate: AuthenticateOperator): Gate {
+export function operatorGate({ authenticate, logRefusal }: OperatorGateOptions): Gate {
   return async (call) => {
     const operator = await authenticate(call);
     const { role } = call.policy;
     if (role === undefined) throw new Error("a method of operators has no role");
     if (!hasRole(operator, role)) {
-      throw new DomainError("insufficient_role", {
+      const error = new DomainError("insufficient_role", {
         message: `This method requires the role "${role}"; the operator "${operator.name}" has the role "${operator.role}".`,
         metadata: { required_role: role, role: operator.role },
       });
+      await logRefusal(call, operator, error);
+      throw error;
     }
     return { key: undefined, operator, window: undefined };
   };

@@ -83,6 +83,16 @@ CREATE TYPE key_view AS (
   last_used_at timestamp with time zone
 );
 
+CREATE TYPE operator_act AS (
+  actor_id text,
+  actor_name text,
+  method text,
+  target text,
+  reason text,
+  details json,
+  request_id text
+);
+
 CREATE TYPE operator_view AS (
   id text,
   name text,
@@ -247,6 +257,36 @@ CREATE TABLE movement_keys (
   CONSTRAINT movement_keys_pkey PRIMARY KEY (lane, account_id, idempotency_key)
 );
 
+CREATE TABLE operator_chains (
+  lane smallint NOT NULL,
+  last_seq bigint NOT NULL DEFAULT 0,
+  last_hash bytea NOT NULL DEFAULT '\x'::bytea,
+  last_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  CONSTRAINT operator_chains_pkey PRIMARY KEY (lane)
+);
+
+CREATE TABLE operator_events (
+  lane smallint NOT NULL,
+  seq bigint NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  actor_id text NOT NULL,
+  actor_name text NOT NULL,
+  method text NOT NULL,
+  target text NOT NULL,
+  account_id text NOT NULL,
+  reason text NOT NULL,
+  outcome text NOT NULL,
+  details json NOT NULL,
+  request_id text NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT operator_events_pkey PRIMARY KEY (lane, seq)
+);
+CREATE INDEX operator_events_by_account ON operator_events USING btree (account_id, created_at, lane, seq) WHERE (account_id <> ''::text);
+CREATE INDEX operator_events_by_actor ON operator_events USING btree (actor_id, created_at, lane, seq);
+CREATE INDEX operator_events_by_method ON operator_events USING btree (method, created_at, lane, seq);
+CREATE INDEX operator_events_by_target ON operator_events USING btree (target, created_at, lane, seq);
+CREATE INDEX operator_events_by_time ON operator_events USING btree (created_at, lane, seq);
+
 CREATE TABLE operators (
   id text NOT NULL,
   name text NOT NULL,
@@ -349,18 +389,20 @@ CREATE VIEW priced_ledger AS
 
 -- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, balance_micros bigint)
+-- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
+-- FUNCTION audit_operator_events(p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
--- FUNCTION create_account(p_lane smallint, p_id text, p_name text, p_plan text) RETURNS SETOF accounts; for the server
+-- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text) RETURNS SETOF accounts; for the server
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
--- FUNCTION create_first_account(p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
--- FUNCTION create_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
--- FUNCTION create_operator(p_id text, p_name text, p_role text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
+-- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
+-- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
+-- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF accounts; for the server
@@ -375,28 +417,33 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF accounts; for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
 -- FUNCTION list_prices(p_model text, p_before integer, p_limit integer) RETURNS SETOF price_versions; for the server
 -- FUNCTION lock_account(p_lane smallint, p_id text) RETURNS accounts
 -- FUNCTION lock_parent_key(p_lane smallint, p_account_id text, p_id text) RETURNS keys
--- FUNCTION move_balance(p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
+-- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
+-- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
 -- FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
--- FUNCTION put_plan(p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
+-- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION require_plan(p_name text) RETURNS plans
+-- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
--- FUNCTION revoke_operator(p_id text) RETURNS SETOF operator_view; for the server
+-- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
--- FUNCTION set_account_plan(p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts; for the server
--- FUNCTION set_key_limit(p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
+-- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts; for the server
+-- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server
 -- FUNCTION view_operators(p_id text, p_before text, p_limit integer) RETURNS SETOF operator_view; for the server

@@ -219,7 +219,7 @@ describe("a parent that changes between admission and creation", () => {
         SELECT FROM vx.create_child_key(${laneOfId(parent.accountId)}::smallint, ${parent.accountId}, ${parent.id},
           ${`key_new${parent.id.slice(-2)}`}, sha256('new'), 'child', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')`;
       const revoking = operator.revokeKey({ keyId: parent.id });
-      await waitingFor("revoke_key");
+      await waitingFor("revoke_any_key");
       return { revoking };
     });
     expect((await revoked.revoking).apiKey?.state).toBe("revoked");

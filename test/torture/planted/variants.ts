@@ -141,6 +141,11 @@ export const VARIANTS: readonly Variant[] = [
     sql: [{ function: "check_key_cap", find: "IF v_active > p_plan.max_active_keys", put: "IF false" }],
   },
   {
+    name: "operator events are not chained",
+    under: "none",
+    sql: [{ function: "append_operator_event", find: "v_chain.last_hash, v_new", put: "'', v_new" }],
+  },
+  {
     name: "holds of dead servers are not released",
     under: "server killed at any point",
     sql: [

@@ -137,6 +137,13 @@ export declare type CreateAccountRequest = Message<"vx.admin.v1.CreateAccountReq
    * @generated from field: string plan = 2;
    */
   plan: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
 };
 
 /**
@@ -463,6 +470,13 @@ export declare type PutPlanRequest = Message<"vx.admin.v1.PutPlanRequest"> & {
    * @generated from field: optional int32 max_keys_created_per_hour = 4;
    */
   maxKeysCreatedPerHour?: number | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
 };
 
 /**
@@ -510,6 +524,13 @@ export declare type SetAccountPlanRequest = Message<"vx.admin.v1.SetAccountPlanR
    * @generated from field: string plan = 2;
    */
   plan: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
 };
 
 /**
@@ -585,6 +606,13 @@ export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> &
    * @generated from field: google.protobuf.Timestamp expires_at = 6;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
 };
 
 /**
@@ -693,6 +721,13 @@ export declare type RevokeKeyRequest = Message<"vx.admin.v1.RevokeKeyRequest"> &
    * @generated from field: string key_id = 1;
    */
   keyId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
 };
 
 /**
@@ -740,6 +775,13 @@ export declare type SetKeyLimitRequest = Message<"vx.admin.v1.SetKeyLimitRequest
    * @generated from field: optional int32 rate_limit_rpm = 2;
    */
   rateLimitRpm?: number | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
 };
 
 /**
@@ -890,6 +932,13 @@ export declare type AuditResponse = Message<"vx.admin.v1.AuditResponse"> & {
    * @generated from field: repeated vx.admin.v1.AuditFinding findings = 6;
    */
   findings: AuditFinding[];
+
+  /**
+   * The number of audited events of the operator log.
+   *
+   * @generated from field: int64 operator_events = 7;
+   */
+  operatorEvents: bigint;
 };
 
 /**
@@ -899,13 +948,13 @@ export declare type AuditResponse = Message<"vx.admin.v1.AuditResponse"> & {
 export declare const AuditResponseSchema: GenMessage<AuditResponse>;
 
 /**
- * A difference between a stored value and the value computed from the ledger entries.
+ * A difference between a stored value and the value computed from the ledger entries, or from the log.
  *
  * @generated from message vx.admin.v1.AuditFinding
  */
 export declare type AuditFinding = Message<"vx.admin.v1.AuditFinding"> & {
   /**
-   * The id of the account.
+   * The id of the account. Empty if the finding concerns no account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1309,6 +1358,13 @@ export declare type CreateOperatorRequest = Message<"vx.admin.v1.CreateOperatorR
    * @generated from field: string role = 2;
    */
   role: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
 };
 
 /**
@@ -1410,6 +1466,13 @@ export declare type RevokeOperatorRequest = Message<"vx.admin.v1.RevokeOperatorR
    * @generated from field: string operator_id = 1;
    */
   operatorId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
 };
 
 /**
@@ -1437,6 +1500,192 @@ export declare type RevokeOperatorResponse = Message<"vx.admin.v1.RevokeOperator
  * Use `create(RevokeOperatorResponseSchema)` to create a new message.
  */
 export declare const RevokeOperatorResponseSchema: GenMessage<RevokeOperatorResponse>;
+
+/**
+ * An event of the operator log. Events never change.
+ *
+ * @generated from message vx.admin.v1.OperatorEvent
+ */
+export declare type OperatorEvent = Message<"vx.admin.v1.OperatorEvent"> & {
+  /**
+   * The id of the event: "evt_" with its lane and its position there.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The time of the change.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 2;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * The id of the operator, "break-glass" for the holder of VX_ADMIN_TOKEN, or "server".
+   *
+   * @generated from field: string actor_id = 3;
+   */
+  actorId: string;
+
+  /**
+   * The name of the operator at that time.
+   *
+   * @generated from field: string actor_name = 4;
+   */
+  actorName: string;
+
+  /**
+   * The method, such as "CreditAccount".
+   *
+   * @generated from field: string method = 5;
+   */
+  method: string;
+
+  /**
+   * The id of the account, key or operator, or the name of the plan. Empty if the method was refused before it was known.
+   *
+   * @generated from field: string target = 6;
+   */
+  target: string;
+
+  /**
+   * The account that owns the target. Empty if no account does.
+   *
+   * @generated from field: string account_id = 7;
+   */
+  accountId: string;
+
+  /**
+   * The reason that the operator gave.
+   *
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+
+  /**
+   * "ok", or the reason of the error with which the change was refused, such as "insufficient_role".
+   *
+   * @generated from field: string outcome = 9;
+   */
+  outcome: string;
+
+  /**
+   * What the operator changed, such as "amount_micros".
+   *
+   * @generated from field: map<string, string> details = 10;
+   */
+  details: { [key: string]: string };
+
+  /**
+   * The id of the call.
+   *
+   * @generated from field: string request_id = 11;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.OperatorEvent.
+ * Use `create(OperatorEventSchema)` to create a new message.
+ */
+export declare const OperatorEventSchema: GenMessage<OperatorEvent>;
+
+/**
+ * Selects a page of the operator log. Empty filters match every event.
+ *
+ * @generated from message vx.admin.v1.ListOperatorEventsRequest
+ */
+export declare type ListOperatorEventsRequest = Message<"vx.admin.v1.ListOperatorEventsRequest"> & {
+  /**
+   * The id of the operator.
+   *
+   * @generated from field: string actor_id = 1;
+   */
+  actorId: string;
+
+  /**
+   * The method, such as "CreditAccount".
+   *
+   * @generated from field: string method = 2;
+   */
+  method: string;
+
+  /**
+   * The id of the account, key or operator, or the name of the plan.
+   *
+   * @generated from field: string target = 3;
+   */
+  target: string;
+
+  /**
+   * The account that owns the target.
+   *
+   * @generated from field: string account_id = 4;
+   */
+  accountId: string;
+
+  /**
+   * The time of the first event.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 5;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The time after the last event.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 6;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * The maximum number of events to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 7;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 8;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListOperatorEventsRequest.
+ * Use `create(ListOperatorEventsRequestSchema)` to create a new message.
+ */
+export declare const ListOperatorEventsRequestSchema: GenMessage<ListOperatorEventsRequest>;
+
+/**
+ * One page of the operator log.
+ *
+ * @generated from message vx.admin.v1.ListOperatorEventsResponse
+ */
+export declare type ListOperatorEventsResponse = Message<"vx.admin.v1.ListOperatorEventsResponse"> & {
+  /**
+   * The events, newest first.
+   *
+   * @generated from field: repeated vx.admin.v1.OperatorEvent events = 1;
+   */
+  events: OperatorEvent[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListOperatorEventsResponse.
+ * Use `create(ListOperatorEventsResponseSchema)` to create a new message.
+ */
+export declare const ListOperatorEventsResponseSchema: GenMessage<ListOperatorEventsResponse>;
 
 /**
  * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
@@ -1666,9 +1915,22 @@ export declare const AdminService: GenService<{
     output: typeof RevokeOperatorResponseSchema;
   },
   /**
+   * List operator events
+   *
+   * Returns the operator log, newest first: who changed what, and which changes were refused.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListOperatorEvents
+   */
+  listOperatorEvents: {
+    methodKind: "unary";
+    input: typeof ListOperatorEventsRequestSchema;
+    output: typeof ListOperatorEventsResponseSchema;
+  },
+  /**
    * Audit ledger
    *
-   * Recomputes all balances and hashes from the ledger entries and returns the differences.
+   * Recomputes all balances and hashes from the ledger entries, the hashes of the price versions and those of the operator
+   * log, and returns the differences.
    *
    * @generated from rpc vx.admin.v1.AdminService.Audit
    */

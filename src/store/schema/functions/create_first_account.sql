@@ -1,18 +1,20 @@
 -- Creates an account with a credit and a key, all or nothing, if the database has no account. When several servers start
--- at once, one of them creates it. Returns whether this call did.
+-- at once, one of them creates it. The act of the server is logged as one event for each of the three. Returns whether this call did.
 CREATE OR REPLACE FUNCTION create_first_account(
-  p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
+  p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
   p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text
 ) RETURNS TABLE (created boolean)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
+DECLARE
+  v_act constant jsonb := p_act;
 BEGIN
   LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE;
   created := NOT EXISTS (SELECT 1 FROM accounts);
   IF created THEN
-    PERFORM create_account(p_lane, p_id, p_name, p_plan);
-    PERFORM move_balance(p_lane, p_id, p_entry_id, p_month, 'credit', p_amount_micros, p_reason, p_reason);
-    PERFORM create_key(p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, NULL, NULL,
+    PERFORM create_account((v_act || '{"method": "CreateAccount"}')::text, p_lane, p_id, p_name, p_plan);
+    PERFORM move_balance((v_act || '{"method": "CreditAccount"}')::text, p_lane, p_id, p_entry_id, p_month, 'credit', p_amount_micros, p_reason, p_reason);
+    PERFORM create_key((v_act || '{"method": "CreateKey"}')::text, p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, NULL, NULL,
                        p_visible_start, p_visible_end);
   END IF;
   RETURN NEXT;

@@ -1,5 +1,5 @@
 -- Creates an operator. Its name is unique among the active operators.
-CREATE OR REPLACE FUNCTION create_operator(p_id text, p_name text, p_role text, p_fingerprint bytea)
+CREATE OR REPLACE FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_fingerprint bytea)
   RETURNS SETOF operator_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -10,6 +10,7 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM refuse('invalid_argument', 'is the name of another active operator', '{"field":"name"}');
   END IF;
+  PERFORM log_change(p_act, 0::smallint, p_id, '');
   RETURN QUERY SELECT * FROM view_operators(p_id, '', 1);
 END
 $$;

@@ -1,6 +1,6 @@
 -- A credit or an adjustment. The same idempotency key moves the balance once and returns the row it wrote.
 CREATE OR REPLACE FUNCTION move_balance(
-  p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
+  p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
   p_reason text, p_idempotency_key text
 ) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -34,6 +34,7 @@ BEGIN
     '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL)::entry_item]);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_account.last_seq + 1, p_month);
+  PERFORM log_change(p_act, p_lane, p_account_id, p_account_id);
   RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, p_entry_id, p_month);
 END
 $$;

@@ -1,10 +1,10 @@
--- Revokes a key permanently. A repetition keeps the time of the first revocation. An empty account matches every account.
+-- Revokes a key of an account permanently. A repetition keeps the time of the first revocation.
 CREATE OR REPLACE FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
   UPDATE keys SET revoked_at = clock_timestamp()
-    WHERE lane = p_lane AND id = p_id AND (p_account_id = '' OR account_id = p_account_id) AND revoked_at IS NULL;
+    WHERE lane = p_lane AND id = p_id AND account_id = p_account_id AND revoked_at IS NULL;
   RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);
 END
 $$;

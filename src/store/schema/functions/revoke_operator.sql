@@ -1,14 +1,17 @@
 -- Revokes an operator permanently. A repetition keeps the time of the first revocation.
-CREATE OR REPLACE FUNCTION revoke_operator(p_id text) RETURNS SETOF operator_view
+CREATE OR REPLACE FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
   -- Of two admins that revoke each other at once, one remains.
   LOCK TABLE operators IN SHARE ROW EXCLUSIVE MODE;
   UPDATE operators SET revoked_at = clock_timestamp() WHERE id = p_id AND revoked_at IS NULL;
-  IF FOUND AND (SELECT role FROM operators WHERE id = p_id) = 'admin'
-      AND NOT EXISTS (SELECT 1 FROM operators WHERE role = 'admin' AND revoked_at IS NULL) THEN
-    PERFORM refuse('last_admin');
+  IF FOUND THEN
+    IF (SELECT role FROM operators WHERE id = p_id) = 'admin'
+        AND NOT EXISTS (SELECT 1 FROM operators WHERE role = 'admin' AND revoked_at IS NULL) THEN
+      PERFORM refuse('last_admin');
+    END IF;
+    PERFORM log_change(p_act, 0::smallint, p_id, '');
   END IF;
   RETURN QUERY SELECT * FROM view_operators(p_id, '', 1);
 END

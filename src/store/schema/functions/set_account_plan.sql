@@ -1,5 +1,5 @@
 -- Changes the plan of an account. Its keys on the former plan follow; keys on another plan keep theirs.
-CREATE OR REPLACE FUNCTION set_account_plan(p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts
+CREATE OR REPLACE FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -11,6 +11,8 @@ BEGIN
   IF FOUND THEN
     PERFORM check_key_cap(p_lane, p_id, v_plan);
   END IF;
-  RETURN QUERY UPDATE accounts SET plan = p_plan WHERE lane = p_lane AND id = p_id RETURNING *;
+  UPDATE accounts SET plan = p_plan WHERE lane = p_lane AND id = p_id;
+  PERFORM log_change(p_act, p_lane, p_id, p_id);
+  RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
 END
 $$;

@@ -1,0 +1,12 @@
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { DomainError } from "../domain/errors.ts";
+
+/** The time in a field. Accepts only times that both a timestamp message and PostgreSQL can hold. */
+export function dateOf(field: string, timestamp: Timestamp | undefined): Date | undefined {
+  if (timestamp === undefined) return undefined;
+  const date = timestampDate(timestamp);
+  if (!(date.getTime() >= 0 && date.getUTCFullYear() <= 9999)) {
+    throw DomainError.ofField(field, "must be a time between the years 1970 and 9999");
+  }
+  return date;
+}

@@ -1,0 +1,48 @@
+import { DomainError, ERRORS } from "../domain/errors.ts";
+import type { Operator } from "../domain/operator.ts";
+import { type Act, logRefusal } from "../store/operator-log.ts";
+import type { ApiCall } from "./api-call.ts";
+import type { Deps } from "./deps.ts";
+
+/** What the log shows of a change besides the operator and the method. Undefined details are omitted. */
+export type Change = {
+  /** The id or name that the request names; empty if the call creates the target. */
+  readonly target?: string;
+  readonly reason?: string;
+  readonly details?: Readonly<Record<string, string | number | bigint | undefined>>;
+};
+
+export function actOf(operator: Operator, method: string, requestId: string, change: Change): Act {
+  const { target = "", reason = "", details = {} } = change;
+  const known = Object.entries(details).filter(([, value]) => value !== undefined && value !== "");
+  return {
+    actorId: operator.id,
+    actorName: operator.name,
+    method,
+    target,
+    reason,
+    details: Object.fromEntries(known.map(([name, value]) => [name, String(value)])),
+    requestId,
+  };
+}
+
+/** Makes a change, which logs itself in its transaction. A refused change is logged here; it changed nothing. */
+export async function actAs<Result>(
+  { database }: Pick<Deps, "database">,
+  call: ApiCall,
+  change: Change,
+  make: (act: Act) => Promise<Result>,
+): Promise<Result> {
+  const act = actOf(call.operator, call.method, call.requestId, change);
+  try {
+    return await make(act);
+  } catch (error) {
+    if (isRefusal(error)) await logRefusal(database, act, error.reason);
+    throw error;
+  }
+}
+
+/** Other errors, such as a lost connection, do not tell whether the change was made. */
+function isRefusal(error: unknown): error is DomainError {
+  return error instanceof DomainError && ERRORS[error.reason].status < 500;
+}

@@ -1,0 +1,49 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { ListOperatorEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { time } from "./arguments.ts";
+import { withAdmin } from "./client.ts";
+import { eventColumns } from "./columns.ts";
+import { type Define, withExamples } from "./command.ts";
+import { addListOptions, type ListOptions, printList } from "./list.ts";
+
+type Options = ListOptions & {
+  readonly actor?: string;
+  readonly method?: string;
+  readonly target?: string;
+  readonly account?: string;
+  readonly from?: Date;
+  readonly to?: Date;
+};
+
+export const define: Define = (command) => {
+  withExamples(command, ["vx log --limit 20", "vx log --actor op_… --method CreditAccount --from 2030-01-01"])
+    .option("--json", "print the response message as JSON")
+    .option("--actor <id>", "only events of this operator")
+    .option("--method <method>", "only events of this method, such as CreditAccount")
+    .option("--target <id>", "only events of this account, key or operator, or of this plan")
+    .option("--account <id>", "only events of this account and its keys")
+    .option("--from <time>", "only events at this time or later", time("--from"))
+    .option("--to <time>", "only events before this time", time("--to"));
+  addListOptions(command).action(list);
+};
+
+async function list(options: Options): Promise<void> {
+  const { actor = "", method = "", target = "", account = "", from, to } = options;
+  const filter = {
+    actorId: actor,
+    method,
+    target,
+    accountId: account,
+    ...(from && { from: timestampFromDate(from) }),
+    ...(to && { to: timestampFromDate(to) }),
+  };
+  await withAdmin((admin) =>
+    printList(options, {
+      desc: ListOperatorEventsResponseSchema,
+      fetch: (page) => admin.listOperatorEvents({ ...filter, ...page }),
+      rows: (page) => page.events,
+      columns: eventColumns,
+      none: "There are no such events.",
+    }),
+  );
+}

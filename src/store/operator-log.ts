@@ -1,0 +1,88 @@
+import { laneOfId } from "../domain/lane.ts";
+import { badToken, cutPage, type Page } from "../domain/page.ts";
+import type { Database } from "./driver/database.ts";
+
+/** Who changes something, by which method and why, for the operator log. It must contain no key and no token. */
+export type Act = {
+  readonly actorId: string;
+  readonly actorName: string;
+  /** Such as "CreditAccount". */
+  readonly method: string;
+  /** The id or name that the request names; logged if the change is refused. */
+  readonly target: string;
+  readonly reason: string;
+  readonly details: Readonly<Record<string, string>>;
+  readonly requestId: string;
+};
+
+export type EventRow = {
+  lane: number;
+  seq: bigint;
+  created_at: Date;
+  created_micros: bigint;
+  actor_id: string;
+  actor_name: string;
+  method: string;
+  target: string;
+  account_id: string;
+  reason: string;
+  outcome: string;
+  details: Record<string, string>;
+  request_id: string;
+};
+
+/** An empty text and an undefined time match all events. */
+export type EventFilter = {
+  readonly actorId: string;
+  readonly method: string;
+  readonly target: string;
+  readonly accountId: string;
+  readonly from: Date | undefined;
+  /** Exclusive. */
+  readonly to: Date | undefined;
+};
+
+/** The act as functions of the database take it. */
+export function actText(act: Act): string {
+  return JSON.stringify({
+    actor_id: act.actorId,
+    actor_name: act.actorName,
+    method: act.method,
+    target: act.target,
+    reason: act.reason,
+    details: act.details,
+    request_id: act.requestId,
+  });
+}
+
+/** Logs a change that was refused. A change that is made is logged in its transaction. */
+export async function logRefusal(database: Database, act: Act, outcome: string): Promise<void> {
+  const accountId = act.target.startsWith("acct_") ? act.target : "";
+  const lane = /^(acct|key)_/.test(act.target) ? laneOfId(act.target) : GLOBAL_LANE;
+  await database.call("log_refusal", actText(act), lane, accountId, outcome);
+}
+
+/** The lane of events that concern no account. */
+const GLOBAL_LANE = 0;
+const FIRST_PAGE = "0_0_0";
+
+/** Newest first. */
+export async function listOperatorEvents(database: Database, filter: EventFilter, page: Page) {
+  const after = page.after || FIRST_PAGE;
+  if (!/^\d{1,16}_\d{1,4}_\d{1,18}$/.test(after)) throw badToken();
+  const [micros = "", lane, seq = ""] = after.split("_");
+  const rows = await database.call<EventRow>(
+    "list_operator_events",
+    filter.actorId,
+    filter.method,
+    filter.target,
+    filter.accountId,
+    filter.from ?? null,
+    filter.to ?? null,
+    BigInt(micros),
+    Number(lane),
+    BigInt(seq),
+    page.size + 1,
+  );
+  return cutPage(rows, page, (row) => `${row.created_micros}_${row.lane}_${row.seq}`);
+}

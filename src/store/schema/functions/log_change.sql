@@ -1,0 +1,19 @@
+-- Records a change by an operator. The functions that change something call it in the same transaction.
+-- The operator may have been revoked since the call was authenticated: then nothing is changed.
+CREATE OR REPLACE FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+DECLARE
+  v_act constant operator_act := json_populate_record(NULL::operator_act, p_act::json);
+BEGIN
+  IF v_act.actor_id LIKE 'op\_%' THEN
+    -- The lock keeps the operator from being revoked before the change is stored. Operators may revoke themselves.
+    PERFORM 1 FROM operators o
+      WHERE o.id = v_act.actor_id AND (o.revoked_at IS NULL OR o.id = p_target) FOR SHARE;
+    IF NOT FOUND THEN
+      PERFORM refuse('invalid_operator_token');
+    END IF;
+  END IF;
+  PERFORM append_operator_event(v_act, p_lane, p_target, p_account_id, 'ok');
+END
+$$;

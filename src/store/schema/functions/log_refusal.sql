@@ -1,0 +1,19 @@
+-- Records a change that was refused, at most 100 of an operator in a minute: an operator without rights must not fill the
+-- disk.
+CREATE OR REPLACE FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text)
+  RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  c_max_per_minute constant integer := 100;
+  v_act constant operator_act := json_populate_record(NULL::operator_act, p_act::json);
+  v_since constant timestamptz := clock_timestamp() - interval '1 minute';
+BEGIN
+  IF (SELECT count(*) FROM (
+        SELECT 1 FROM operator_events e
+        WHERE e.actor_id = v_act.actor_id AND e.created_at > v_since AND e.outcome <> 'ok' LIMIT c_max_per_minute
+      ) recent) < c_max_per_minute THEN
+    PERFORM append_operator_event(v_act, p_lane, v_act.target, p_account_id, p_outcome);
+  END IF;
+END
+$$;

@@ -1,0 +1,334 @@
+import { type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import {
+  AdminService,
+  type ListOperatorEventsRequestSchema,
+  type OperatorEvent,
+  OperatorEventSchema,
+} from "../../../gen/vx/admin/v1/admin_pb.js";
+import { fingerprintOf } from "../../../src/domain/api-key.ts";
+import { pagesRead } from "../../store/pages-read.ts";
+import { TEST_ACT, TEST_ACT_TEXT } from "../../support/act.ts";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { type Operator, operatorOf } from "../../support/fixtures.ts";
+
+let app: TestApp;
+/** The holder of VX_ADMIN_TOKEN, and an operator of each kind. */
+let root: Operator;
+let admin: Operator;
+let adminId: string;
+let viewer: Operator;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  root = operatorOf(app);
+  const [ada, vic] = [
+    await root.createOperator({ name: "ada", role: "admin" }),
+    await root.createOperator({ name: "vic", role: "viewer" }),
+  ];
+  adminId = ada.operator?.id ?? "";
+  admin = operatorOf(app, ada.secret);
+  viewer = operatorOf(app, vic.secret);
+});
+afterAll(() => app.stop());
+
+async function events(filter: MessageInitShape<typeof ListOperatorEventsRequestSchema> = {}) {
+  return (await viewer.listOperatorEvents(filter)).events;
+}
+
+async function reasonOf(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => undefined,
+    (thrown: ConnectError) => thrown,
+  );
+  return error?.findDetails(ErrorInfoSchema)[0]?.reason.toLowerCase() ?? "ok";
+}
+
+async function findings(): Promise<string[]> {
+  return (await root.audit({})).findings.map(({ rule, detail }) => `${rule}: ${detail}`);
+}
+
+/** One call of each method that changes something, with the event that it must log. */
+type Case = { readonly call: () => Promise<unknown>; readonly event: () => Partial<OperatorEvent> };
+
+let accountId = "";
+let keyId = "";
+let otherId = "";
+const reason = "ticket 7 <b>";
+const changes: Readonly<Record<string, Case>> = {
+  CreateAccount: {
+    call: async () => {
+      const { account } = await admin.createAccount({ name: "acme", plan: "pro", reason });
+      accountId = account?.id ?? "";
+    },
+    event: () => ({ target: accountId, accountId, details: { plan: "pro" } }),
+  },
+  CreditAccount: {
+    call: () => admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" }),
+    event: () => ({
+      target: accountId,
+      accountId,
+      details: { amount_micros: "25", entry_id: expect.stringMatching(/^led_/) },
+    }),
+  },
+  AdjustAccount: {
+    call: () => admin.adjustAccount({ accountId, amountMicros: -5n, reason, idempotencyKey: "2" }),
+    event: () => ({
+      target: accountId,
+      accountId,
+      details: { amount_micros: "-5", entry_id: expect.stringMatching(/^led_/) },
+    }),
+  },
+  PutPlan: {
+    call: () => admin.putPlan({ name: "tiny", rpm: 5, maxActiveKeys: 2, reason }),
+    event: () => ({ target: "tiny", accountId: "", details: { rpm: "5", max_active_keys: "2" } }),
+  },
+  SetAccountPlan: {
+    call: () => admin.setAccountPlan({ accountId, plan: "scale", reason }),
+    event: () => ({ target: accountId, accountId, details: { plan: "scale" } }),
+  },
+  CreateKey: {
+    call: async () => {
+      keyId = (await admin.createKey({ accountId, name: "ci", rateLimitRpm: 7, reason })).apiKey?.id ?? "";
+    },
+    event: () => ({
+      target: keyId,
+      accountId,
+      details: { name: "ci", scopes: "generate,read", rate_limit_rpm: "7" },
+    }),
+  },
+  SetKeyLimit: {
+    call: () => admin.setKeyLimit({ keyId, reason }),
+    event: () => ({ target: keyId, accountId, details: { rate_limit_rpm: "default" } }),
+  },
+  RevokeKey: {
+    call: () => admin.revokeKey({ keyId, reason }),
+    event: () => ({ target: keyId, accountId, details: {} }),
+  },
+  CreateOperator: {
+    call: async () => {
+      otherId = (await admin.createOperator({ name: "eve", role: "support", reason })).operator?.id ?? "";
+    },
+    event: () => ({ target: otherId, accountId: "", details: { name: "eve", role: "support" } }),
+  },
+  RevokeOperator: {
+    call: () => admin.revokeOperator({ operatorId: otherId, reason }),
+    event: () => ({ target: otherId, accountId: "", details: {} }),
+  },
+};
+
+test("every method that changes something is tested here", () => {
+  const changing = AdminService.methods.filter(
+    ({ idempotency }) => idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+  );
+  expect(Object.keys(changes).sort()).toEqual(changing.map(({ name }) => name).sort());
+});
+
+describe("a change", () => {
+  test.each(Object.entries(changes))("by %s is logged with its operator and reason", async (method, one) => {
+    const before = (await events({ actorId: adminId })).length;
+    await one.call();
+    const logged = await events({ actorId: adminId });
+    expect(logged).toHaveLength(before + 1);
+    expect(logged[0]).toMatchObject({
+      id: expect.stringMatching(/^evt_\d+_\d+$/),
+      actorId: adminId,
+      actorName: "ada",
+      method,
+      reason,
+      outcome: "ok",
+      requestId: expect.stringMatching(/^req_/),
+      ...one.event(),
+    });
+  });
+
+  test("that repeats an earlier one without an effect is not logged again", async () => {
+    const before = (await events({ pageSize: 1000 })).length;
+    await admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" });
+    await admin.revokeKey({ keyId });
+    await admin.revokeOperator({ operatorId: otherId });
+    expect(await events({ pageSize: 1000 })).toHaveLength(before);
+  });
+
+  test("and its event are stored together or not at all", async () => {
+    const { owner } = app.database;
+    await owner`ALTER TABLE vx.operator_events ADD CONSTRAINT none CHECK (false) NOT VALID`;
+    const before = await state();
+    for (const call of [
+      () => admin.createAccount({ name: "x" }),
+      () => admin.creditAccount({ accountId, amountMicros: 1n, reason, idempotencyKey: "9" }),
+      () => admin.putPlan({ name: "tiny", rpm: 6, maxActiveKeys: 2 }),
+      () => admin.setAccountPlan({ accountId, plan: "free" }),
+      () => admin.createKey({ accountId, name: "x" }),
+      () => admin.createOperator({ name: "x", role: "viewer" }),
+      () => admin.revokeOperator({ operatorId: adminId }),
+    ]) {
+      expect(await reasonOf(call())).toBe("internal");
+    }
+    expect(await state()).toEqual(before);
+    await owner`ALTER TABLE vx.operator_events DROP CONSTRAINT none`;
+  });
+
+  async function state() {
+    return await app.database.owner`
+      SELECT (SELECT count(*) FROM vx.accounts) AS accounts, (SELECT sum(balance_micros) FROM vx.accounts) AS balance,
+        (SELECT string_agg(plan, ',' ORDER BY id) FROM vx.accounts) AS plans_of, (SELECT sum(rpm) FROM vx.plans) AS rpm,
+        (SELECT count(*) FROM vx.keys) AS keys,
+        (SELECT count(*) FROM vx.operators WHERE revoked_at IS NULL) AS operators,
+        (SELECT count(*) FROM vx.operator_events) AS events`;
+  }
+
+  test("of an operator who was revoked after the authentication is refused", async () => {
+    const { operator } = await root.createOperator({ name: "gone", role: "admin" });
+    await root.revokeOperator({ operatorId: operator?.id ?? "" });
+    const act = JSON.stringify({ ...JSON.parse(TEST_ACT_TEXT), actor_id: operator?.id });
+    await expect(app.database.owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow(
+      "invalid_operator_token",
+    );
+    expect((await root.listPlans({})).plans.map(({ name }) => name)).not.toContain("late");
+  });
+});
+
+describe("a refused change", () => {
+  test.each<[string, () => Promise<unknown>, () => Partial<OperatorEvent>]>([
+    [
+      "insufficient_role",
+      () => viewer.creditAccount({ accountId, amountMicros: 1n, reason, idempotencyKey: "3" }),
+      () => ({ actorName: "vic", method: "CreditAccount", target: "" }),
+    ],
+    [
+      "insufficient_balance",
+      () => root.adjustAccount({ accountId, amountMicros: -500n, reason, idempotencyKey: "4" }),
+      () => ({ actorId: "break-glass", target: accountId, accountId, reason }),
+    ],
+    [
+      "not_found",
+      () => root.setKeyLimit({ keyId: "key_none" }),
+      () => ({ method: "SetKeyLimit", target: "key_none", accountId: "" }),
+    ],
+    ["last_admin", () => root.revokeOperator({ operatorId: adminId }), () => ({ target: adminId })],
+  ])("is logged with the outcome %s", async (outcome, call, event) => {
+    expect(await reasonOf(call())).toBe(outcome);
+    expect((await events({ pageSize: 1 }))[0]).toMatchObject({ outcome, ...event() });
+  });
+
+  test("is logged at most 100 times a minute for one operator", async () => {
+    const act = JSON.stringify({ ...JSON.parse(TEST_ACT_TEXT), actor_id: "op_noisy" });
+    await app.database
+      .owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found') FROM generate_series(1, 150)`;
+    expect(await events({ actorId: "op_noisy", pageSize: 1000 })).toHaveLength(100);
+    expect(await events({ method: TEST_ACT.method, pageSize: 1000 })).toHaveLength(100);
+  });
+});
+
+describe("the list", () => {
+  test("is filtered by method, target, account and time, and paged", async () => {
+    expect((await events({ method: "PutPlan" })).map(({ target }) => target)).toEqual(["tiny"]);
+    expect((await events({ target: "tiny" })).map(({ method }) => method)).toEqual(["PutPlan"]);
+    const ofAccount = await events({ accountId });
+    expect(ofAccount.map(({ target }) => target)).toContain(keyId);
+    expect(ofAccount.every((event) => event.accountId === accountId)).toBe(true);
+    const all = await events({ pageSize: 1000 });
+    const times = all.map(({ createdAt }) => (createdAt ? timestampDate(createdAt).getTime() : 0));
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    const middle = timestampFromDate(new Date(times[Math.floor(times.length / 2)] ?? 0));
+    const [newer, older] = [
+      await events({ from: middle, pageSize: 1000 }),
+      await events({ to: middle, pageSize: 1000 }),
+    ];
+    expect([...newer, ...older].map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+    const paged: string[] = [];
+    let pageToken = "";
+    do {
+      const page = await viewer.listOperatorEvents({ pageSize: 7, pageToken });
+      paged.push(...page.events.map(({ id }) => id));
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+    expect(paged).toEqual(all.map(({ id }) => id));
+    expect(await reasonOf(viewer.listOperatorEvents({ pageToken: "x" }))).toBe("invalid_argument");
+  });
+
+  test("contains no secret of a key or an operator, and no fingerprint", async () => {
+    const created = await root.createKey({ accountId, name: "secret" });
+    const operator = await root.createOperator({ name: "secret", role: "viewer" });
+    const text = (await events({ pageSize: 1000 }))
+      .map((event) => toJsonString(OperatorEventSchema, event))
+      .join("");
+    for (const secret of [created.secret, operator.secret]) {
+      expect(text).not.toContain(secret.slice(8, -8));
+      expect(text).not.toContain(fingerprintOf(secret));
+    }
+  });
+
+  test("reads few pages of the disk, for each filter and far from the first page", async () => {
+    const filters = [
+      "'', '', '', ''",
+      "'op_7', '', '', ''",
+      "'', 'M7', '', ''",
+      "'', '', 't7', ''",
+      "'', '', '', 'a7'",
+    ];
+    const reads: Awaited<ReturnType<typeof pagesRead>>[] = [];
+    const undo = new Error("undo");
+    const measured = app.database.owner.begin(async (sql) => {
+      await sql`
+        INSERT INTO vx.operator_events
+        SELECT 9, i, timestamptz '2020-01-01' + i * interval '1 second', 'op_' || i % 50, 'n', 'M' || i % 50,
+          't' || i % 50, 'a' || i % 50, '', 'ok', '{}', '', ''
+        FROM generate_series(1, 20000) i`;
+      const before = "NULL, NULL, 1577845800000000, 9::smallint, 9000, 10";
+      // The first call also reads the catalogs of PostgreSQL.
+      await pagesRead(sql, `list_operator_events(${filters[0]}, ${before})`);
+      for (const filter of filters)
+        reads.push(await pagesRead(sql, `list_operator_events(${filter}, ${before})`));
+      throw undo;
+    });
+    await expect(measured).rejects.toBe(undo);
+    expect(reads.map(({ rows }) => rows)).toEqual(filters.map(() => 10));
+    for (const [i, { pages }] of reads.entries()) expect(pages, filters[i]).toBeLessThan(30);
+  });
+});
+
+describe("the audit", () => {
+  test("finds no difference in the log, and counts its events", async () => {
+    const audit = await root.audit({});
+    expect(audit.findings).toEqual([]);
+    expect(audit.operatorEvents).toBe(BigInt((await events({ pageSize: 1000 })).length));
+  });
+
+  test.each([
+    [
+      "a changed column",
+      "UPDATE vx.operator_events SET reason = reason || 'x' WHERE lane = 0 AND seq = 2",
+      /^operator_log_unchanged: event 2 of lane 0/,
+    ],
+    [
+      "changed details",
+      `UPDATE vx.operator_events SET details = '{"role": "viewer"}' WHERE lane = 0 AND seq = 1`,
+      /^operator_log_unchanged: event 1/,
+    ],
+    [
+      "a deleted event",
+      "DELETE FROM vx.operator_events WHERE lane = 0 AND seq = 2",
+      /^operator_log_unchanged: event 3/,
+    ],
+    [
+      "deleted last events",
+      "DELETE FROM vx.operator_events WHERE lane = 0 AND seq > 3",
+      /^operator_log_complete: the last event of lane 0 is \d+, the log ends with 3$/,
+    ],
+    ["an empty log", "DELETE FROM vx.operator_events", /^operator_log_complete/],
+  ])("finds %s", async (_what, sql, finding) => {
+    const { owner } = app.database;
+    await owner`CREATE TABLE saved AS SELECT * FROM vx.operator_events`;
+    await owner.unsafe(sql);
+    expect((await findings()).join("\n")).toMatch(finding);
+    await owner`DELETE FROM vx.operator_events`;
+    await owner`INSERT INTO vx.operator_events SELECT * FROM saved`;
+    await owner`DROP TABLE saved`;
+    expect(await findings()).toEqual([]);
+  });
+});

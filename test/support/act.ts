@@ -1,0 +1,15 @@
+import { type Act, actText } from "../../src/store/operator-log.ts";
+
+/** Who makes the changes of tests that call the store directly. */
+export const TEST_ACT: Act = {
+  actorId: "break-glass",
+  actorName: "break-glass",
+  method: "Test",
+  target: "",
+  reason: "",
+  details: {},
+  requestId: "",
+};
+
+/** The same, as functions of the database take it. */
+export const TEST_ACT_TEXT: string = actText(TEST_ACT);
