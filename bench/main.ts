@@ -17,6 +17,7 @@ import { grpcGenerate } from "./parts/grpc-generate.ts";
 import { grpcMe } from "./parts/grpc-me.ts";
 import { grpcStreams } from "./parts/grpc-streams.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
+import { largeCalls } from "./parts/large-calls.ts";
 import { restMe } from "./parts/rest-me.ts";
 import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
@@ -39,6 +40,7 @@ const parts: Record<string, AnyPart> = {
   alone,
   gateway,
   streams,
+  ...largeCalls,
   "big-body": bigBody,
   "big-ledger": bigLedger(Number(values.rows)),
   "grpc-me": grpcMe,

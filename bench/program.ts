@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 
 export type Program = {
   readonly pid: number;
@@ -22,28 +23,24 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 type ProgramOptions = {
   readonly env?: Record<string, string>;
   readonly cwd?: string;
-  /** Default: this Node. */
-  readonly command?: string;
   /** A file for the standard error. Default: that of the bench. */
   readonly logFile?: string;
 };
 
 export function startProgram(
   script: readonly string[],
-  { env = {}, cwd = process.cwd(), command = process.execPath, logFile }: ProgramOptions = {},
+  { env = {}, cwd = process.cwd(), logFile }: ProgramOptions = {},
 ): Program {
   const log = logFile === undefined ? undefined : openSync(logFile, "a");
-  const child = spawn(command, script, {
+  const child = spawn(process.execPath, script, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", log ?? "inherit"],
   });
   if (log !== undefined) closeSync(log);
-  running.add(child);
-  child.once("exit", () => running.delete(child));
   const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();
   return {
-    pid: child.pid ?? 0,
+    ...runningProgram(child),
     next: async (pattern) => {
       for (let line = await lines.next(); line.done !== true; line = await lines.next()) {
         const found = pattern.exec(line.value);
@@ -51,9 +48,53 @@ export function startProgram(
       }
       throw new Error(`${script.join(" ")} ended without a line like ${pattern}`);
     },
+  };
+}
+
+type LoggedProgram = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Record<string, string>;
+  readonly cwd: string;
+  /** Returns 200 when the program is ready. */
+  readonly readyUrl: string;
+};
+
+const START_MS = 120_000;
+const POLL_MS = 200;
+
+/** Starts a program whose whole output goes to the file "output" of its folder, and waits until it is ready. */
+export async function startLoggedProgram(
+  cleanup: AsyncDisposableStack,
+  { command, args, env, cwd, readyUrl }: LoggedProgram,
+): Promise<{ pid: number }> {
+  const path = join(cwd, "output");
+  const output = openSync(path, "a");
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", output, output],
+  });
+  closeSync(output);
+  const { pid, stop } = runningProgram(child);
+  cleanup.defer(stop);
+  const until = performance.now() + START_MS;
+  while (child.exitCode === null && performance.now() < until) {
+    const response = await fetch(readyUrl).catch(() => undefined);
+    if (response?.ok) return { pid };
+    await setTimeout(POLL_MS);
+  }
+  throw new Error(`${command} did not start: ${readFileSync(path, "utf8").slice(-1_000)}`);
+}
+
+function runningProgram(child: ChildProcess) {
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  return {
+    pid: child.pid ?? 0,
     stop: async () => {
       child.kill("SIGTERM");
-      if (child.exitCode === null) await once(child, "exit");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     },
   };
 }

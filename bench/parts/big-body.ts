@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import type { Part } from "../part.ts";
 import { createPayers } from "../payers.ts";
-import { watchMemory } from "../program.ts";
-import { createRemoteModel } from "../remote-model.ts";
+import { startBaseline, watchMemory } from "../program.ts";
+import { createRemoteModels } from "../remote-models.ts";
 import { startServer } from "../server.ts";
 
 const CHARACTERS = 400_000;
@@ -20,7 +20,8 @@ export const bigBody: Part<{ one: One; many: Many }> = {
   rounds: 5,
   warmUpRounds: 1,
   open: async (checkout, cleanup) => {
-    const env = { VX_MODELS: await createRemoteModel(cleanup) };
+    const upstream = await startBaseline(cleanup, "upstream-server");
+    const env = { VX_MODELS: createRemoteModels(cleanup, { bench: upstream }) };
     const server = await startServer(checkout, cleanup, { env, preload: [PAUSES] });
     const [payer] = await createPayers(server, 1);
     const send = async () => {

@@ -9,7 +9,7 @@ import type { Part } from "../part.ts";
 import { createPayers } from "../payers.ts";
 import { PORTKEY, startPortkey } from "../peers/portkey.ts";
 import { startBaseline } from "../program.ts";
-import { createRemoteModel } from "../remote-model.ts";
+import { createRemoteModels } from "../remote-models.ts";
 import { FREE_BILLING, startServer } from "../server.ts";
 
 const ACCOUNTS = 1_000;
@@ -30,7 +30,8 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
   // The peer needs some seconds until its code is compiled.
   warmUpRounds: 3,
   open: async (checkout, cleanup) => {
-    const env = { VX_MODELS: await createRemoteModel(cleanup) };
+    const upstream = await startBaseline(cleanup, "upstream-server");
+    const env = { VX_MODELS: createRemoteModels(cleanup, { bench: upstream }) };
     const openArm = async (preload: readonly string[]) => {
       const server = await startServer(checkout, cleanup, { env, preload, hasDefaultLog: true });
       const payers = await createPayers(server, ACCOUNTS);

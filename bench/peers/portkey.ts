@@ -21,6 +21,8 @@ export async function startPortkey(cleanup: AsyncDisposableStack, upstream: stri
     version: PORTKEY,
     url: `http://127.0.0.1:${port}`,
     pid: program.pid,
+    isMetered: false,
+    model: "bench",
     secret: "none",
     headers: `x-portkey-provider: openai\r\nx-portkey-custom-host: ${upstream}/v1\r\n`,
   };
