@@ -19,7 +19,8 @@ export function withCpuTime(pid: number, arm: () => Promise<Load>): () => Promis
 /** The kernel counts CPU time in hundredths of a second. */
 const MICROS_PER_TICK = 10_000;
 
-function cpuMicrosOf(pid: number): number {
+/** CPU time of the process and its descendants. */
+export function cpuMicrosOf(pid: number): number {
   const processes = readProcesses();
   const ticksOf = (one: number): number => {
     const own = processes.find((process) => process.pid === one)?.ticks ?? 0;

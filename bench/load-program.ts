@@ -20,10 +20,13 @@ type Spec = {
   readonly Path?: string;
   readonly Authorizations?: readonly string[];
   readonly Expect?: string;
+  readonly MayFail?: boolean;
 };
 
 export type LoadResult = Load & {
   readonly calls: number;
+  /** Only with MayFail; not among the calls. */
+  readonly failed: number;
   /** gRPC messages received. */
   readonly messages: number;
   readonly seconds: number;

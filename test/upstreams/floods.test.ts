@@ -104,10 +104,11 @@ test("a conversation of 32 MiB is encoded as JSON without blocking the event loo
 });
 
 test("JSON text becomes part of a small and of a large body", async () => {
-  const body = { call: new RawJson('{"a": [1]}'), text: "x".repeat(10) };
-  expect((await writeBody(body, 10)).parts).toBe('{"call":{"a":[1]},"text":"xxxxxxxxxx"}');
-  const { parts } = await writeBody(body, 100_000);
-  expect(Buffer.concat(parts as Buffer[]).toString()).toBe('{"call":{"a": [1]},"text":"xxxxxxxxxx"}');
+  const small = { call: new RawJson('{"a": [1]}'), text: "x".repeat(10) };
+  expect((await writeBody(small, 10)).parts).toBe('{"call":{"a":[1]},"text":"xxxxxxxxxx"}');
+  const long = `{"a": "${"x".repeat(70_000)}"}`;
+  const { parts } = await writeBody({ call: new RawJson(long), other: small.call }, 100_000);
+  expect(Buffer.concat(parts as Buffer[]).toString()).toBe(`{"call":${long},"other":{"a":[1]}}`);
 });
 
 test("a large conversation arrives unchanged", async () => {

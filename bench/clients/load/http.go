@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,11 +14,22 @@ import (
 
 // httpCaller has a connection and one request at a time.
 type httpCaller struct {
-	conn   net.Conn
-	reader *bufio.Reader
-	next   func() []byte
-	expect []byte
-	body   bytes.Buffer
+	conn    net.Conn
+	reader  *bufio.Reader
+	next    func() []byte
+	expect  []byte
+	mayFail bool
+	body    bytes.Buffer
+}
+
+// unexpectedResponse is a whole response with another status or body. The connection can be used further.
+type unexpectedResponse struct {
+	status int
+	body   string
+}
+
+func (r unexpectedResponse) Error() string {
+	return fmt.Sprintf("status %d: %.500s", r.status, r.body)
 }
 
 func openHTTP(spec Spec) []Session {
@@ -28,7 +40,8 @@ func openHTTP(spec Spec) []Session {
 		conn, err := net.Dial("tcp", spec.Address)
 		check(err)
 		sessions[i] = &httpCaller{
-			conn: conn, reader: bufio.NewReaderSize(conn, 1<<16), next: next, expect: []byte(spec.Expect),
+			conn: conn, reader: bufio.NewReaderSize(conn, 1<<16), next: next,
+			expect: []byte(spec.Expect), mayFail: spec.MayFail,
 		}
 	}
 	return sessions
@@ -40,11 +53,17 @@ func (c *httpCaller) Run(clock *Clock, record *Record) error {
 		return err
 	}
 	for made, at := 0, time.Now(); !clock.Stops(made, at); made++ {
-		if err := c.call(); err != nil {
+		err := c.call()
+		now := time.Now()
+		var unexpected unexpectedResponse
+		switch {
+		case err == nil:
+			record.latencies = append(record.latencies, now.Sub(at))
+		case c.mayFail && errors.As(err, &unexpected):
+			record.failed++
+		default:
 			return err
 		}
-		now := time.Now()
-		record.latencies = append(record.latencies, now.Sub(at))
 		if at = now; clock.pause > 0 {
 			time.Sleep(clock.pause)
 			at = time.Now()
@@ -53,7 +72,7 @@ func (c *httpCaller) Run(clock *Clock, record *Record) error {
 	return nil
 }
 
-// call fails on any status but 200.
+// call returns an unexpectedResponse for any status but 200.
 func (c *httpCaller) call() error {
 	if _, err := c.conn.Write(c.next()); err != nil {
 		return err
@@ -72,7 +91,7 @@ func (c *httpCaller) call() error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK || !bytes.Contains(c.body.Bytes(), c.expect) {
-		return fmt.Errorf("status %d: %.500s", response.StatusCode, c.body.Bytes())
+		return unexpectedResponse{response.StatusCode, c.body.String()}
 	}
 	return nil
 }

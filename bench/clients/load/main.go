@@ -26,11 +26,13 @@ type Spec struct {
 	// gRPC: values of the header, used in turn; none if empty.
 	Authorizations []string
 	Expect         string // HTTP: every response body contains it
+	MayFail        bool   // HTTP: count calls with another status or body, in place of ending
 }
 
 // Result is printed as JSON.
 type Result struct {
 	Calls     int     `json:"calls"`
+	Failed    int     `json:"failed"`   // not among the calls
 	Messages  int     `json:"messages"` // gRPC messages received
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"perSecond"`
@@ -86,6 +88,7 @@ func (c *Clock) Stops(made int, now time.Time) bool {
 // Record is what one session measured.
 type Record struct {
 	latencies []time.Duration
+	failed    int
 	messages  int
 }
 
@@ -102,6 +105,7 @@ func runAll(sessions []Session, clock *Clock) Result {
 	for _, record := range records {
 		all = append(all, record.latencies...)
 		result.Messages += record.messages
+		result.Failed += record.failed
 	}
 	slices.Sort(all)
 	result.Calls = len(all)

@@ -1,4 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import type { JsonValue } from "../../domain/json.ts";
+import { isJsonLonger } from "../../domain/json-size.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
@@ -32,14 +34,19 @@ export class RawJson {
     this.text = text;
   }
 
-  /** For a body that is encoded at once, so it is small. */
+  /** For a value that is encoded at once, so it is small. */
   toJSON(): unknown {
     return JSON.parse(this.text);
   }
 }
 
+/** Parts of a value are encoded at once where they are small: a generator costs more than the encoding. */
 function* pieces(value: unknown): Generator<string, void, undefined> {
-  if (typeof value === "string" && value.length > AT_ONCE_CHARS) {
+  if (!isJsonLonger(value as JsonValue, AT_ONCE_CHARS)) {
+    yield JSON.stringify(value);
+    return;
+  }
+  if (typeof value === "string") {
     yield '"';
     for (let start = 0; start < value.length; ) {
       const end = endOfPart(value, start);
@@ -49,10 +56,6 @@ function* pieces(value: unknown): Generator<string, void, undefined> {
     yield '"';
     return;
   }
-  if (typeof value !== "object" || value === null) {
-    yield JSON.stringify(value);
-    return;
-  }
   if (value instanceof RawJson) {
     yield value.text;
     return;
@@ -60,7 +63,7 @@ function* pieces(value: unknown): Generator<string, void, undefined> {
   const isArray = Array.isArray(value);
   yield isArray ? "[" : "{";
   let comma = "";
-  for (const [name, member] of Object.entries(value)) {
+  for (const [name, member] of Object.entries(value as object)) {
     if (member === undefined) continue;
     yield isArray ? comma : `${comma}${JSON.stringify(name)}:`;
     yield* pieces(member);
