@@ -6,7 +6,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { DEVELOPER_SERVICES } from "../src/api/services.ts";
 import { BUILT_IN_MODELS } from "../src/models/built-in.ts";
-import { exampleEmbeddingModel, exampleModel } from "../src/models/example-model.ts";
+import { exampleModels } from "../src/models/example-model.ts";
 import { commentsOf } from "./openapi/comments.ts";
 import { openApiDocument } from "./openapi/document.ts";
 
@@ -14,11 +14,8 @@ const set = execFileSync("buf", ["build", "proto", "--as-file-descriptor-set", "
   maxBuffer: 1 << 26,
 });
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
-const model = exampleModel(BUILT_IN_MODELS);
-if (!model) throw new Error("there is no built-in model for the examples");
 const document = openApiDocument({
-  model,
-  embeddingModel: exampleEmbeddingModel(BUILT_IN_MODELS),
+  exampleModels: exampleModels(BUILT_IN_MODELS),
   services: DEVELOPER_SERVICES,
   version,
   commentOf: commentsOf(fromBinary(FileDescriptorSetSchema, set)),

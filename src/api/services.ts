@@ -12,19 +12,19 @@ import { messagesService } from "./messages/messages-service.ts";
 import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/responses-service.ts";
 
-/** The developer API. Every protocol, the OpenAPI document and the health checks use this list. */
+/** The developer API. Every protocol, the OpenAPI document and the health checks use this list; the document keeps its order. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
-  meService,
   generateService,
-  keyService,
-  modelService,
-  ledgerService,
   chatService,
-  messagesService,
   responsesService,
+  messagesService,
   embedService,
   embeddingsService,
   completionsService,
+  modelService,
+  meService,
+  keyService,
+  ledgerService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];

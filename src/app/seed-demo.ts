@@ -5,7 +5,7 @@ import type { Model } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
 import type { Operator } from "../domain/operator.ts";
 import { SCOPES, toScopeBits } from "../domain/scope.ts";
-import { exampleModel } from "../models/example-model.ts";
+import { exampleModels } from "../models/example-model.ts";
 import { createFirstAccount } from "../store/accounts.ts";
 
 const BALANCE_MICROS = 10_000_000n;
@@ -33,7 +33,7 @@ export async function seedDemo(
 
 /** The terminal text about the demo account. */
 export function demoText(secret: string, baseUrl: string, models: readonly Model[]): string {
-  const model = exampleModel(models)?.id ?? "MODEL";
+  const { id: model } = exampleModels(models).generation.model;
   return `
 Created the account "demo" with a balance of ${formatMicros(BALANCE_MICROS)} and this key, which is shown only once:
 

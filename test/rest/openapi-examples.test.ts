@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { developerServices } from "../../src/api/services.ts";
-import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
-import { exampleEmbeddingModel } from "../../src/models/example-model.ts";
+import { exampleModels } from "../../src/models/example-model.ts";
 import { isUntyped } from "../../src/rules/untyped-values.ts";
 import { operationExamples } from "../../src/server/pages/openapi/examples.ts";
 import type { OperationExample } from "../../src/server/pages/openapi/operation-example.ts";
@@ -37,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-const EXAMPLES = operationExamples(BUILT_IN_MODELS[0] as Model, exampleEmbeddingModel(BUILT_IN_MODELS));
+const EXAMPLES = operationExamples(exampleModels(BUILT_IN_MODELS));
 const operations = operationsOf(developerServices);
 
 type BodySchema = { readonly properties: Readonly<Record<string, Schema>>; readonly required?: string[] };

@@ -1,7 +1,8 @@
 import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
+import type { ExampleModels } from "../../src/models/example-model.ts";
 import { surfaceOf } from "../../src/rules/surface.ts";
-import { type ExampleModel, insertExamples } from "../../src/server/pages/openapi/insert-examples.ts";
+import { insertExamples } from "../../src/server/pages/openapi/insert-examples.ts";
 import { clean, type Schema } from "../../src/server/pages/openapi/schema.ts";
 import { formOf } from "../../src/server/rest/surface-form.ts";
 import type { CommentOf } from "./comments.ts";
@@ -16,7 +17,7 @@ import { answerHeaders, HEADERS } from "./headers.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { rulesOf } from "./rules.ts";
 import { Schemas } from "./schemas.ts";
-import { INTRODUCTION, operationText, summaryOf } from "./texts.ts";
+import { INTRODUCTION, operationText, summaryOf, tagTitle } from "./texts.ts";
 
 type DescribedService = { readonly service: DescService; readonly unknownFields: UnknownFields };
 
@@ -24,21 +25,15 @@ type DocumentOptions = {
   readonly services: readonly DescribedService[];
   readonly version: string;
   readonly commentOf: CommentOf;
-  /** The models used in the examples. */
-  readonly model: ExampleModel;
-  readonly embeddingModel: string;
+  readonly exampleModels: ExampleModels;
 };
 
 /** Creates the OpenAPI document of the services from their descriptors, and adds examples. */
-export function openApiDocument({ model, embeddingModel, ...options }: DocumentOptions): Schema {
-  return insertExamples(withoutExamples(options), model, embeddingModel);
+export function openApiDocument({ exampleModels, ...options }: DocumentOptions): Schema {
+  return insertExamples(withoutExamples(options), exampleModels);
 }
 
-function withoutExamples({
-  services,
-  version,
-  commentOf,
-}: Omit<DocumentOptions, "model" | "embeddingModel">): Schema {
+function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions, "exampleModels">): Schema {
   const operations = operationsOf(services.map(({ service }) => service));
   const unknownFields = new Map(services.map((one) => [one.service, one.unknownFields]));
   const schemas = new Schemas(commentOf);
@@ -68,7 +63,7 @@ function withoutExamples({
     security: [{ apiKey: [] }],
     tags: services.map(({ service }) => ({
       name: service.name,
-      "x-displayName": service.name.replace(/Service$/, ""),
+      "x-displayName": tagTitle(service),
       description: commentOf(service),
     })),
     paths,

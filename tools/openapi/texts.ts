@@ -1,7 +1,9 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { surfaceOf } from "../../src/rules/surface.ts";
 import type { CommentOf } from "./comments.ts";
 import type { Operation } from "./operations.ts";
 
-export const INTRODUCTION = `vx is a paid, metered generation API. Every call under \`/v1\` needs an API key in the header
+export const INTRODUCTION = `A paid, metered generation API. Every call under \`/v1\` needs an API key in the header
 \`Authorization: Bearer <API_KEY>\`. To check a key, call \`GET /v1/me\`.
 
 Each key belongs to a plan, which sets the number of requests per minute. Each account has a prepaid balance. The maximum
@@ -15,9 +17,32 @@ ignore unknown fields. The same methods are available over gRPC, gRPC-Web and Co
 
 The server checks a call in this order: path, key (401), scope (403), rate limit (429), body and fields (400), balance (402).`;
 
-/** The first paragraph of the comment. */
-export function summaryOf({ usual }: Operation, commentOf: CommentOf): string {
-  return commentOf(usual).split("\n\n", 1)[0] ?? "";
+/** The titles of services that differ from their names. */
+const TAG_TITLES: Readonly<Record<string, string>> = {
+  ChatService: "Chat completions",
+  EmbedService: "Embeddings",
+  ModelService: "Models",
+  MeService: "Account",
+  KeyService: "Keys",
+};
+
+/** The title of a service. Services in the format of another API name that API. */
+export function tagTitle(service: DescService): string {
+  const title = TAG_TITLES[service.name] ?? service.name.replace(/Service$/, "");
+  switch (surfaceOf(service)) {
+    case "native":
+      return title;
+    case "anthropic":
+      return `${title} (Anthropic)`;
+    default:
+      return `${title} (OpenAI)`;
+  }
+}
+
+/** The first paragraph of the comment. A second address of a method names its verb. */
+export function summaryOf({ usual, binding, id }: Operation, commentOf: CommentOf): string {
+  const summary = commentOf(usual).split("\n\n", 1)[0] ?? "";
+  return id === usual.name ? summary : `${summary} by ${binding.verb}`;
 }
 
 export function operationText({ usual, streamed, policy }: Operation, commentOf: CommentOf): string {

@@ -128,7 +128,7 @@ export declare const EmbeddingSchema: GenMessage<Embedding>;
  */
 export declare const EmbedService: GenService<{
   /**
-   * Create embeddings
+   * Embed texts
    *
    * Returns one vector for each text. The maximum cost is held before the call runs and the actual cost is charged
    * after it. Requires a model with the capability `embeddings`.

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Model } from "../../domain/model.ts";
-import { exampleModel } from "../../models/example-model.ts";
+import { exampleModels } from "../../models/example-model.ts";
 import type { Render } from "./rendered.ts";
 
 const FILE = new URL("home.html", import.meta.url);
@@ -8,7 +8,7 @@ const FILE = new URL("home.html", import.meta.url);
 /** The start page, with commands that can be pasted: they use the address and a model of this server. */
 export async function homePage(models: readonly Model[]): Promise<Render> {
   const html = await readFile(FILE, "utf8");
-  const model = exampleModel(models)?.id ?? "MODEL";
+  const { id: model } = exampleModels(models).generation.model;
   return (url) => fill(html, { url, model });
 }
 

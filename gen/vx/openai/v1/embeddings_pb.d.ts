@@ -191,7 +191,7 @@ export declare const EmbeddingsUsageSchema: GenMessage<EmbeddingsUsage>;
  */
 export declare const EmbeddingsService: GenService<{
   /**
-   * Create embedding vectors
+   * Create embeddings
    *
    * The same as `POST /v1/embed`, in OpenAI's format. Requires a model with the capability `embeddings`.
    *

@@ -1,8 +1,13 @@
+import type { ExampleModel } from "../../../models/example-model.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 /** The example of a completion, with the ids, the usage and the balance of the example of a chat completion. */
-export function completionExamples(chat: object, end: object): Readonly<Record<string, OperationExample>> {
-  const head = { ...chat, object: "text_completion" };
+export function completionExamples(
+  { model: { id: model }, missing }: ExampleModel,
+  chat: object,
+  end: object,
+): Readonly<Record<string, OperationExample>> {
+  const head = { ...chat, model, object: "text_completion" };
   const choice = (text: string, finish_reason: string | null) => ({
     choices: [{ text, index: 0, logprobs: null, finish_reason }],
   });
@@ -14,8 +19,9 @@ export function completionExamples(chat: object, end: object): Readonly<Record<s
   });
   return {
     CreateCompletion: {
+      missing,
       body: {
-        model: (chat as { readonly model: string }).model,
+        model,
         prompt: "def total(entries):\n    return ",
         suffix: "\n\nprint(total([1, 2]))",
         max_tokens: 50,

@@ -1,4 +1,5 @@
 import { formatMicros } from "../../../domain/money.ts";
+import type { ExampleModel } from "../../../models/example-model.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 const ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
@@ -11,10 +12,13 @@ const VECTORS = [
   [0.5, 0.5, -0.5, 0.5],
 ];
 
-/** The examples of embeddings with the model of this id. */
-export function embeddingExamples(model: string): Readonly<Record<string, OperationExample>> {
+/** The examples of embeddings. */
+export function embeddingExamples(example: ExampleModel): Readonly<Record<string, OperationExample>> {
+  const { missing } = example;
+  const model = example.model.id;
   return {
     Embed: {
+      missing,
       body: { model, input: TEXTS, dimensions: 4 },
       response: {
         id: ID,
@@ -34,6 +38,7 @@ export function embeddingExamples(model: string): Readonly<Record<string, Operat
       },
     },
     CreateEmbeddings: {
+      missing,
       body: { model, input: TEXTS, dimensions: 4 },
       response: {
         object: "list",

@@ -3,6 +3,7 @@ import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
+import type { ExampleModels } from "../../../models/example-model.ts";
 import { completionExamples } from "./completion-examples.ts";
 import { embeddingExamples } from "./embedding-examples.ts";
 import { messagesExamples } from "./messages-examples.ts";
@@ -82,15 +83,12 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };
 
-/** By operation id. They use the model and its prices. */
-export function operationExamples(
-  model: Model,
-  embeddingModel: string,
-): Readonly<Record<string, OperationExample>> {
+/** By operation id. They use the models and their prices. */
+export function operationExamples(models: ExampleModels): Readonly<Record<string, OperationExample>> {
   return {
-    ...accountExamples(model),
-    ...generationExamples(model),
-    ...embeddingExamples(embeddingModel),
+    ...accountExamples(models.generation.model),
+    ...generationExamples(models),
+    ...embeddingExamples(models.embeddings),
     ...KEY_EXAMPLES,
   };
 }
@@ -178,7 +176,8 @@ function pricesExample({ prices }: Model) {
   };
 }
 
-function generationExamples(model: Model): Readonly<Record<string, OperationExample>> {
+function generationExamples(models: ExampleModels): Readonly<Record<string, OperationExample>> {
+  const { model, missing } = models.generation;
   const { costMicros, cost, balanceMicros } = chargeOf(model);
   const { inputTokens, outputTokens } = TOKENS;
   const done = {
@@ -219,11 +218,12 @@ function generationExamples(model: Model): Readonly<Record<string, OperationExam
     balance_micros,
   };
   return {
-    ...messagesExamples(model, charge),
-    ...nativeExamples(model, done),
-    ...responsesExamples(model, charge),
-    ...completionExamples(chat, end),
+    ...messagesExamples(models.generation, charge),
+    ...nativeExamples(models, done),
+    ...responsesExamples(models.generation, charge),
+    ...completionExamples(models.completion, chat, end),
     CreateChatCompletion: {
+      missing,
       body: {
         model: model.id,
         messages: [

@@ -1,15 +1,15 @@
 import type { Reason } from "../../../domain/errors.ts";
 import type { Model } from "../../../domain/model.ts";
+import type { ExampleModels } from "../../../models/example-model.ts";
 import { anthropicErrorExample, errorExample } from "./error-examples.ts";
 import { eventsText, operationExamples } from "./examples.ts";
 import type { OperationExample } from "./operation-example.ts";
 import { clean, type Schema } from "./schema.ts";
 
-export type ExampleModel = Model;
-
 type Content = Readonly<Record<string, Schema>>;
 type Operation = Schema & {
   readonly operationId: string;
+  readonly description: string;
   readonly parameters?: readonly (Schema & { readonly name: string })[];
   readonly requestBody?: Schema & { readonly content: Content };
   readonly responses: Readonly<Record<string, Schema & { readonly content: Content }>>;
@@ -20,9 +20,9 @@ type OpenApi = Schema & {
 };
 
 /** The document with examples that use the models. Existing examples are replaced. */
-export function insertExamples(document: Schema, model: Model, embeddingModel: string): Schema {
+export function insertExamples(document: Schema, models: ExampleModels): Schema {
   const { paths, components, ...others } = document as OpenApi;
-  const examples = operationExamples(model, embeddingModel);
+  const examples = operationExamples(models);
   const withExample = (operation: Operation) => {
     const example = examples[operation.operationId];
     if (!example) throw new Error(`${operation.operationId} has no example: add one to examples.ts`);
@@ -33,7 +33,9 @@ export function insertExamples(document: Schema, model: Model, embeddingModel: s
     paths: mapValues(paths, (verbs) => mapValues(verbs, withExample)),
     components: {
       ...components,
-      examples: mapValues(components.examples, (_, name) => ({ value: errorValue(name, model) })),
+      examples: mapValues(components.examples, (_, name) => ({
+        value: errorValue(name, models.generation.model),
+      })),
     },
   };
 }
@@ -48,7 +50,7 @@ function errorValue(name: string, model: Model): unknown {
 }
 
 function insertExample(operation: Operation, example: OperationExample): Operation {
-  const { parameters, requestBody, responses } = operation;
+  const { description, parameters, requestBody, responses } = operation;
   const { more = {} } = example;
   const values = { ...example.path, ...example.query };
   const content = {
@@ -61,6 +63,7 @@ function insertExample(operation: Operation, example: OperationExample): Operati
   const success = responses["200"] as Operation["responses"][string];
   return {
     ...operation,
+    ...(example.missing && { description: `${description}\n\n${example.missing}` }),
     ...(parameters && {
       parameters: parameters.map((one) => clean({ ...one, example: values[one.name] }) as typeof one),
     }),

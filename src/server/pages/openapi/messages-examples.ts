@@ -1,4 +1,4 @@
-import type { Model } from "../../../domain/model.ts";
+import type { ExampleModel } from "../../../models/example-model.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 /** The parts of a generation that all formats show. */
@@ -11,7 +11,10 @@ export type ExampleCharge = {
 };
 
 /** The operations in Anthropic's format, by operation id. */
-export function messagesExamples(model: Model, charge: ExampleCharge): Record<string, OperationExample> {
+export function messagesExamples(
+  { model, missing }: ExampleModel,
+  charge: ExampleCharge,
+): Record<string, OperationExample> {
   const { inputTokens, outputTokens, costMicros, balanceMicros } = charge;
   const messages = [{ role: "user", content: "What is a ledger?" }];
   const system = "Answer in one short sentence.";
@@ -31,6 +34,7 @@ export function messagesExamples(model: Model, charge: ExampleCharge): Record<st
   const unknown = { stop_reason: null, stop_sequence: null };
   return {
     CreateMessage: {
+      missing,
       body: { model: model.id, max_tokens: 200, system, messages },
       response: {
         ...head,
@@ -68,6 +72,7 @@ export function messagesExamples(model: Model, charge: ExampleCharge): Record<st
       ],
     },
     CountTokens: {
+      missing,
       body: { model: model.id, system, messages },
       response: { input_tokens: inputTokens },
     },

@@ -1,12 +1,17 @@
 import type { Model } from "../../../domain/model.ts";
 import { formatMicros } from "../../../domain/money.ts";
 import { maxCostOf } from "../../../domain/price.ts";
+import type { ExampleModel, ExampleModels } from "../../../models/example-model.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 type Done = { readonly id: string; readonly usage: object; readonly balance_micros: number };
 
 /** The examples of generations in the native format, with the usage and the charge of `done`. */
-export function nativeExamples(model: Model, done: Done): Readonly<Record<string, OperationExample>> {
+export function nativeExamples(
+  { generation, tools }: ExampleModels,
+  done: Done,
+): Readonly<Record<string, OperationExample>> {
+  const { model, missing } = generation;
   const { id, usage, balance_micros } = done;
   const body = {
     model: model.id,
@@ -17,7 +22,7 @@ export function nativeExamples(model: Model, done: Done): Readonly<Record<string
     max_tokens: 200,
     temperature: 0.7,
   };
-  const response = (message: object, finish_reason: string) => ({
+  const response = ({ model }: ExampleModel, message: object, finish_reason: string) => ({
     id,
     model: model.id,
     message: {
@@ -36,12 +41,18 @@ export function nativeExamples(model: Model, done: Done): Readonly<Record<string
   const delta = (content: string) => ({ delta: { content } });
   return {
     Generate: {
+      missing,
       body,
-      response: response({ content: "A list of every movement." }, "stop"),
+      response: response(generation, { content: "A list of every movement." }, "stop"),
       events: [delta("A list of "), delta("every movement."), { done }],
-      more: { "with a tool": { body: toolRequest(model), response: response(TOOL_REPLY, "tool_calls") } },
+      more: {
+        [tools.missing ? "with a tool (supported by no model of this server)" : "with a tool"]: {
+          body: toolRequest(tools.model),
+          response: response(tools, TOOL_REPLY, "tool_calls"),
+        },
+      },
     },
-    QuoteGenerate: { body, response: quoteExample(model) },
+    QuoteGenerate: { missing, body, response: quoteExample(model) },
   };
 }
 

@@ -4,6 +4,8 @@ export type OperationExample = {
   readonly query?: Readonly<Record<string, string | number>>;
   readonly body?: unknown;
   readonly response: unknown;
+  /** Set if no model of the server can run the example: a sentence for the description. */
+  readonly missing?: string | undefined;
   /** The events of a streamed response to the same request. */
   readonly events?: readonly unknown[];
   /** Further requests to the same address, with their responses, by title. */

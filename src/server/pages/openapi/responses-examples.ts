@@ -1,9 +1,12 @@
-import type { Model } from "../../../domain/model.ts";
+import type { ExampleModel } from "../../../models/example-model.ts";
 import type { ExampleCharge } from "./messages-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 /** The operations in the format of OpenAI's Responses API, by operation id. */
-export function responsesExamples(model: Model, charge: ExampleCharge): Record<string, OperationExample> {
+export function responsesExamples(
+  { model, missing }: ExampleModel,
+  charge: ExampleCharge,
+): Record<string, OperationExample> {
   const instructions = "Answer in one short sentence.";
   const started = {
     id: charge.id.replace("gen_", "resp_"),
@@ -47,6 +50,7 @@ export function responsesExamples(model: Model, charge: ExampleCharge): Record<s
   ];
   return {
     CreateResponse: {
+      missing,
       body: { model: model.id, instructions, input: "What is a ledger?", max_output_tokens: 200 },
       response,
       events: events.map((event, i) => ({ ...event, sequence_number: i })),
