@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { MethodFunction } from "../../api/define-service.ts";
 import type { Admitted } from "../gate/gate.ts";
+import type { RequestHead } from "../http.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import { ServiceCall } from "../service-call.ts";
@@ -15,6 +16,7 @@ import type { RpcResponse } from "./rpc-response.ts";
 
 /** A call whose request is read and valid. */
 export type DirectCall = {
+  readonly request: RequestHead;
   readonly call: IncomingCall;
   readonly admitted: Admitted;
   readonly response: RpcResponse;

@@ -82,7 +82,7 @@ async function serveCall(
   const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
   const message = await readRpcRequest(route, form, request, limits);
   validateRequest(route.method.input, message);
-  const result = route.invoke(message, { call, admitted, response, observation });
+  const result = route.invoke(message, { request, call, admitted, response, observation });
   if (route.method.methodKind === "unary") await respondOnce(route, form, result, response);
   else await respondWithStream(route, form, result, response);
 }

@@ -26,6 +26,7 @@ async function serve(types: FileRegistry, bytes: Uint8Array): Promise<Uint8Array
     { service },
     {
       routes: (router) => implementation.addTo(router),
+      directMethods: implementation.directMethods(),
       openRoutes: (router) => implementation.addStreamsTo(router),
       tls: serverCreds && { cert: Buffer.from(serverCreds.cert), key: Buffer.from(serverCreds.key) },
       maxBodyBytes: messageReceiveLimit,

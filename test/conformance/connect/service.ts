@@ -3,12 +3,15 @@ import {
   createRegistry,
   type DescFile,
   type DescMethod,
+  type DescService,
   type FileRegistry,
   type Message,
+  toJsonString,
 } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { bindMethod } from "../../../src/server/connect/rpc-service.ts";
+import type { DirectCall, DirectMethod } from "../../../src/server/rpc/direct-method.ts";
 import { createUntyped, messageType } from "../descriptors.ts";
 
 const PACKAGE = "connectrpc.conformance.v1";
@@ -37,6 +40,12 @@ type StreamRequest = Message & {
   };
 };
 
+/** What the service uses of Connect's context; calls without Connect have the same, see contextOf(). */
+type Context = Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer"> & {
+  readonly timeoutMs: () => number | undefined;
+  /** The query of a GET. */
+  readonly query: URLSearchParams | undefined;
+};
 type Implementation = (request: never, context: HandlerContext) => unknown;
 
 /** The service that the suite calls. Each request defines its response, which also repeats the request. */
@@ -50,20 +59,58 @@ export class ConformanceService {
   /** Methods with one request message, served like the methods of the product. */
   addTo(router: ConnectRouter): void {
     const unary = (request: Message, context: HandlerContext) =>
-      this.#unary([request as UnaryRequest], context);
+      this.#unary([request as UnaryRequest], connectContext(context));
     const serverStream = (request: Message, context: HandlerContext) =>
-      this.#stream([request as StreamRequest], context);
+      this.#stream([request as StreamRequest], connectContext(context));
     this.#add(router, { unary, idempotentUnary: unary, serverStream }, (method, run) =>
       bindMethod(method, run as typeof unary),
     );
   }
 
+  /** The same methods for the path without Connect. */
+  directMethods(): DirectMethod[] {
+    const service = this.#service();
+    const registry = createRegistry(service.file as DescFile);
+    const unary = async (request: Message, call: DirectCall) => {
+      const context = directContext(call);
+      try {
+        return await this.#unary([request as UnaryRequest], context);
+      } finally {
+        setDirectHeaders(call, context);
+      }
+    };
+    const stream = this.#directStream.bind(this);
+    const methods = { unary, idempotentUnary: unary, serverStream: stream };
+    return Object.entries(methods).map(([name, invoke]) => {
+      const method = service.method[name] as DescMethod;
+      return { method, invoke, writeJson: (message) => toJsonString(method.output, message, { registry }) };
+    });
+  }
+
+  async *#directStream(request: Message, call: DirectCall): AsyncGenerator<object> {
+    const context = directContext(call);
+    try {
+      for await (const response of this.#stream([request as StreamRequest], context)) {
+        setDirectHeaders(call, context);
+        yield response;
+      }
+    } finally {
+      setDirectHeaders(call, context);
+    }
+  }
+
+  #service(): DescService {
+    const service = this.#registry.getService(SERVICE);
+    if (!service) throw new Error(`the suite has no service ${SERVICE}`);
+    return service;
+  }
+
   /** Methods with a stream of request messages, served like reflection. */
   addStreamsTo(router: ConnectRouter): void {
     const clientStream = async (requests: AsyncIterable<Message>, context: HandlerContext) =>
-      this.#unary((await collect(requests)) as UnaryRequest[], context);
+      this.#unary((await collect(requests)) as UnaryRequest[], connectContext(context));
     const bidiStream = (requests: AsyncIterable<Message>, context: HandlerContext) =>
-      this.#bidiStream(requests as AsyncIterable<StreamRequest>, context);
+      this.#bidiStream(requests as AsyncIterable<StreamRequest>, connectContext(context));
     this.#add(router, { clientStream, bidiStream });
   }
 
@@ -72,8 +119,7 @@ export class ConformanceService {
     methods: Record<string, Implementation>,
     bind: (method: DescMethod, implementation: Implementation) => unknown = (_, same) => same,
   ): void {
-    const service = this.#registry.getService(SERVICE);
-    if (!service) throw new Error(`the suite has no service ${SERVICE}`);
+    const service = this.#service();
     const jsonOptions = { registry: createRegistry(service.file as DescFile) };
     for (const [name, implementation] of Object.entries(methods)) {
       const method = service.method[name];
@@ -82,7 +128,7 @@ export class ConformanceService {
     }
   }
 
-  async #unary(requests: readonly UnaryRequest[], context: HandlerContext): Promise<object> {
+  async #unary(requests: readonly UnaryRequest[], context: Context): Promise<object> {
     const definition = requests[0]?.responseDefinition;
     const requestInfo = this.#requestInfo(requests, context);
     setHeaders(definition, context);
@@ -93,7 +139,7 @@ export class ConformanceService {
     return { payload: { data, requestInfo } };
   }
 
-  async *#stream(requests: readonly StreamRequest[], context: HandlerContext): AsyncGenerator<object> {
+  async *#stream(requests: readonly StreamRequest[], context: Context): AsyncGenerator<object> {
     const definition = requests[0]?.responseDefinition;
     const requestInfo = this.#requestInfo(requests, context);
     setHeaders(definition, context);
@@ -106,10 +152,7 @@ export class ConformanceService {
     if (definition.error) throw this.#error(definition.error, isEmpty ? requestInfo : undefined);
   }
 
-  async *#bidiStream(
-    requests: AsyncIterable<StreamRequest>,
-    context: HandlerContext,
-  ): AsyncGenerator<object> {
+  async *#bidiStream(requests: AsyncIterable<StreamRequest>, context: Context): AsyncGenerator<object> {
     const unread = requests[Symbol.asyncIterator]();
     const first = await unread.next();
     if (first.done) return;
@@ -133,16 +176,13 @@ export class ConformanceService {
       throw this.#error(definition.error, sent === 0 ? this.#requestInfo([first.value], context) : undefined);
   }
 
-  #requestInfo(requests: readonly Message[], context: HandlerContext): object {
+  #requestInfo(requests: readonly Message[], context: Context): object {
     const timeoutMs = context.timeoutMs();
     return {
       requestHeaders: toHeaders(context.requestHeader),
       timeoutMs: timeoutMs === undefined ? undefined : BigInt(Math.trunc(timeoutMs)),
       requests: this.#pack(requests),
-      connectGetInfo:
-        context.requestMethod === "GET"
-          ? { queryParams: toHeaders(new URL(context.url).searchParams) }
-          : undefined,
+      connectGetInfo: context.query && { queryParams: toHeaders(context.query) },
     };
   }
 
@@ -164,11 +204,35 @@ export class ConformanceService {
   }
 }
 
-function setHeaders(definition: Definition | undefined, context: HandlerContext): void {
+function setHeaders(definition: Definition | undefined, context: Context): void {
   for (const { name, value } of definition?.responseHeaders ?? [])
     for (const item of value) context.responseHeader.append(name, item);
   for (const { name, value } of definition?.responseTrailers ?? [])
     for (const item of value) context.responseTrailer.append(name, item);
+}
+
+function connectContext(context: HandlerContext): Context {
+  const query = context.requestMethod === "GET" ? new URL(context.url).searchParams : undefined;
+  return { ...context, query };
+}
+
+function directContext({ request, response }: DirectCall): Context {
+  const requestHeader = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (!name.startsWith(":")) requestHeader.append(name, String(value));
+  }
+  return {
+    requestHeader,
+    responseHeader: new Headers(),
+    responseTrailer: new Headers(),
+    timeoutMs: () => response.remainingMs(),
+    query: undefined,
+  };
+}
+
+function setDirectHeaders({ response }: DirectCall, { responseHeader, responseTrailer }: Context): void {
+  for (const [name, value] of responseHeader) response.setHeader(name, value);
+  for (const [name, value] of responseTrailer) response.setTrailer(name, value);
 }
 
 function toHeaders(entries: Iterable<[string, string]>): Header[] {
