@@ -78,11 +78,9 @@ export abstract class RpcResponse extends CallResponse {
   }
 }
 
-/** The compression of the response. */
+/** Without a list of accepted compressions, an enveloped response has that of the request, as in gRPC. */
 function compressionOf(form: DirectForm, { headers }: RequestHead): Compression | null {
-  const accepted = headers[form.acceptHeader];
-  const sent = headers[form.encodingHeader];
-  if (accepted === undefined && sent === undefined) return null;
-  const text = (header: string | string[] | undefined) => (header === undefined ? null : String(header));
-  return compressionNegotiate(acceptCompression, text(sent), text(accepted), form.acceptHeader).response;
+  const accepted = headers[form.acceptHeader] ?? (form.isEnveloped ? headers[form.encodingHeader] : undefined);
+  if (accepted === undefined) return null;
+  return compressionNegotiate(acceptCompression, null, String(accepted), form.acceptHeader).response;
 }
