@@ -15,7 +15,8 @@ export type BodySource = {
   /** HTTP/2 only. */
   readonly stream?: { readonly endAfterHeaders: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
-  on(event: "end" | "close" | "error", listener: () => void): unknown;
+  /** Every source closes, also after an error. */
+  on(event: "end" | "close", listener: () => void): unknown;
   pause(): unknown;
 };
 
@@ -66,6 +67,7 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
   let isWanted = true;
   const fail = (error: unknown) => {
     isWanted = false;
+    clearTimeout(timer);
     gathered.clear();
     reject(error);
   };
@@ -98,14 +100,15 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
     // An HTTP/2 stream that is reset emits "end" like a complete one.
     if (source.aborted || gathered.size < announced) return onDisconnect();
     isWanted = false;
+    clearTimeout(timer);
     resolve(gathered.bytes());
   });
-  source.on("error", onDisconnect);
   source.on("close", onDisconnect);
-  return promise.finally(() => clearTimeout(timer));
+  return promise;
 }
 
 function checkContentType(header: string | string[] | undefined): void {
+  if (header === "application/json") return;
   const [type, ...parameters] = String(header ?? "")
     .toLowerCase()
     .split(";")
@@ -119,15 +122,21 @@ function checkContentType(header: string | string[] | undefined): void {
   }
 }
 
-export async function decompress(
+export function decompress(
   bytes: Buffer,
   header: string | string[] | undefined,
+  limits: BodyLimits,
+): Buffer | Promise<Buffer> {
+  if (header === undefined) return bytes;
+  const encoding = String(header).trim().toLowerCase();
+  return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
+}
+
+async function decompressFrom(
+  encoding: string,
+  bytes: Buffer,
   { maxBytes, hold }: BodyLimits,
 ): Promise<Buffer> {
-  const encoding = String(header ?? "identity")
-    .trim()
-    .toLowerCase();
-  if (encoding === "identity" || encoding === "") return bytes;
   const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
   if (!decode)
     throw new RestProblem(

@@ -11,11 +11,11 @@ export const LARGE_BYTES = 262_144;
  * Decodes small bodies at once; large ones, and small ones with many values, one at a time, in parts, so that
  * other calls run in between.
  */
-export async function decode<Result>(
+export function decode<Result>(
   bytes: Buffer,
   budget: BodyBudget,
   steps: Steps<Result>,
-): Promise<Result> {
+): Result | Promise<Result> {
   if (bytes.length < LARGE_BYTES) {
     const first = steps.next();
     if (first.done) return first.value;

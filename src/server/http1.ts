@@ -117,7 +117,7 @@ export class Http1 {
 
   #countCall(socket: PacedSocket, response: HttpResponse): void {
     if (socket.openCalls++ === 0) socket.raw.setTimeout(this.#limits.http1ReadIdleMs);
-    response.once("close", () => {
+    response.on("close", () => {
       if (--socket.openCalls === 0) socket.raw.setTimeout(this.#limits.keepAliveMs);
     });
   }

@@ -190,7 +190,7 @@ export class Listener {
     session.on("stream", (stream) => {
       this.#turns.count();
       socket.openCalls++;
-      stream.once("close", () => {
+      stream.on("close", () => {
         this.#turns.count();
         socket.openCalls--;
       });
@@ -238,10 +238,10 @@ export class Listener {
     else this.#options.refusals.answer(problem, request, response);
   };
 
-  #countCall(response: { once(event: "close", listener: () => void): unknown }): void {
+  #countCall(response: { on(event: "close", listener: () => void): unknown }): void {
     this.#running++;
     this.#turns.count();
-    response.once("close", () => {
+    response.on("close", () => {
       this.#running--;
       this.#turns.count();
       if (this.#isDraining && this.#running === 0) this.#onLastCall();

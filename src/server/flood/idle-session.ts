@@ -36,7 +36,7 @@ export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits
   session.on("stream", (stream) => {
     maxIdleMs = http2SessionIdleMs;
     streams.set(stream, { unreadBytes: 0, sinceMs: performance.now() });
-    stream.once("close", () => {
+    stream.on("close", () => {
       streams.delete(stream);
       idleSinceMs = performance.now();
     });

@@ -24,9 +24,9 @@ export async function readRpcRequest(
   const encoding = request.headers[form.encodingHeader];
   try {
     const body = await readBytes(request, limits);
-    const bytes = form.isEnveloped
-      ? await openEnvelope(body, form, encoding, limits)
-      : await decompressBody(body, encoding, limits);
+    const bytes = await (form.isEnveloped
+      ? openEnvelope(body, form, encoding, limits)
+      : decompressBody(body, encoding, limits));
     const steps = form.isJson ? readJsonMessage(readJson, bytes) : readBinary(method.input, bytes);
     return await decode(bytes, budget, steps);
   } finally {
@@ -34,21 +34,21 @@ export async function readRpcRequest(
   }
 }
 
-async function decompressBody(
+function decompressBody(
   body: Buffer,
   encoding: string | string[] | undefined,
   limits: BodyLimits,
-): Promise<Buffer> {
+): Buffer | Promise<Buffer> {
   return body.length === 0 ? body : decompress(body, encoding, limits);
 }
 
 /** The single message in its envelope. */
-async function openEnvelope(
+function openEnvelope(
   body: Buffer,
   form: RpcForm,
   encoding: string | string[] | undefined,
   limits: BodyLimits,
-): Promise<Buffer> {
+): Buffer | Promise<Buffer> {
   if (body.length === 0) throw notOneMessage();
   const end = endOfEnvelope(body, 0, limits.maxBytes);
   if (end < body.length && !isEndOfStream(body, end, form, limits.maxBytes)) throw notOneMessage();
@@ -56,7 +56,7 @@ async function openEnvelope(
   if (((body[0] as number) & COMPRESSED) === 0) return bytes;
   // A message flagged as compressed needs an encoding: without one, gRPC and Connect require the code INTERNAL.
   if (encoding === undefined || encoding === "identity") throw new DomainError("unexpected_compression");
-  return await decompress(bytes, encoding, limits);
+  return decompress(bytes, encoding, limits);
 }
 
 /** Whether the rest of the body is the end of a Connect stream, which some clients send. */

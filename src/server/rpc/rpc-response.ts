@@ -80,7 +80,8 @@ export abstract class RpcResponse extends CallResponse {
 
 /** Without a list of accepted compressions, an enveloped response has that of the request, as in gRPC. */
 function compressionOf(form: DirectForm, { headers }: RequestHead): Compression | null {
-  const accepted = headers[form.acceptHeader] ?? (form.isEnveloped ? headers[form.encodingHeader] : undefined);
+  const accepted =
+    headers[form.acceptHeader] ?? (form.isEnveloped ? headers[form.encodingHeader] : undefined);
   if (accepted === undefined) return null;
   return compressionNegotiate(acceptCompression, null, String(accepted), form.acceptHeader).response;
 }
