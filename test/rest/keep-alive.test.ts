@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
+import { DomainError } from "../../src/domain/errors.ts";
 import { JSON_BODY } from "./answers.ts";
 import { testFile } from "./descriptors.ts";
 import { type Mounted, mount } from "./mount.ts";
@@ -47,12 +48,13 @@ async function serve(surface: Surface): Promise<void> {
 
 const DATA = 'data: {"type":"news"}\n\n';
 const COMMENT = ": keep-alive\n\n";
+const PING = 'event: ping\ndata: {"type": "ping"}\n\n';
 
 test.each([
   ["comment", Surface.UNSPECIFIED, DATA, COMMENT],
   ["comment", Surface.OPENAI, DATA, COMMENT],
   ["comment", Surface.OPENAI_RESPONSES, `event: news\n${DATA}`, COMMENT],
-  ["ping", Surface.ANTHROPIC, `event: news\n${DATA}`, 'event: ping\ndata: {"type": "ping"}\n\n'],
+  ["ping", Surface.ANTHROPIC, `event: news\n${DATA}`, PING],
 ])("a %s is sent after every 15 s without an event (surface %i)", async (_name, surface, news, keepAlive) => {
   await serve(surface);
   const read = await watch();
@@ -71,6 +73,82 @@ test.each([
   expect(await read()).toBe(news);
   vi.advanceTimersByTime(15_000);
   expect(await read()).toBe(keepAlive);
+});
+
+const FORMS = [
+  ["native", Surface.UNSPECIFIED, COMMENT],
+  ["OpenAI", Surface.OPENAI, COMMENT],
+  ["Responses", Surface.OPENAI_RESPONSES, COMMENT],
+  ["Anthropic", Surface.ANTHROPIC, PING],
+] as const;
+
+/** A stream whose first message, or whose error, is awaited. */
+async function serveLate(surface: Surface) {
+  const first = Promise.withResolvers<object>();
+  const started = Promise.withResolvers<void>();
+  mounted = await mount(fileOf(surface), {
+    methods: {
+      watch: async function* () {
+        started.resolve();
+        yield await first.promise;
+      },
+    },
+  });
+  return { first, started: started.promise };
+}
+
+describe.each(FORMS)("a stream of the surface %s that is silent from its start", (_, surface, keepAlive) => {
+  test("gets headers and a keep-alive after 15 s, then its events", async () => {
+    const { first, started } = await serveLate(surface);
+    const watching = watch();
+    await started;
+    vi.advanceTimersByTime(15_000);
+    const read = await watching;
+    expect(await read()).toBe(keepAlive);
+    first.resolve({ type: "news" });
+    expect(await read()).toContain(DATA);
+  });
+
+  test("ends with an event if it fails later", async () => {
+    const { first, started } = await serveLate(surface);
+    const watching = watch();
+    await started;
+    vi.advanceTimersByTime(15_000);
+    const read = await watching;
+    expect(await read()).toBe(keepAlive);
+    first.reject(new DomainError("upstream_error"));
+    expect(await read()).toMatch(/data: .*upstream_error/);
+    expect(await read()).toBe(undefined);
+    expect(mounted.ended).toMatchObject([{ failure: expect.objectContaining({ reason: "upstream_error" }) }]);
+  });
+
+  test("gets an ordinary response if it fails before", async () => {
+    const { first, started } = await serveLate(surface);
+    const answer = fetch(`${mounted.url}/v1/watch`, { method: "POST", headers: JSON_BODY, body: "{}" });
+    await started;
+    vi.advanceTimersByTime(14_999);
+    first.reject(new DomainError("upstream_error"));
+    const { status, headers } = await answer;
+    expect({ status, type: headers.get("content-type") }).toEqual({ status: 502, type: "application/json" });
+  });
+
+  test("gets nothing more if the caller disconnects first", async () => {
+    const { first, started } = await serveLate(surface);
+    const left = new AbortController();
+    const { signal } = left;
+    const answer = fetch(`${mounted.url}/v1/watch`, {
+      method: "POST",
+      headers: JSON_BODY,
+      body: "{}",
+      signal,
+    });
+    await started;
+    left.abort();
+    await expect(answer).rejects.toThrow();
+    vi.advanceTimersByTime(30_000);
+    first.resolve({ type: "news" });
+    await vi.waitFor(() => expect(mounted.ended).toHaveLength(1));
+  });
 });
 
 /** Starts the stream; each call of the returned function waits for the next chunk. */

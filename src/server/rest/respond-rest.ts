@@ -35,7 +35,7 @@ export async function respondOnce(
   response.sendJson(200, bytes);
 }
 
-/** Sends the results of a streaming method. An error before the first one becomes an ordinary response. */
+/** Sends the results of a streaming method. */
 export async function respondWithStream(
   endpoint: Endpoint,
   results: unknown,
@@ -43,14 +43,9 @@ export async function respondWithStream(
   response: RestResponse,
   keepAliveMs: number,
 ): Promise<void> {
-  const messages = (results as AsyncIterable<unknown>)[Symbol.asyncIterator]();
-  const first = await messages.next();
-  if (response.headersSent) {
-    await messages.return?.();
-    return;
-  }
   const { form, method, write } = endpoint;
-  await sendEvents(response.startStream("text/event-stream"), first, messages, {
+  await sendEvents((results as AsyncIterable<unknown>)[Symbol.asyncIterator](), {
+    open: () => response.startStream("text/event-stream"),
     event: (value) => {
       const message = toMessage(method.output, value);
       return eventText(write(message), form.namesEvents ? (message as Typed).type : undefined);
@@ -59,7 +54,7 @@ export async function respondWithStream(
     keepAlive: form.keepAlive,
     end: form.end,
     keepAliveMs,
-    signal: response.signal,
+    signal: () => response.signal,
   });
 }
 

@@ -36,8 +36,9 @@ export class RestResponse extends CallResponse {
     this.#headers.push("vary", varyWith(this.#response, name));
   }
 
-  /** Sends the headers of a stream; returns the response, for its pieces. */
-  startStream(contentType: string): ServerResponse {
+  /** Sends the headers of a stream. Returns the response, for its pieces; undefined if it was sent or has ended. */
+  startStream(contentType: string): ServerResponse | undefined {
+    if (this.#response.headersSent || isClosed(this.#response)) return undefined;
     this.#headers.push("content-type", contentType, "cache-control", "no-store", "x-accel-buffering", "no");
     return this.#writeHead(200);
   }

@@ -11,43 +11,57 @@ type EventSink = {
 };
 
 type EventStreamOptions = {
+  /** Sends the headers; undefined if the response has ended. */
+  readonly open: () => EventSink | undefined;
   readonly event: (message: unknown) => string;
-  /** An error after the first event; `position` is the number of events before it. */
+  /** An error after the headers; `position` is the number of events before it. */
   readonly errorEvent: (error: unknown, position: number) => string;
   readonly keepAlive: string;
   readonly keepAliveMs: number;
   /** Sent after the last event; empty for nothing. */
   readonly end: string;
-  /** Ends the stream, even if the service is still running. */
-  readonly signal: AbortSignal;
+  /** Ends an open stream, even if the service is still running. */
+  readonly signal: () => AbortSignal;
 };
 
 /** Long enough to cost little, short enough for proxies that close silent connections. */
 export const KEEP_ALIVE_MS = 15_000;
 
 /**
- * Sends each message as a server-sent event. The first message is passed in, so that an earlier failure can
- * still be an ordinary error response.
+ * Sends each message as a server-sent event. The headers are sent with the first one, or with the first keep-alive. An
+ * earlier error is thrown: it can still be an ordinary response.
  */
 export async function sendEvents(
-  sink: EventSink,
-  first: IteratorResult<unknown>,
   messages: AsyncIterator<unknown>,
   options: EventStreamOptions,
 ): Promise<void> {
-  const keepAlive = setInterval(() => sink.write(options.keepAlive), options.keepAliveMs);
+  let sink: EventSink | undefined;
   let position = 0;
   let cut: (reason: unknown) => void = () => undefined;
-  const onAbort = () => cut(options.signal.reason);
-  options.signal.addEventListener("abort", onAbort);
+  let stopListening: (() => void) | undefined;
+  const open = () => {
+    sink = options.open();
+    if (!sink) return;
+    const signal = options.signal();
+    const onAbort = () => cut(signal.reason);
+    signal.addEventListener("abort", onAbort);
+    stopListening = () => signal.removeEventListener("abort", onAbort);
+  };
+  const keepAlive = setInterval(() => {
+    if (!sink) open();
+    sink?.write(options.keepAlive);
+  }, options.keepAliveMs);
   const nextMessage = () =>
     new Promise<IteratorResult<unknown>>((resolve, reject) => {
       cut = reject;
-      if (options.signal.aborted) onAbort();
+      if (sink && options.signal().aborted) cut(options.signal().reason);
       messages.next().then(resolve, reject);
     });
   try {
-    for (let next = first; next.done !== true; next = await nextMessage()) {
+    let next = await nextMessage();
+    if (!sink) open();
+    if (!sink) return;
+    for (; next.done !== true; next = await nextMessage()) {
       if (isClosed(sink)) throw new CallerDisconnected();
       if (!sink.write(options.event(next.value))) await untilWritable(sink);
       position++;
@@ -55,13 +69,14 @@ export async function sendEvents(
     }
     if (options.end !== "") sink.write(options.end);
   } catch (error) {
+    if (!sink) throw error;
     if (isClosed(sink)) throw new CallerDisconnected();
     sink.write(options.errorEvent(error, position));
     throw error;
   } finally {
-    options.signal.removeEventListener("abort", onAbort);
+    stopListening?.();
     clearInterval(keepAlive);
-    sink.end();
+    sink?.end();
     await messages.return?.();
   }
 }

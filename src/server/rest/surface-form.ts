@@ -13,7 +13,7 @@ export type SurfaceForm = {
   readonly errorBody: (error: DomainError, requestId: string) => string;
   /** Whether an event has a name: the field `type` of its message. */
   readonly namesEvents: boolean;
-  /** An error after the first event. `position` is the number of events before it. */
+  /** An error after the headers of the stream. `position` is the number of events before it. */
   readonly errorEvent: (error: DomainError, requestId: string, position: number) => string;
   /** Sent when a stream is silent; clients ignore it. */
   readonly keepAlive: string;
