@@ -9,12 +9,12 @@ import { Admitter } from "../store/admit.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
 import { registerPrices } from "../store/prices.ts";
 import type { Log } from "../telemetry/log.ts";
-import { createMetrics } from "../telemetry/metrics.ts";
+import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import { TokenCounter } from "../tokens/token-counter.ts";
 import type { Config } from "./config.ts";
 import { createMetering } from "./create-billing.ts";
 import { createUpstreams } from "./create-upstreams.ts";
-import { closeDatabases, type DatabaseLogin, openDatabases } from "./databases.ts";
+import { closeDatabases, type DatabaseLogin, type Databases, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { reloadModels } from "./reload-models.ts";
 
@@ -39,27 +39,8 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     maxWaiting: MAX_WAITING_ADMISSIONS,
     onBatch: (size) => metrics.batchSize.observe({ batcher: "admission" }, size),
   });
-  metrics.gauge(
-    "vx_admission_queue_depth",
-    "Calls that wait for the next admission batch.",
-    () => admitter.depth,
-  );
-  metrics.gauge(
-    "vx_database_connections",
-    "Open connections for single statements.",
-    () => database.connections,
-  );
-  metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
-
-  const monitor = new DatabaseMonitor(databases.monitor, {
-    onChange: (reachable, error) => {
-      if (reachable) log.info("database is reachable again");
-      else log.error({ err: error }, "database is not reachable");
-    },
-    revive: async () => await maintenance?.revive(),
-    maintain: async () => await maintenance?.maintain(),
-    onFailure: (error) => log.error({ err: error }, "database maintenance failed"),
-  });
+  registerGauges(metrics, admitter, database);
+  const monitor = createMonitor(databases, log, maintenance);
   monitor.start();
   const drain = new Drain(monitor);
   const tokens = new TokenCounter();
@@ -108,4 +89,34 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
     },
   };
+}
+
+function registerGauges(metrics: Metrics, admitter: Admitter, database: Databases["single"]): void {
+  metrics.gauge(
+    "vx_admission_queue_depth",
+    "Calls that wait for the next admission batch.",
+    () => admitter.depth,
+  );
+  metrics.gauge(
+    "vx_database_connections",
+    "Open connections for single statements.",
+    () => database.connections,
+  );
+  metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
+}
+
+function createMonitor(
+  databases: Databases,
+  log: Log,
+  maintenance: ComponentsOptions["maintenance"],
+): DatabaseMonitor {
+  return new DatabaseMonitor(databases.monitor, {
+    onChange: (reachable, error) => {
+      if (reachable) log.info("database is reachable again");
+      else log.error({ err: error }, "database is not reachable");
+    },
+    revive: async () => await maintenance?.revive(),
+    maintain: async () => await maintenance?.maintain(),
+    onFailure: (error) => log.error({ err: error }, "database maintenance failed"),
+  });
 }

@@ -8,7 +8,7 @@ import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domai
 import { problemWith } from "../upstreams/dialects.ts";
 import type { PromptProblem } from "../upstreams/prompt-problem.ts";
 import { checkEmbedding, checkTask } from "./check-task.ts";
-import { fieldName } from "./field-names.ts";
+import { fieldName, schemaNameField, toolNameField } from "./field-names.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 
 export const MAX_TOOLS = 256;
@@ -51,10 +51,10 @@ export async function checkRequest(model: Model, request: GenerationRequest): Pr
 async function checkOptions(model: Model, options: PromptOptions, format: Format): Promise<void> {
   const { tools = [], responseFormat, reasoningEffort = "none", suffix = "" } = options;
   const formatField = fieldName(format, "response_format");
-  checkTools(tools);
+  checkTools(tools, format);
   checkToolChoice(options);
   if (responseFormat?.kind === "json_schema" && !SCHEMA_NAME.test(responseFormat.name)) {
-    throw DomainError.ofField(`${formatField}.name`, nameRule(64));
+    throw DomainError.ofField(schemaNameField(format), nameRule(64));
   }
   if (await areDefinitionsTooLong(options)) {
     const field = tools.length > 0 ? "tools" : formatField;
@@ -86,10 +86,9 @@ async function areDefinitionsTooLong({ tools = [], responseFormat }: PromptOptio
 /** A call is refused if no upstream of its model can get the prompt; it must not lose a part that the reply depends on. */
 function checkUpstreams(model: Model, request: GenerationRequest): void {
   const { format, fields } = request;
-  const prompt = { ...request, traits: model };
   let problem: PromptProblem | undefined;
   for (const settings of model.upstreams) {
-    const other = problemWith(settings, prompt);
+    const other = problemWith(settings, request, model);
     if (!other) return;
     problem ??= other;
   }
@@ -100,13 +99,14 @@ function checkUpstreams(model: Model, request: GenerationRequest): void {
   throw DomainError.ofField(place, description);
 }
 
-function checkTools(tools: readonly Tool[]): void {
+function checkTools(tools: readonly Tool[], format: Format): void {
   if (tools.length > MAX_TOOLS) throw DomainError.ofField("tools", `must have at most ${MAX_TOOLS} items`);
   const known = new Set<string>();
   for (const [i, { name }] of tools.entries()) {
-    if (!TOOL_NAME.test(name)) throw DomainError.ofField(`tools[${i}].name`, nameRule(128));
+    if (!TOOL_NAME.test(name)) throw DomainError.ofField(toolNameField(format, i), nameRule(128));
     if (known.has(name)) {
-      throw DomainError.ofField(`tools[${i}].name`, `must differ from those of the other tools: "${name}"`);
+      const description = `must differ from those of the other tools: "${name}"`;
+      throw DomainError.ofField(toolNameField(format, i), description);
     }
     known.add(name);
   }

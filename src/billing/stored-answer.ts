@@ -49,10 +49,16 @@ export function decodeAnswer(json: string): StoredAnswer {
   return {
     id,
     output: { text: content, reasoning, toolCalls: tool_calls },
-    vectors: vectors?.map((base64) => vectorOfBase64(base64) ?? new Float32Array()),
+    vectors: vectors?.map(storedVector),
     finishReason: finish_reason,
     failure: failure === undefined || isReason(failure) ? failure : "internal",
   };
+}
+
+function storedVector(base64: string): Float32Array {
+  const vector = vectorOfBase64(base64);
+  if (!vector) throw new Error("a stored answer has an invalid vector");
+  return vector;
 }
 
 /**

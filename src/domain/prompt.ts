@@ -28,6 +28,8 @@ export type PromptOptions = {
   readonly reasoningEffort?: ReasoningEffort;
   /** The maximum number of tokens for reasoning, for upstreams that have such a limit. */
   readonly reasoningBudgetTokens?: number;
+  /** How the model summarizes its reasoning, for upstreams that do not return the reasoning itself. */
+  readonly reasoningSummary?: ReasoningSummary;
   /** The text after the position where the reply is inserted, for the completion of code. */
   readonly suffix?: string;
   /** Fields that an upstream of the same format gets unchanged. */
@@ -126,3 +128,7 @@ export type ResponseFormat =
 export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high"] as const;
 
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
+
+export const REASONING_SUMMARIES = ["auto", "concise", "detailed"] as const;
+
+export type ReasoningSummary = (typeof REASONING_SUMMARIES)[number];

@@ -1,4 +1,4 @@
-import type { RemoteKind, RemoteSettings, UpstreamSettings } from "../domain/model.ts";
+import type { ModelTraits, RemoteKind, RemoteSettings, UpstreamSettings } from "../domain/model.ts";
 import { anthropicDialect } from "./anthropic/anthropic-dialect.ts";
 import { anthropicProblem } from "./anthropic/anthropic-problem.ts";
 import type { Dialects } from "./dialect.ts";
@@ -11,7 +11,7 @@ import type { PromptProblem, UnsizedPrompt } from "./prompt-problem.ts";
 type Kind = {
   readonly create: (settings: RemoteSettings) => Dialects;
   /** The first part of a prompt that this kind of server cannot get. It is known before a request is made. */
-  readonly problemWith: (prompt: UnsizedPrompt) => PromptProblem | undefined;
+  readonly problemWith: (prompt: UnsizedPrompt, traits: ModelTraits) => PromptProblem | undefined;
 };
 
 /** The dialect, in a folder of its own, of each kind of model server. */
@@ -26,6 +26,10 @@ export function createDialect(settings: RemoteSettings): Dialects {
 }
 
 /** Why an upstream cannot get the prompt; undefined if it can. The sandbox can get every prompt. */
-export function problemWith({ kind }: UpstreamSettings, prompt: UnsizedPrompt): PromptProblem | undefined {
-  return kind === "sandbox" ? undefined : KINDS[kind].problemWith(prompt);
+export function problemWith(
+  { kind }: UpstreamSettings,
+  prompt: UnsizedPrompt,
+  traits: ModelTraits,
+): PromptProblem | undefined {
+  return kind === "sandbox" ? undefined : KINDS[kind].problemWith(prompt, traits);
 }

@@ -1,7 +1,7 @@
-import type { Prompt } from "../domain/prompt.ts";
+import { NO_OPTIONS, type Prompt } from "../domain/prompt.ts";
 
 /** A prompt before its size is known. */
-export type UnsizedPrompt = Omit<Prompt, "maxTokens">;
+export type UnsizedPrompt = Omit<Prompt, "maxTokens" | "traits">;
 
 /** A part of a prompt that an upstream cannot get, although the reply depends on it. */
 export type PromptProblem = {
@@ -34,6 +34,7 @@ export function firstSetOf(
   names: readonly (keyof typeof SAMPLING)[],
   prompt: UnsizedPrompt,
 ): PromptProblem | undefined {
+  if (prompt.options === NO_OPTIONS && prompt.stop.length === 0) return undefined;
   const name = names.find((one) => SAMPLING[one](prompt));
   return name && unsupported(name);
 }

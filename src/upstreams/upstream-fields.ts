@@ -1,7 +1,7 @@
 import type { JsonObject } from "../domain/json.ts";
+import type { ModelTraits } from "../domain/model.ts";
 import type { Format, Prompt } from "../domain/prompt.ts";
 import { listedFields } from "../domain/prompt-texts.ts";
-import type { UnsizedPrompt } from "./prompt-problem.ts";
 
 /** The fields that an upstream of the format gets unchanged: the request has the same format, and the model lists them. */
 export function extraFieldsOf({ options, traits }: Prompt, format: Format): JsonObject | undefined {
@@ -11,6 +11,6 @@ export function extraFieldsOf({ options, traits }: Prompt, format: Format): Json
 }
 
 /** Whether the model lists a field that the format of its upstreams does not have. */
-export function isExtraField({ traits }: UnsizedPrompt, name: string): boolean {
-  return traits.extraFields.includes(name);
+export function isExtraField({ extraFields }: ModelTraits, name: string): boolean {
+  return extraFields.includes(name);
 }

@@ -144,6 +144,19 @@ test("errors name the fields of the caller's format", async () => {
   expect(await refusal({ ...thinking, format: "anthropic-messages" }, modelOf())).toMatch(/^thinking: /);
 });
 
+test.each([
+  ["native", "tools[1].name", "response_format.name"],
+  ["openai-chat", "tools[1].function.name", "response_format.json_schema.name"],
+  ["openai-responses", "tools[1].name", "text.format.name"],
+  ["anthropic-messages", "tools[1].name", "output_config.format.name"],
+] as const)("errors about names have the field of the format %s", async (format, toolName, schemaName) => {
+  const tools = (...names: string[]) => ({ format, ...options({ tools: names.map((name) => tool(name)) }) });
+  expect(await refusal(tools("a", "b c"))).toMatch(`${toolName}: must be 1 to 128 letters`);
+  expect(await refusal(tools("a", "a"))).toMatch(`${toolName}: must differ`);
+  const responseFormat = { kind: "json_schema", name: "b c", schema: {}, strict: undefined } as const;
+  expect(await refusal({ format, ...options({ responseFormat }) })).toMatch(`${schemaName}: must be 1 to 64`);
+});
+
 test("formats other than the native one have as many messages as the model allows", async () => {
   const model = modelOf({ maxMessages: 2 });
   const messages = Array<PromptMessage>(3).fill({ role: "user", content: "Hello" });

@@ -135,7 +135,7 @@ describe.each(REMOTE_KINDS)("%s", (kind) => {
     const dialects = createDialect(settings);
     fc.assert(
       fc.property(
-        prompt(FORMATS[kind]).filter((one) => !problemWith(settings, one)),
+        prompt(FORMATS[kind]).filter((one) => !problemWith(settings, one, one.traits)),
         (sent) => {
           const dialect = sent.options.task ? dialects.tasks?.complete : dialects;
           const body = JSON.stringify(dialect?.body(sent, "m"));

@@ -85,6 +85,25 @@ describe("openai", () => {
     });
   });
 
+  test("parts that are all texts are sent as one text, with every role", async () => {
+    const content = [
+      { kind: "text", text: "One." },
+      { kind: "text", text: " Two." },
+    ] as const;
+    const { body } = await sent(
+      promptOf({
+        messages: [
+          { role: "system", content },
+          { role: "user", content },
+          { role: "assistant", content, toolCalls: [{ id: "a", name: "f", arguments: "{}" }] },
+          { role: "tool", toolCallId: "a", content },
+        ],
+      }),
+    );
+    const contents = (body.messages as { content: unknown }[]).map((message) => message.content);
+    expect(contents).toEqual(Array(4).fill("One. Two."));
+  });
+
   test("without tools, fields about tools are not sent", async () => {
     const { body } = await sent({
       ...PROMPT,

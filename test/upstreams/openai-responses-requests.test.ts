@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RemoteSettings } from "../../src/domain/model.ts";
+import type { Capability, RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
+import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/openai-responses-dialect.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { openaiResponsesWire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";
 import { AGENT, CONVERSATION, sentTo } from "./requests-support.ts";
-import { PROMPT } from "./support.ts";
+import { PROMPT, replyOf } from "./support.ts";
 
 let fake: FakeUpstream;
 const sent = (prompt: Prompt, options: Partial<RemoteSettings> = {}, env: Record<string, string> = {}) =>
@@ -22,7 +23,7 @@ describe("openai-responses", () => {
     expect(body).toEqual({
       model: "fake-model",
       input: CONVERSATION.messages,
-      max_output_tokens: 7,
+      max_output_tokens: 16,
       temperature: 1.5,
       store: false,
       stream: true,
@@ -99,6 +100,22 @@ describe("openai-responses", () => {
         { role: "user" },
       ],
     });
+  });
+
+  test("a summary of the reasoning is requested of models that reason", async () => {
+    const asked = (capabilities: readonly Capability[]) =>
+      sent(promptOf({ options: { reasoningSummary: "auto" }, traits: { capabilities, extraFields: [] } }));
+    expect((await asked(["reasoning"])).body.reasoning).toEqual({ summary: "auto" });
+    expect((await asked([])).body).not.toHaveProperty("reasoning");
+  });
+
+  test("a limit that the API refuses is raised, and the reply is cut at the limit of the caller", async () => {
+    expect((await sent(promptOf({ maxTokens: 15 }))).body.max_output_tokens).toBe(16);
+    expect((await sent(promptOf({ maxTokens: 17 }))).body.max_output_tokens).toBe(17);
+    const delta = { type: "response.output_text.delta", delta: "eight ch" };
+    const { output, done } = replyOf(openaiResponsesDialect, Array(16).fill(delta), 2);
+    expect(output.text.length).toBeLessThanOrEqual(24);
+    expect(done).toMatchObject({ finishReason: "length", usage: undefined });
   });
 
   test("the key is sent", async () => {

@@ -11,7 +11,7 @@ const SETTINGS = { baseUrl: "http://127.0.0.1", apiKeyEnv: undefined, model: "m"
 function refusals(prompt: Prompt): Record<string, string> {
   return Object.fromEntries(
     KINDS.flatMap((kind) => {
-      const problem = problemWith({ kind, ...SETTINGS }, prompt);
+      const problem = problemWith({ kind, ...SETTINGS }, prompt, prompt.traits);
       return problem ? [[kind, problem.field]] : [];
     }),
   );
@@ -103,5 +103,6 @@ test("the problem in a message has its index", () => {
     { role: "user", content: "x" },
     { role: "tool", toolCallId: "a", content: [image] },
   ] as const;
-  expect(problemWith({ kind: "openai", ...SETTINGS }, promptOf({ messages }))).toMatchObject({ message: 1 });
+  const prompt = promptOf({ messages });
+  expect(problemWith({ kind: "openai", ...SETTINGS }, prompt, prompt.traits)).toMatchObject({ message: 1 });
 });

@@ -12,7 +12,7 @@ const RUNS = 300;
 describe.each(REMOTE_KINDS)("%s", (kind) => {
   const settings = { kind, baseUrl: "http://127.0.0.1", apiKeyEnv: undefined, model: "m", timeoutMs: 1_000 };
   const dialect = createDialect(settings);
-  const carried = randomPrompt.filter((prompt) => !problemWith(settings, prompt));
+  const carried = randomPrompt.filter((prompt) => !problemWith(settings, prompt, prompt.traits));
 
   test("the body of a random prompt is valid, and a server reads the same conversation from it", () => {
     fc.assert(

@@ -11,6 +11,8 @@ import { nullable, untypedSchema } from "./untyped.ts";
 /** Collects the schemas of messages. A message that is both sent and received has two: its required fields differ. */
 export class Schemas {
   readonly #components = new Map<string, Schema>();
+  /** What each name stands for: names have no package. */
+  readonly #owners = new Map<string, string>();
   readonly #commentOf: CommentOf;
 
   constructor(commentOf: CommentOf) {
@@ -24,11 +26,11 @@ export class Schemas {
 
   /** The schema of a request body: the fields of the message that are not in the address. */
   body(desc: DescMessage, fields: readonly DescField[], unknown: UnknownFields): Schema {
-    return this.#register(desc, desc.name, () => this.#request(fields, unknown));
+    return this.#register(desc, "body", desc.name, () => this.#request(fields, unknown));
   }
 
   response(desc: DescMessage): Schema {
-    return this.#register(desc, responseName(desc), () => this.#response(desc));
+    return this.#register(desc, "response", responseName(desc), () => this.#response(desc));
   }
 
   /** A parameter of the path or the query. */
@@ -36,10 +38,13 @@ export class Schemas {
     return this.#requestValue(field, "refuse");
   }
 
-  #register(desc: DescMessage, name: string, make: () => Schema): Schema {
+  #register(desc: DescMessage, use: string, name: string, make: () => Schema): Schema {
     const reference = { $ref: `#/components/schemas/${name}` };
-    const known = this.#components.get(name);
-    if (known) return reference;
+    const owner = `${desc.typeName} (${use})`;
+    const known = this.#owners.get(name);
+    if (known === owner) return reference;
+    if (known !== undefined) throw new Error(`the schema name ${name} stands for ${known} and ${owner}`);
+    this.#owners.set(name, owner);
     this.#components.set(name, {});
     const description = this.#commentOf(desc);
     this.#components.set(name, clean({ description: description || undefined, ...make() }));
@@ -64,7 +69,7 @@ export class Schemas {
   #requestValue(field: DescField, unknown: UnknownFields): Schema {
     const { keywords, items } = rulesOf(field);
     const nested = (desc: DescMessage) =>
-      this.#register(desc, `${desc.name}Input`, () => this.#request(desc.fields, unknown));
+      this.#register(desc, "input", `${desc.name}Input`, () => this.#request(desc.fields, unknown));
     const value = this.#value(field, nested);
     if (field.fieldKind !== "list") return { ...value, ...keywords };
     return { ...value, ...keywords, items: { ...(value.items as Schema), ...items } };

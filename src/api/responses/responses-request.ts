@@ -3,7 +3,13 @@ import { MAX_TOOLS } from "../../billing/check-request.ts";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { JsonValue } from "../../domain/json.ts";
-import type { PromptOptions, ResponseFormat, Tool } from "../../domain/prompt.ts";
+import {
+  type PromptOptions,
+  REASONING_SUMMARIES,
+  type ReasoningSummary,
+  type ResponseFormat,
+  type Tool,
+} from "../../domain/prompt.ts";
 import {
   effortOf,
   presentOptions,
@@ -35,7 +41,6 @@ export type ResponsesRequest = CreateResponseRequest | StreamResponseRequest;
 
 const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 const MAX_INCLUDE = 20;
-const SUMMARIES = ["auto", "concise", "detailed"] as const;
 
 /** Converts OpenAI's request. Unsupported fields that would change the response are rejected, never ignored. */
 export function generationRequestOfResponses(request: ResponsesRequest): GenerationRequest {
@@ -70,6 +75,7 @@ function optionsOf(request: ResponsesRequest): PromptOptions {
     parallelToolCalls: request.parallelToolCalls,
     responseFormat: responseFormatOf(jsonIn(request.text)),
     reasoningEffort: reasoningEffortOf(jsonIn(request.reasoning)),
+    reasoningSummary: summaryOf(request) ?? undefined,
     extraFields: request.extraFields && { format: "openai-responses", fields: request.extraFields },
   });
 }
@@ -103,10 +109,10 @@ function reasoningEffortOf(value: JsonValue | undefined): PromptOptions["reasoni
   return effortOf(optionalObjectAt(value, "reasoning")?.effort, "reasoning.effort");
 }
 
-/** The response repeats it, but the model decides on the summary of its reasoning. */
-export function summaryOf(request: ResponsesRequest): string | null {
+/** The response repeats it. */
+export function summaryOf(request: ResponsesRequest): ReasoningSummary | null {
   const { summary } = optionalObjectAt(jsonIn(request.reasoning), "reasoning") ?? {};
-  return isAbsent(summary) ? null : choiceAt(summary, "reasoning.summary", SUMMARIES);
+  return isAbsent(summary) ? null : choiceAt(summary, "reasoning.summary", REASONING_SUMMARIES);
 }
 
 const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [

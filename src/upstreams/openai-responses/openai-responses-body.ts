@@ -10,6 +10,9 @@ import {
 import { extraFieldsOf } from "../upstream-fields.ts";
 import { itemsOf } from "./openai-responses-items.ts";
 
+/** The API refuses lower limits. A reply that exceeds the caller's limit is cut when it is read. */
+const MIN_OUTPUT_TOKENS = 16;
+
 const NO_PARAMETERS: JsonObject = { type: "object", properties: {} };
 
 /** The body of a request for a response. Members without a value are not sent. */
@@ -19,9 +22,10 @@ export function openaiResponsesBody(prompt: Prompt, model: string): object {
     ...extraFieldsOf(prompt, "openai-responses"),
     model,
     input: messages.flatMap(itemsOf),
-    max_output_tokens: maxTokens,
+    max_output_tokens: Math.max(maxTokens, MIN_OUTPUT_TOKENS),
     temperature,
     ...(options === NO_OPTIONS ? undefined : fieldsOf(options)),
+    reasoning: reasoningOf(prompt),
     ...(options.topK === undefined ? undefined : { top_k: options.topK }),
     // Models without reasoning refuse this.
     include: traits.capabilities.includes("reasoning") ? ["reasoning.encrypted_content"] : undefined,
@@ -31,10 +35,9 @@ export function openaiResponsesBody(prompt: Prompt, model: string): object {
 }
 
 function fieldsOf(options: PromptOptions): object {
-  const { tools = [], toolChoice, responseFormat, reasoningEffort } = options;
+  const { tools = [], toolChoice, responseFormat } = options;
   return {
     top_p: options.topP,
-    reasoning: reasoningEffort && { effort: reasoningEffort },
     text: responseFormat && { format: formatOf(responseFormat) },
     ...(tools.length === 0
       ? undefined
@@ -44,6 +47,13 @@ function fieldsOf(options: PromptOptions): object {
           parallel_tool_calls: options.parallelToolCalls,
         }),
   };
+}
+
+/** Models without reasoning refuse to summarize it. */
+function reasoningOf({ options, traits }: Prompt): object | undefined {
+  const { reasoningEffort: effort } = options;
+  const summary = traits.capabilities.includes("reasoning") ? options.reasoningSummary : undefined;
+  return effort === undefined && summary === undefined ? undefined : { effort, summary };
 }
 
 /** The API requires both members, and its default for `strict` is true. */

@@ -20,7 +20,9 @@ export function openaiBody(prompt: Prompt, model: string, maxTokensName: MaxToke
   return {
     ...extraFieldsOf(prompt, "openai-chat"),
     model,
-    messages: messages.map(isExtraField(prompt, "reasoning_content") ? messageWithReasoning : messageOf),
+    messages: messages.map(
+      isExtraField(prompt.traits, "reasoning_content") ? messageWithReasoning : messageOf,
+    ),
     [maxTokensName]: maxTokens,
     temperature,
     stop: stop.length === 0 ? undefined : stop,
@@ -39,11 +41,18 @@ function messageWithReasoning(message: PromptMessage): object {
 }
 
 function messageOf({ role, content, toolCalls, toolCallId }: PromptMessage): object {
-  const encoded = typeof content === "string" ? content : content.map(partOf);
+  const encoded = contentOf(content);
   if (toolCallId !== undefined) return { role, content: encoded, tool_call_id: toolCallId };
   if (!toolCalls) return { role, content: encoded };
-  // Without a text it is empty: servers with templates of their own refuse a message without content, or with null.
-  return { role, content: encoded.length === 0 ? "" : encoded, tool_calls: toolCalls.map(callOf) };
+  // The content can be empty: servers with templates of their own refuse a message without content, or with null.
+  return { role, content: encoded, tool_calls: toolCalls.map(callOf) };
+}
+
+/** Texts alone are one text: many servers accept lists only in messages of users, and only with images. */
+function contentOf(content: PromptMessage["content"]): string | object[] {
+  if (typeof content === "string") return content;
+  if (content.some(({ kind }) => kind === "image")) return content.map(partOf);
+  return content.map((part) => (part.kind === "text" ? part.text : "")).join("");
 }
 
 function partOf(part: ContentPart): object {

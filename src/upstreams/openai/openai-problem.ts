@@ -1,9 +1,10 @@
+import type { ModelTraits } from "../../domain/model.ts";
 import type { ContentPart } from "../../domain/prompt.ts";
 import { firstSetOf, type PromptProblem, type UnsizedPrompt } from "../prompt-problem.ts";
 import { isExtraField } from "../upstream-fields.ts";
 
 /** What chat completions cannot express. */
-export function openaiProblem(prompt: UnsizedPrompt): PromptProblem | undefined {
+export function openaiProblem(prompt: UnsizedPrompt, traits: ModelTraits): PromptProblem | undefined {
   if (prompt.options.task?.kind === "complete") return undefined;
   const message = prompt.messages.findIndex(
     ({ role, content }) => role === "tool" && typeof content !== "string" && content.some(isImage),
@@ -16,7 +17,7 @@ export function openaiProblem(prompt: UnsizedPrompt): PromptProblem | undefined 
         "must not have images: the upstream of this model accepts only text as the result of a tool",
     };
   }
-  return firstSetOf(isExtraField(prompt, "top_k") ? ["suffix"] : ["top_k", "suffix"], prompt);
+  return firstSetOf(isExtraField(traits, "top_k") ? ["suffix"] : ["top_k", "suffix"], prompt);
 }
 
 function isImage(part: ContentPart): boolean {

@@ -180,7 +180,7 @@ export class Runner {
 /** Those that can get the prompt. The meter refuses a prompt that none can get. */
 function usableUpstreams({ model, prompt }: UpstreamCall): readonly UpstreamSettings[] {
   const { upstreams } = model;
-  const isUsable = (settings: UpstreamSettings) => !problemWith(settings, prompt);
+  const isUsable = (settings: UpstreamSettings) => !problemWith(settings, prompt, prompt.traits);
   return upstreams.every(isUsable) ? upstreams : upstreams.filter(isUsable);
 }
 

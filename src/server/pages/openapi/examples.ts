@@ -4,6 +4,7 @@ import { formatMicros } from "../../../domain/money.ts";
 import { costOf } from "../../../domain/price.ts";
 import { usageOf } from "../../../domain/usage.ts";
 import type { ExampleModels } from "../../../models/example-model.ts";
+import { chatExamples } from "./chat-examples.ts";
 import { completionExamples } from "./completion-examples.ts";
 import { embeddingExamples } from "./embedding-examples.ts";
 import { messagesExamples } from "./messages-examples.ts";
@@ -196,16 +197,9 @@ function generationExamples(models: ExampleModels): Readonly<Record<string, Oper
     },
     balance_micros: balanceMicros,
   };
-  const { id, finish_reason, balance_micros } = done;
+  const { id, balance_micros } = done;
   const charge = { id, inputTokens, outputTokens, costMicros, balanceMicros };
   const chat = { id, created: 1_763_683_200, model: model.id };
-  const chunk = (delta: object, finishReason: string | null) => ({
-    ...chat,
-    object: "chat.completion.chunk",
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
-    usage: null,
-    balance_micros: null,
-  });
   const end = {
     usage: {
       prompt_tokens: inputTokens,
@@ -222,40 +216,7 @@ function generationExamples(models: ExampleModels): Readonly<Record<string, Oper
     ...nativeExamples(models, done),
     ...responsesExamples(models.generation, charge),
     ...completionExamples(models.completion, chat, end),
-    CreateChatCompletion: {
-      missing,
-      body: {
-        model: model.id,
-        messages: [
-          { role: "developer", content: "Answer in one short sentence." },
-          { role: "user", content: [{ type: "text", text: "What is a ledger?" }] },
-        ],
-        max_completion_tokens: 200,
-      },
-      response: {
-        ...chat,
-        object: "chat.completion",
-        choices: [
-          {
-            index: 0,
-            message: {
-              role: "assistant",
-              content: "A list of every movement.",
-              refusal: null,
-              reasoning_content: null,
-            },
-            logprobs: null,
-            finish_reason,
-          },
-        ],
-        ...end,
-      },
-      events: [
-        chunk({ role: "assistant", content: "A list of " }, null),
-        chunk({ content: "every movement." }, null),
-        chunk({}, finish_reason),
-      ],
-    },
+    ...chatExamples(chat, end, missing),
   };
 }
 
