@@ -1,29 +1,20 @@
 import {
   type AdjustAccountRequest,
   AdminService,
-  type CreateAccountRequest,
   type CreateKeyRequest,
   type CreditAccountRequest,
-  type GetAccountRequest,
-  type ListAccountsRequest,
   type ListKeysRequest,
   type ListLedgerEntriesRequest,
   type ListModelsRequest,
   type ListPricesRequest,
   type PutPlanRequest,
   type RevokeKeyRequest,
-  type SetAccountPlanRequest,
   type SetKeyLimitRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
-import {
-  createAccount as createAccountRow,
-  getAccount as getAccountRow,
-  listAccounts as listAccountRows,
-  setAccountPlan as setAccountPlanRow,
-} from "../store/accounts.ts";
+import { getAccount as getAccountRow } from "../store/accounts.ts";
 import { audit as auditRows } from "../store/audit.ts";
 import {
   createKey as createKeyRow,
@@ -38,32 +29,21 @@ import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
 import { listOperatorEvents } from "./list-operator-events.ts";
+import {
+  createAccount,
+  getAccount,
+  listAccounts,
+  resumeAccount,
+  setAccountPlan,
+  suspendAccount,
+  updateAccount,
+} from "./manage-accounts.ts";
 import { createOperator, listOperators, revokeOperator } from "./manage-operators.ts";
 import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { actAs } from "./operator-act.ts";
 import { pageOfModels } from "./page-of-models.ts";
-import { viewAccount, viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
-
-const DEFAULT_PLAN = "free";
-
-export async function createAccount(deps: Deps, request: CreateAccountRequest, call: ApiCall) {
-  const { name, reason } = request;
-  const plan = request.plan || DEFAULT_PLAN;
-  const row = await actAs(deps, call, { reason, details: { plan } }, (act) =>
-    createAccountRow(deps.database, act, deps.ids.account(), name, plan),
-  );
-  return { account: viewAccount(row) };
-}
-
-export async function getAccount(deps: Deps, request: GetAccountRequest) {
-  return { account: viewAccount(await getAccountRow(deps.database, request.accountId)) };
-}
-
-export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
-  const { rows, nextPageToken } = await listAccountRows(deps.database, readPage("accounts", request));
-  return { accounts: rows.map(viewAccount), nextPageToken };
-}
+import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
   return await moveBalance(deps, call, "credit", request);
@@ -101,14 +81,6 @@ export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall
     putPlanRow(deps.database, act, { name, ...limits }),
   );
   return { plan: viewPlan(row) };
-}
-
-export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest, call: ApiCall) {
-  const { accountId, plan, reason } = request;
-  const row = await actAs(deps, call, { target: accountId, reason, details: { plan } }, (act) =>
-    setAccountPlanRow(deps.database, act, accountId, plan),
-  );
-  return { account: viewAccount(row) };
 }
 
 /** Operators may give any scope, any plan, and a limit above the plan's. */
@@ -166,6 +138,9 @@ export const adminService = defineService(AdminService, ({ deps }) => ({
   createAccount: (request, call) => createAccount(deps, request, call),
   getAccount: (request) => getAccount(deps, request),
   listAccounts: (request) => listAccounts(deps, request),
+  updateAccount: (request, call) => updateAccount(deps, request, call),
+  suspendAccount: (request, call) => suspendAccount(deps, request, call),
+  resumeAccount: (request, call) => resumeAccount(deps, request, call),
   creditAccount: (request, call) => creditAccount(deps, request, call),
   adjustAccount: (request, call) => adjustAccount(deps, request, call),
   listPlans: () => listPlans(deps),

@@ -55,6 +55,11 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     balance: formatMicros(row.balance_micros),
     heldMicros: row.held_micros,
     createdAt: timestampFromDate(row.created_at),
+    externalId: row.external_id,
+    email: row.email,
+    notes: row.notes,
+    state: row.suspended_at ? "suspended" : "active",
+    ...(row.suspended_at ? { suspendedAt: timestampFromDate(row.suspended_at) } : {}),
   };
 }
 

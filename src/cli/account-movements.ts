@@ -7,6 +7,7 @@ import {
   CreditAccountResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { Micros } from "../domain/money.ts";
+import { accountIdOf } from "./account-reference.ts";
 import { adjustAmount, creditAmount } from "./arguments.ts";
 import { type Admin, withAdmin } from "./client.ts";
 import { callCommand, type JsonOption, requiredOption } from "./command.ts";
@@ -45,8 +46,8 @@ export function addMovements(group: Command): void {
 
 function movementCommand(group: Command, name: string, description: string, examples: string[]): Command {
   const command = callCommand(group, name, description, examples).argument(
-    "<account_id>",
-    "the id of the account",
+    "<account>",
+    "the id, external id or unique name of the account",
   );
   return requiredOption(command, "--reason <reason>", "the reason, shown in the ledger").option(
     "--idempotency-key <key>",
@@ -54,15 +55,15 @@ function movementCommand(group: Command, name: string, description: string, exam
   );
 }
 
-async function credit(accountId: string, amountMicros: Micros, options: Options): Promise<void> {
-  const response = await move(accountId, amountMicros, options, (admin, movement, signal) =>
+async function credit(account: string, amountMicros: Micros, options: Options): Promise<void> {
+  const response = await move(account, amountMicros, options, (admin, movement, signal) =>
     admin.creditAccount(movement, { signal }),
   );
   await show(options, CreditAccountResponseSchema, response, () => formatTable(columns, [response]));
 }
 
-async function adjust(accountId: string, amountMicros: Micros, options: Options): Promise<void> {
-  const response = await move(accountId, amountMicros, options, (admin, movement, signal) =>
+async function adjust(account: string, amountMicros: Micros, options: Options): Promise<void> {
+  const response = await move(account, amountMicros, options, (admin, movement, signal) =>
     admin.adjustAccount(movement, { signal }),
   );
   await show(options, AdjustAccountResponseSchema, response, () => formatTable(columns, [response]));
@@ -70,7 +71,7 @@ async function adjust(accountId: string, amountMicros: Micros, options: Options)
 
 /** If the outcome is unknown, the error names the idempotency key with which a retry is safe. */
 async function move<Answer>(
-  accountId: string,
+  account: string,
   amountMicros: Micros,
   { reason, idempotencyKey = randomUUID() }: Options,
   call: (admin: Admin, movement: Movement, signal: AbortSignal) => Promise<Answer>,
@@ -79,8 +80,17 @@ async function move<Answer>(
   const onSignal = () => stop.abort();
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   try {
-    return await withAdmin((admin) =>
-      call(admin, { accountId, amountMicros, reason, idempotencyKey }, stop.signal),
+    return await withAdmin(async (admin) =>
+      call(
+        admin,
+        {
+          accountId: await accountIdOf(admin, account, { signal: stop.signal }),
+          amountMicros,
+          reason,
+          idempotencyKey,
+        },
+        stop.signal,
+      ),
     );
   } catch (error) {
     if (!(error instanceof CallFailure) || error.refused) throw error;

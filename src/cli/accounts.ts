@@ -6,6 +6,8 @@ import {
   SetAccountPlanResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { addMovements } from "./account-movements.ts";
+import { addProfileCommands, type ProfileOptions, profileOptions } from "./account-profile.ts";
+import { accountIdOf } from "./account-reference.ts";
 import { withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
 import {
@@ -24,9 +26,11 @@ import { show } from "./show.ts";
 export const define: Define = (group) => {
   withExamples(group, ["vx accounts create --name acme --plan pro", "vx accounts list"]);
   const creating = reasonOption(
-    callCommand(group, "create", "Create an account with a balance of zero.", [
-      "vx accounts create --name acme --plan pro",
-    ]),
+    profileOptions(
+      callCommand(group, "create", "Create an account with a balance of zero.", [
+        "vx accounts create --name acme --plan pro",
+      ]),
+    ),
   );
   requiredOption(creating, "--name <name>", "the name of the account")
     .option("--plan <plan>", 'the plan of the account (default: "free")')
@@ -34,9 +38,18 @@ export const define: Define = (group) => {
   addListOptions(
     callCommand(group, "list", "List accounts, newest first.", ["vx accounts list --limit 20"]),
   ).action(list);
-  callCommand(group, "get", "Show one account.", ["vx accounts get acct_…"])
-    .argument("<account_id>", "the id of the account")
+  addListOptions(
+    callCommand(
+      group,
+      "search",
+      "List accounts with a text in their name, external id or e-mail address, newest first.",
+      ["vx accounts search acme"],
+    ).argument("<text>", "the text"),
+  ).action(search);
+  callCommand(group, "get", "Show one account.", ["vx accounts get acct_…", "vx accounts get acme"])
+    .argument("<account>", "the id, external id or unique name of the account")
     .action(get);
+  addProfileCommands(group);
   addMovements(group);
   reasonOption(
     callCommand(
@@ -46,37 +59,51 @@ export const define: Define = (group) => {
       ["vx accounts set-plan acct_… scale"],
     ),
   )
-    .argument("<account_id>", "the id of the account")
+    .argument("<account>", "the id, external id or unique name of the account")
     .argument("<plan>", "the new plan")
     .action(setPlan);
 };
 
-async function create(options: JsonOption & ReasonOption & { name: string; plan?: string }): Promise<void> {
-  const { name, plan = "", reason = "" } = options;
-  const response = await withAdmin((admin) => admin.createAccount({ name, plan, reason }));
+async function create(
+  options: JsonOption & ReasonOption & ProfileOptions & { name: string; plan?: string },
+): Promise<void> {
+  const { name, plan = "", reason = "", externalId = "", email = "", notes = "" } = options;
+  const response = await withAdmin((admin) =>
+    admin.createAccount({ name, plan, reason, externalId, email, notes }),
+  );
   await show(options, CreateAccountResponseSchema, response, () => tableOf(response.account));
 }
 
 async function list(options: ListOptions): Promise<void> {
+  await printAccounts("", options);
+}
+
+async function search(text: string, options: ListOptions): Promise<void> {
+  await printAccounts(text, options);
+}
+
+async function printAccounts(search: string, options: ListOptions): Promise<void> {
   await withAdmin((admin) =>
     printList(options, {
       desc: ListAccountsResponseSchema,
-      fetch: (page) => admin.listAccounts(page),
+      fetch: (page) => admin.listAccounts({ search, ...page }),
       rows: (page) => page.accounts,
       columns: accountColumns,
-      none: "There are no accounts.",
+      none: search === "" ? "There are no accounts." : "No account matches.",
     }),
   );
 }
 
-async function get(accountId: string, options: JsonOption): Promise<void> {
-  const response = await withAdmin((admin) => admin.getAccount({ accountId }));
+async function get(account: string, options: JsonOption): Promise<void> {
+  const response = await withAdmin((admin) => admin.getAccount({ accountId: account }));
   await show(options, GetAccountResponseSchema, response, () => tableOf(response.account));
 }
 
-async function setPlan(accountId: string, plan: string, options: JsonOption & ReasonOption): Promise<void> {
+async function setPlan(account: string, plan: string, options: JsonOption & ReasonOption): Promise<void> {
   const { reason = "" } = options;
-  const response = await withAdmin((admin) => admin.setAccountPlan({ accountId, plan, reason }));
+  const response = await withAdmin(async (admin) =>
+    admin.setAccountPlan({ accountId: await accountIdOf(admin, account), plan, reason }),
+  );
   await show(options, SetAccountPlanResponseSchema, response, () => tableOf(response.account));
 }
 

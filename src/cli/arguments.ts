@@ -66,10 +66,10 @@ export function collect(text: string, before: readonly string[] = []): string[] 
   return [...before, text];
 }
 
-/** The account id, given as an argument or as an option. */
+/** The account, given as an argument or as an option. */
 export function accountOf(argument: string | undefined, option: string | undefined): string {
   const account = argument ?? option;
-  if (account === undefined) throw usageFailure("the account is missing; add --account ID");
+  if (account === undefined) throw usageFailure("the account is missing; add --account ACCOUNT");
   if (option !== undefined && option !== account) {
     throw usageFailure(
       `--account is ${JSON.stringify(option)}, but the argument is ${JSON.stringify(argument)}; give one account`,

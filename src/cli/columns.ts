@@ -18,6 +18,8 @@ import { type Column, formatTime } from "./print.ts";
 export const accountColumns: readonly Column<Account>[] = [
   { title: "ID", value: (account) => account.id },
   { title: "NAME", value: (account) => account.name },
+  { title: "EXTERNAL ID", value: (account) => account.externalId },
+  { title: "STATE", value: (account) => account.state },
   { title: "PLAN", value: (account) => account.plan },
   { title: "BALANCE", value: (account) => account.balance, align: "right" },
   { title: "HELD", value: (account) => formatMicros(account.heldMicros), align: "right" },

@@ -7,6 +7,7 @@ import {
   SetKeyLimitResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import { accountIdOf } from "./account-reference.ts";
 import { accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { keyColumns } from "./columns.ts";
@@ -77,14 +78,14 @@ export const define: Define = (group) => {
 
 function withAccount(command: Command): Command {
   return command
-    .argument("[account_id]", "the same as --account")
-    .option("--account <id>", "the id of the account");
+    .argument("[account]", "the same as --account")
+    .option("--account <account>", "the id, external id or unique name of the account");
 }
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { name, plan = "", scope: scopes = [], rpm, expiresAt, reason = "" } = options;
+  const account = accountOf(argument, options.account);
   const request = {
-    accountId: accountOf(argument, options.account),
     name,
     plan,
     scopes,
@@ -92,7 +93,9 @@ async function createKey(argument: string | undefined, options: CreateOptions): 
     ...(rpm === undefined ? {} : { rateLimitRpm: rpm }),
     ...(expiresAt === undefined ? {} : { expiresAt: timestampFromDate(expiresAt) }),
   };
-  const response = await withAdmin((admin) => admin.createKey(request));
+  const response = await withAdmin(async (admin) =>
+    admin.createKey({ accountId: await accountIdOf(admin, account), ...request }),
+  );
   const forPeople = () => `${tableOf(response.apiKey)}\n${visible(response.secret)}\n`;
   if (!(await show(options, CreateKeyResponseSchema, response, forPeople))) {
     throw new CommandFailure(
@@ -103,16 +106,17 @@ async function createKey(argument: string | undefined, options: CreateOptions): 
 }
 
 async function list(argument: string | undefined, options: ListOptions & AccountOption): Promise<void> {
-  const accountId = accountOf(argument, options.account);
-  await withAdmin((admin) =>
-    printList(options, {
+  const account = accountOf(argument, options.account);
+  await withAdmin(async (admin) => {
+    const accountId = await accountIdOf(admin, account);
+    await printList(options, {
       desc: ListKeysResponseSchema,
       fetch: (page) => admin.listKeys({ accountId, ...page }),
       rows: (page) => page.apiKeys,
       columns: keyColumns,
       none: "The account has no keys.",
-    }),
-  );
+    });
+  });
 }
 
 async function revoke(keyId: string, options: JsonOption & ReasonOption): Promise<void> {

@@ -1,5 +1,6 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ListOperatorEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { accountIdOf } from "./account-reference.ts";
 import { time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { eventColumns } from "./columns.ts";
@@ -21,7 +22,7 @@ export const define: Define = (command) => {
     .option("--actor <id>", "only events of this operator")
     .option("--method <method>", "only events of this method, such as CreditAccount")
     .option("--target <id>", "only events of this account, key or operator, or of this plan")
-    .option("--account <id>", "only events of this account and its keys")
+    .option("--account <account>", "only events of this account and its keys")
     .option("--from <time>", "only events at this time or later", time("--from"))
     .option("--to <time>", "only events before this time", time("--to"));
   addListOptions(command).action(list);
@@ -33,17 +34,17 @@ async function list(options: Options): Promise<void> {
     actorId: actor,
     method,
     target,
-    accountId: account,
     ...(from && { from: timestampFromDate(from) }),
     ...(to && { to: timestampFromDate(to) }),
   };
-  await withAdmin((admin) =>
-    printList(options, {
+  await withAdmin(async (admin) => {
+    const accountId = account === "" ? "" : await accountIdOf(admin, account);
+    await printList(options, {
       desc: ListOperatorEventsResponseSchema,
-      fetch: (page) => admin.listOperatorEvents({ ...filter, ...page }),
+      fetch: (page) => admin.listOperatorEvents({ accountId, ...filter, ...page }),
       rows: (page) => page.events,
       columns: eventColumns,
       none: "There are no such events.",
-    }),
-  );
+    });
+  });
 }

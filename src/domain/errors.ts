@@ -100,6 +100,12 @@ export const ERRORS = {
     "permission_error",
     "The API key does not have the scope that this method requires.",
   ),
+  account_suspended: row(
+    "PERMISSION_DENIED",
+    403,
+    "permission_error",
+    "The account is suspended. Contact the operator of this service.",
+  ),
   insufficient_role: row(
     "PERMISSION_DENIED",
     403,

@@ -15,16 +15,36 @@ export type AccountRow = {
   balance_micros: bigint;
   held_micros: bigint;
   created_at: Date;
+  suspended_at: Date | null;
+  external_id: string;
+  email: string;
+  notes: string;
+};
+
+/** An undefined field is not changed; an empty one is removed. */
+export type AccountProfile = {
+  readonly externalId: string | undefined;
+  readonly email: string | undefined;
+  readonly notes: string | undefined;
 };
 
 export async function createAccount(
   database: Database,
   act: Act,
-  id: string,
-  name: string,
-  plan: string,
+  { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
+  profile?: AccountProfile,
 ): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>("create_account", actText(act), laneOfId(id), id, name, plan);
+  const [row] = await database.call<AccountRow>(
+    "create_account",
+    actText(act),
+    laneOfId(id),
+    id,
+    name,
+    plan,
+    profile?.externalId ?? null,
+    profile?.email ?? null,
+    profile?.notes ?? null,
+  );
   return row as AccountRow;
 }
 
@@ -34,8 +54,22 @@ export async function getAccount(database: Database, id: string): Promise<Accoun
   return row;
 }
 
-export async function listAccounts(database: Database, page: Page) {
-  const rows = await database.call<AccountRow>("list_accounts", page.after, page.size + 1);
+/** The account with this id, external id or name. A name that several accounts have is refused. */
+export async function findAccount(database: Database, reference: string): Promise<AccountRow> {
+  const [row, another] = await database.call<AccountRow>("find_accounts", reference);
+  if (another) {
+    throw DomainError.ofField(
+      "account_id",
+      "is the name of several accounts; give the id or the external id",
+    );
+  }
+  if (!row) throw new DomainError("not_found", { message: `There is no account "${reference}".` });
+  return row;
+}
+
+/** An empty search matches all accounts. */
+export async function listAccounts(database: Database, search: string, page: Page) {
+  const rows = await database.call<AccountRow>("list_accounts", search, page.after, page.size + 1);
   return cutPage(rows, page, (row) => row.id);
 }
 
@@ -46,6 +80,37 @@ export async function setAccountPlan(
   plan: string,
 ): Promise<AccountRow> {
   const [row] = await database.call<AccountRow>("set_account_plan", actText(act), laneOfId(id), id, plan);
+  return row as AccountRow;
+}
+
+export async function updateAccount(
+  database: Database,
+  act: Act,
+  id: string,
+  { name, externalId, email, notes }: AccountProfile & { readonly name: string | undefined },
+): Promise<AccountRow> {
+  const [row] = await database.call<AccountRow>(
+    "update_account",
+    actText(act),
+    laneOfId(id),
+    id,
+    name ?? null,
+    externalId ?? null,
+    email ?? null,
+    notes ?? null,
+  );
+  return row as AccountRow;
+}
+
+/** Once this returns, every server refuses the account's calls, or admits them again. */
+export async function setAccountSuspended(
+  database: Database,
+  act: Act,
+  id: string,
+  suspended: boolean,
+): Promise<AccountRow> {
+  const lane = laneOfId(id);
+  const [row] = await database.call<AccountRow>("set_account_suspended", actText(act), lane, id, suspended);
   return row as AccountRow;
 }
 

@@ -33,7 +33,7 @@ export type RateWindow = { readonly limit: number; readonly remaining: number; r
 
 export type Admission =
   | { readonly outcome: "admitted"; readonly key: AdmittedKey; readonly window: RateWindow | undefined }
-  | { readonly outcome: "unknown" | "revoked" | "expired" | "out_of_scope" }
+  | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" | "out_of_scope" }
   | { readonly outcome: "rate_limited"; readonly window: RateWindow };
 
 type AdmitOptions = {
@@ -78,7 +78,7 @@ type Group = {
 
 type AdmitRow = {
   n: number;
-  state: "active" | "revoked" | "expired";
+  state: "active" | "revoked" | "expired" | "suspended";
   scopes: number;
   granted: number;
   used: number;
@@ -145,7 +145,8 @@ function decideGroup(
   for (const i of calls) {
     const request = requests[i];
     if (!request) continue;
-    if (row.state !== "active") {
+    // A suspended account can still read what any valid key may read, its own state.
+    if (row.state !== "active" && !(row.state === "suspended" && request.scope === undefined)) {
       admissions[i] = { outcome: row.state };
     } else if (request.scope && (row.scopes & scopeBit(request.scope)) === 0) {
       admissions[i] = { outcome: "out_of_scope" };

@@ -61,6 +61,11 @@ describe("accounts", () => {
       balance: "$0.00",
       held_micros: 0,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      external_id: "",
+      email: "",
+      notes: "",
+      state: "active",
+      suspended_at: null,
     });
     expect(await json("accounts", "get", account.id)).toEqual({ account });
   });
@@ -69,7 +74,7 @@ describe("accounts", () => {
     const account = await newAccount();
     await json("accounts", "credit", account, "1234.5", "--reason", "invoice 1001");
     const [header = "", row = "", rest] = (await run("accounts", "get", account)).stdout.split("\n");
-    expect(header).toMatch(/^ID +NAME +PLAN +BALANCE +HELD +CREATED$/);
+    expect(header).toMatch(/^ID +NAME +EXTERNAL ID +STATE +PLAN +BALANCE +HELD +CREATED$/);
     expect(row).toContain("$1234.50");
     expect(row.indexOf("$1234.50") + "$1234.50".length).toBe(header.indexOf("BALANCE") + "BALANCE".length);
     expect(rest).toBe("");
@@ -122,6 +127,35 @@ describe("accounts", () => {
       await run("accounts", "set-plan", account, "nonesuch", "--json"),
       /^vx: plan: there is no such plan/,
     );
+  });
+
+  test("an account is named by its id, its external id or its unique name", async () => {
+    const create = ["accounts", "create", "--name", "globex", "--external-id", "crm-17"];
+    const { account } = await json(...create, "--email", "ops@globex.example", "--notes", "calls on Mondays");
+    expect(account).toMatchObject({ external_id: "crm-17", notes: "calls on Mondays" });
+    for (const reference of [account.id, "crm-17", "globex"]) {
+      expect(await json("accounts", "get", reference)).toEqual({ account });
+    }
+    await json("accounts", "credit", "globex", "5", "--reason", "invoice 1002");
+    expect((await json("ledger", "list", "crm-17")).entries).toHaveLength(1);
+    expect((await json("keys", "create", "--account", "crm-17", "--name", "ci")).api_key.name).toBe("ci");
+    expect((await json("keys", "list", "globex")).api_keys).toHaveLength(1);
+    expect((await json("accounts", "search", "GLOB")).accounts).toMatchObject([{ id: account.id }]);
+    expect((await json("accounts", "rename", "crm-17", "globex-europe")).account.name).toBe("globex-europe");
+    expect((await json("accounts", "update", "crm-17", "--email", "")).account.email).toBe("");
+    const suspended = await json("accounts", "suspend", "crm-17", "--reason", "overdue");
+    expect(suspended.account).toMatchObject({ state: "suspended", suspended_at: expect.any(String) });
+    expect((await json("accounts", "resume", "globex-europe")).account.state).toBe("active");
+    const { events } = await json("log", "--account", "crm-17", "--limit", "4");
+    expect(events.map(({ method }: { method: string }) => method)).toEqual([
+      "ResumeAccount",
+      "SuspendAccount",
+      "UpdateAccount",
+      "UpdateAccount",
+    ]);
+    await newAccount();
+    refused(await run("accounts", "get", "acme"), /^vx: account_id: is the name of several accounts/);
+    expect(await run("accounts", "search", "nonesuch")).toMatchObject({ stderr: "No account matches.\n" });
   });
 
   test("an unknown account exits 1", async () => {

@@ -67,6 +67,11 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
     const narrow = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
     return await send("GET", "/v1/keys", undefined, narrow.secret);
   },
+  account_suspended: async () => {
+    const { accountId, secret } = await createTestKey(operatorOf(app));
+    await operatorOf(app).suspendAccount({ accountId, reason: "overdue" });
+    return await send("GET", "/v1/keys", undefined, secret);
+  },
   not_found: () => send("GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg"),
   model_not_found: () => send("GET", "/v1/models/none"),
   key_limit_reached: async () => {

@@ -32,8 +32,8 @@ afterAll(() => database.drop());
 const lists = [
   { what: "the first page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },
   { what: "a deep page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 100, 10)` },
-  { what: "the first page of accounts", call: "list_accounts('', 10)" },
-  { what: "a deep page of accounts", call: "list_accounts('acct_000000100', 10)" },
+  { what: "the first page of accounts", call: "list_accounts('', '', 10)" },
+  { what: "a deep page of accounts", call: "list_accounts('', 'acct_000000100', 10)" },
 ];
 
 /** PostgreSQL chooses the cached plan by estimates, so every plan must be fast. */

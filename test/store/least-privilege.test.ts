@@ -18,6 +18,7 @@ const GRANTED = [
   "create_first_account",
   "create_key",
   "create_operator",
+  "find_accounts",
   "find_operator",
   "get_account",
   "get_answer",
@@ -43,8 +44,10 @@ const GRANTED = [
   "revoke_operator",
   "schema_version",
   "set_account_plan",
+  "set_account_suspended",
   "set_key_limit",
   "sweep",
+  "update_account",
   "view_keys",
   "view_operators",
 ];

@@ -21,7 +21,11 @@ const MODEL = modelOf();
 export type Payer = { readonly accountId: string; readonly keyId: string };
 
 export async function createPayer(database: Database, balanceMicros: bigint): Promise<Payer> {
-  const { id } = await createAccount(database, TEST_ACT, typeIds.account(), "payer", "scale");
+  const { id } = await createAccount(database, TEST_ACT, {
+    id: typeIds.account(),
+    name: "payer",
+    plan: "scale",
+  });
   const lane = laneOfId(id);
   const key = {
     id: typeIds.key(lane),

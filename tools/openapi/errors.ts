@@ -19,6 +19,7 @@ const IS_RETURNED_BY: Readonly<Record<Reason, (operation: Operation) => boolean>
   revoked_api_key: always,
   expired_api_key: always,
   insufficient_balance: metered,
+  account_suspended: ({ policy }) => policy.scope !== undefined,
   insufficient_scope: ({ policy }) => policy.scope !== undefined,
   not_found: ({ usual, pathFields }) => pathFields.length > 0 && usual.name !== "GetModel",
   model_not_found: ({ pathFields, bodyFields }) =>

@@ -97,6 +97,8 @@ function admissionError(
     }
     case "rate_limited":
       return new RateLimitError(admission.window);
+    case "suspended":
+      return new DomainError("account_suspended");
     case "unknown":
     case "revoked":
     case "expired":

@@ -1,8 +1,18 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { type ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
+import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
+import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { policyOf } from "../../../src/rules/policy.ts";
+import { developerMethods, openAny } from "../../support/any-method.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
 
 const { createAccount, getAccount, listAccounts } = AdminService.method;
 let app: TestApp;
@@ -70,5 +80,158 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     expect(listed.slice(0, 3)).toEqual(ids);
     expect(await call(listAccounts, { pageSize: -1 })).toMatchObject({ fields: ["page_size"] });
     expect(await call(listAccounts, { pageToken: "x" })).toMatchObject({ fields: ["page_token"] });
+  });
+});
+
+describe("profiles", () => {
+  let operator: Operator;
+  beforeAll(() => {
+    operator = operatorOf(app);
+  });
+
+  test("each field is set, kept and removed on its own", async () => {
+    const { account } = await operator.createAccount({
+      name: "initech",
+      externalId: "crm-1",
+      notes: "a\n\tb",
+    });
+    const accountId = account?.id ?? "";
+    expect(account).toMatchObject({ externalId: "crm-1", email: "", notes: "a\n\tb", state: "active" });
+    const update = async (changes: object) =>
+      (await operator.updateAccount({ accountId, ...changes })).account;
+    expect(await update({ email: "ops@initech.example" })).toMatchObject({
+      externalId: "crm-1",
+      email: "ops@initech.example",
+      notes: "a\n\tb",
+    });
+    expect(await update({ externalId: "", notes: "" })).toMatchObject({
+      name: "initech",
+      externalId: "",
+      email: "ops@initech.example",
+      notes: "",
+    });
+    expect(await update({ name: "initrode" })).toMatchObject({
+      name: "initrode",
+      email: "ops@initech.example",
+    });
+    await expect(operator.updateAccount({ accountId: "acct_none", name: "x" })).rejects.toThrow(/not_found/);
+  });
+
+  test("an external id belongs to one account, also when several set it at once", async () => {
+    const ids = await Promise.all([1, 2, 3].map(() => createTestAccount(operator)));
+    const outcomes = await Promise.allSettled(
+      ids.map((accountId) => operator.updateAccount({ accountId, externalId: "crm-2" })),
+    );
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const outcome of outcomes) {
+      if (outcome.status === "rejected")
+        expect(`${outcome.reason}`).toMatch(/external_id: is the external id of another/);
+    }
+    await expect(operator.createAccount({ name: "x", externalId: "crm-2" })).rejects.toThrow(/external_id/);
+  });
+
+  test.each([
+    { externalId: "acct_1" },
+    { externalId: "x".repeat(101) },
+    { email: "nobody" },
+    { email: "a b@c" },
+    { notes: "\u0000" },
+  ])("a profile with %o is refused", async (profile) => {
+    await expect(operator.createAccount({ name: "x", ...profile })).rejects.toThrow(/invalid_argument/);
+  });
+
+  test("an account is found by its id, its external id and a name that no other account has", async () => {
+    const { account } = await operator.createAccount({ name: "hooli", externalId: "crm-3" });
+    for (const accountId of [account?.id ?? "", "crm-3", "hooli"]) {
+      expect((await operator.getAccount({ accountId })).account).toEqual(account);
+    }
+    await operator.createAccount({ name: "hooli" });
+    await expect(operator.getAccount({ accountId: "hooli" })).rejects.toThrow(/several accounts/);
+  });
+
+  test("a search finds a part of the name, the external id and the e-mail address, in pages", async () => {
+    const found: string[] = [];
+    for (const fields of [{ name: "50%_off" }, { externalId: "x-50%_OFF" }, { email: "50%_off@b.example" }]) {
+      found.unshift((await operator.createAccount({ name: "y", ...fields })).account?.id ?? "");
+    }
+    await operator.createAccount({ name: "500 off" });
+    const first = await operator.listAccounts({ search: "50%_Off", pageSize: 2 });
+    const second = await operator.listAccounts({ search: "50%_Off", pageToken: first.nextPageToken });
+    expect([...first.accounts, ...second.accounts].map(({ id }) => id)).toEqual(found);
+    expect((await operator.listAccounts({ search: found[0] ?? "" })).accounts).toHaveLength(1);
+  });
+});
+
+describe("a suspended account", () => {
+  const codeOf = (call: Promise<unknown>) =>
+    call.then(
+      () => "ok",
+      (error: ConnectError) => error.findDetails(ErrorInfoSchema)[0]?.reason.toLowerCase(),
+    );
+
+  test.each(protocols)(
+    "$name: every method but GetMe returns account_suspended until it is resumed",
+    async (protocol) => {
+      const operator = operatorOf(app);
+      const key = await createTestKey(operator);
+      const { accountId } = key;
+      const { account } = await operator.suspendAccount({ accountId, reason: "overdue" });
+      expect(account).toMatchObject({ state: "suspended", suspendedAt: expect.anything() });
+      const caller = openAny(protocol, app.url);
+      for (const method of developerMethods) {
+        const ending = await caller.end(method, bearer(key.secret));
+        const isOpen = policyOf(method).scope === undefined;
+        expect(ending, method.name).toMatchObject(
+          isOpen ? { code: "ok" } : { code: "permission_denied", reason: "account_suspended" },
+        );
+      }
+      expect((await operator.suspendAccount({ accountId, reason: "again" })).account).toEqual(account);
+      await operator.resumeAccount({ accountId });
+      expect(await caller.end(MeService.method.getMe, bearer(key.secret))).toMatchObject({ code: "ok" });
+      expect(await caller.end(LedgerService.method.listEntries, bearer(key.secret))).toMatchObject({
+        code: "ok",
+      });
+      caller.close();
+    },
+  );
+
+  test("uses no slot of its keys, and the REST error has the status 403", async () => {
+    const operator = operatorOf(app);
+    const key = await createTestKey(operator, { rateLimitRpm: 1 });
+    const list = () => fetch(`${app.url}/v1/ledger`, { headers: bearer(key.secret) });
+    await operator.suspendAccount({ accountId: key.accountId, reason: "overdue" });
+    const refused = await list();
+    expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
+      403,
+      "account_suspended",
+    ]);
+    expect((await fetch(`${app.url}/v1/me`, { headers: bearer(key.secret) })).status).toBe(200);
+    await operator.resumeAccount({ accountId: key.accountId });
+    expect([(await list()).status, (await list()).status]).toEqual([200, 429]);
+  });
+
+  test("lets a running stream finish, and charges it", async () => {
+    const operator = operatorOf(app);
+    const key = await createTestKey(operator);
+    const { accountId } = key;
+    await operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "x", idempotencyKey: "x" });
+    const client = createClient(GenerateService, createGrpcTransport({ baseUrl: app.url }));
+    const request = {
+      model: "vx-sandbox-small",
+      messages: [{ role: "user", content: "[[tokens=20 delay_ms=20]] hi" }],
+    };
+    const options = { headers: bearer(key.secret) };
+    let pieces = 0;
+    let isDone = false;
+    for await (const event of client.streamGenerate(request, options)) {
+      if (pieces++ === 0) {
+        await operator.suspendAccount({ accountId, reason: "overdue" });
+        expect(await codeOf(client.generate(request, options))).toBe("account_suspended");
+      }
+      isDone ||= event.event.case === "done";
+    }
+    expect([pieces > 2, isDone]).toEqual([true, true]);
+    const { entries } = await operator.listLedgerEntries({ accountId });
+    expect(entries.map(({ kind }) => kind)).toEqual(["generation", "credit"]);
   });
 });

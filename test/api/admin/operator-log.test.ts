@@ -66,6 +66,18 @@ const changes: Readonly<Record<string, Case>> = {
     },
     event: () => ({ target: accountId, accountId, details: { plan: "pro" } }),
   },
+  UpdateAccount: {
+    call: () => admin.updateAccount({ accountId, email: "a@b.example", notes: "", reason }),
+    event: () => ({ target: accountId, accountId, details: { fields: "email,notes" } }),
+  },
+  SuspendAccount: {
+    call: () => admin.suspendAccount({ accountId, reason }),
+    event: () => ({ target: accountId, accountId, details: {} }),
+  },
+  ResumeAccount: {
+    call: () => admin.resumeAccount({ accountId, reason }),
+    event: () => ({ target: accountId, accountId, details: {} }),
+  },
   CreditAccount: {
     call: () => admin.creditAccount({ accountId, amountMicros: 25n, reason, idempotencyKey: "1" }),
     event: () => ({

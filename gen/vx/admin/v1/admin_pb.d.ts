@@ -68,6 +68,41 @@ export declare type Account = Message<"vx.admin.v1.Account"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The id of the account in other systems. Empty if it has none.
+   *
+   * @generated from field: string external_id = 8;
+   */
+  externalId: string;
+
+  /**
+   * An e-mail address. Empty if there is none.
+   *
+   * @generated from field: string email = 9;
+   */
+  email: string;
+
+  /**
+   * Notes for operators. Callers cannot read them.
+   *
+   * @generated from field: string notes = 10;
+   */
+  notes: string;
+
+  /**
+   * The state: "active" or "suspended".
+   *
+   * @generated from field: string state = 11;
+   */
+  state: string;
+
+  /**
+   * The time at which the account was suspended.
+   *
+   * @generated from field: google.protobuf.Timestamp suspended_at = 12;
+   */
+  suspendedAt?: Timestamp | undefined;
 };
 
 /**
@@ -144,6 +179,27 @@ export declare type CreateAccountRequest = Message<"vx.admin.v1.CreateAccountReq
    * @generated from field: string reason = 3;
    */
   reason: string;
+
+  /**
+   * The id of the account in other systems, unique among the accounts. It must not start with "acct_".
+   *
+   * @generated from field: string external_id = 4;
+   */
+  externalId: string;
+
+  /**
+   * An e-mail address.
+   *
+   * @generated from field: string email = 5;
+   */
+  email: string;
+
+  /**
+   * Notes for operators. Callers cannot read them.
+   *
+   * @generated from field: string notes = 6;
+   */
+  notes: string;
 };
 
 /**
@@ -179,7 +235,7 @@ export declare const CreateAccountResponseSchema: GenMessage<CreateAccountRespon
  */
 export declare type GetAccountRequest = Message<"vx.admin.v1.GetAccountRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, its external id, or a name that no other account has.
    *
    * @generated from field: string account_id = 1;
    */
@@ -218,6 +274,14 @@ export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
  * @generated from message vx.admin.v1.ListAccountsRequest
  */
 export declare type ListAccountsRequest = Message<"vx.admin.v1.ListAccountsRequest"> & {
+  /**
+   * Only accounts with this text in their name, external id or e-mail address, or with this id. Upper and lower case are
+   * not distinguished.
+   *
+   * @generated from field: string search = 3;
+   */
+  search: string;
+
   /**
    * The maximum number of accounts to return. Default: 50. Values above 1,000 count as 1,000.
    *
@@ -1688,6 +1752,175 @@ export declare type ListOperatorEventsResponse = Message<"vx.admin.v1.ListOperat
 export declare const ListOperatorEventsResponseSchema: GenMessage<ListOperatorEventsResponse>;
 
 /**
+ * The new properties of an account. Fields that are not set are not changed; empty ones are removed.
+ *
+ * @generated from message vx.admin.v1.UpdateAccountRequest
+ */
+export declare type UpdateAccountRequest = Message<"vx.admin.v1.UpdateAccountRequest"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The new name of the account.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The id of the account in other systems, unique among the accounts. It must not start with "acct_".
+   *
+   * @generated from field: optional string external_id = 3;
+   */
+  externalId?: string | undefined;
+
+  /**
+   * An e-mail address.
+   *
+   * @generated from field: optional string email = 4;
+   */
+  email?: string | undefined;
+
+  /**
+   * Notes for operators. Callers cannot read them.
+   *
+   * @generated from field: optional string notes = 5;
+   */
+  notes?: string | undefined;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.UpdateAccountRequest.
+ * Use `create(UpdateAccountRequestSchema)` to create a new message.
+ */
+export declare const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest>;
+
+/**
+ * The account.
+ *
+ * @generated from message vx.admin.v1.UpdateAccountResponse
+ */
+export declare type UpdateAccountResponse = Message<"vx.admin.v1.UpdateAccountResponse"> & {
+  /**
+   * The account after the call.
+   *
+   * @generated from field: vx.admin.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.UpdateAccountResponse.
+ * Use `create(UpdateAccountResponseSchema)` to create a new message.
+ */
+export declare const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse>;
+
+/**
+ * Selects the account to suspend.
+ *
+ * @generated from message vx.admin.v1.SuspendAccountRequest
+ */
+export declare type SuspendAccountRequest = Message<"vx.admin.v1.SuspendAccountRequest"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.SuspendAccountRequest.
+ * Use `create(SuspendAccountRequestSchema)` to create a new message.
+ */
+export declare const SuspendAccountRequestSchema: GenMessage<SuspendAccountRequest>;
+
+/**
+ * The account.
+ *
+ * @generated from message vx.admin.v1.SuspendAccountResponse
+ */
+export declare type SuspendAccountResponse = Message<"vx.admin.v1.SuspendAccountResponse"> & {
+  /**
+   * The account after the call.
+   *
+   * @generated from field: vx.admin.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.SuspendAccountResponse.
+ * Use `create(SuspendAccountResponseSchema)` to create a new message.
+ */
+export declare const SuspendAccountResponseSchema: GenMessage<SuspendAccountResponse>;
+
+/**
+ * Selects the account to resume.
+ *
+ * @generated from message vx.admin.v1.ResumeAccountRequest
+ */
+export declare type ResumeAccountRequest = Message<"vx.admin.v1.ResumeAccountRequest"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The reason, as shown in the operator log.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ResumeAccountRequest.
+ * Use `create(ResumeAccountRequestSchema)` to create a new message.
+ */
+export declare const ResumeAccountRequestSchema: GenMessage<ResumeAccountRequest>;
+
+/**
+ * The account.
+ *
+ * @generated from message vx.admin.v1.ResumeAccountResponse
+ */
+export declare type ResumeAccountResponse = Message<"vx.admin.v1.ResumeAccountResponse"> & {
+  /**
+   * The account after the call.
+   *
+   * @generated from field: vx.admin.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.ResumeAccountResponse.
+ * Use `create(ResumeAccountResponseSchema)` to create a new message.
+ */
+export declare const ResumeAccountResponseSchema: GenMessage<ResumeAccountResponse>;
+
+/**
  * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -1708,7 +1941,8 @@ export declare const AdminService: GenService<{
   /**
    * Get account
    *
-   * Returns one account. Fails with `not_found` if it does not exist.
+   * Returns one account, by its id, its external id, or a name that no other account has. Fails with `not_found` if it does
+   * not exist.
    *
    * @generated from rpc vx.admin.v1.AdminService.GetAccount
    */
@@ -1720,7 +1954,7 @@ export declare const AdminService: GenService<{
   /**
    * List accounts
    *
-   * Returns all accounts, newest first.
+   * Returns all accounts, or those that match a search, newest first.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListAccounts
    */
@@ -1728,6 +1962,43 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListAccountsRequestSchema;
     output: typeof ListAccountsResponseSchema;
+  },
+  /**
+   * Update account
+   *
+   * Changes the name, the external id, the e-mail address and the notes of an account.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.UpdateAccount
+   */
+  updateAccount: {
+    methodKind: "unary";
+    input: typeof UpdateAccountRequestSchema;
+    output: typeof UpdateAccountResponseSchema;
+  },
+  /**
+   * Suspend account
+   *
+   * Once the response is sent, every server refuses calls of the account with `account_suspended`, except GetMe. Calls that
+   * already run finish. Suspending a suspended account has no effect.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.SuspendAccount
+   */
+  suspendAccount: {
+    methodKind: "unary";
+    input: typeof SuspendAccountRequestSchema;
+    output: typeof SuspendAccountResponseSchema;
+  },
+  /**
+   * Resume account
+   *
+   * Ends the suspension of an account. Its keys work again, unless they were revoked or expired.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ResumeAccount
+   */
+  resumeAccount: {
+    methodKind: "unary";
+    input: typeof ResumeAccountRequestSchema;
+    output: typeof ResumeAccountResponseSchema;
   },
   /**
    * Credit account

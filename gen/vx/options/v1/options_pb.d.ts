@@ -27,7 +27,8 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
   access: Access;
 
   /**
-   * The scope that the key must have: "generate", "read" or "keys". If empty, any valid key is accepted.
+   * The scope that the key must have: "generate", "read" or "keys". If empty, any valid key is accepted,
+   * also of a suspended account.
    *
    * @generated from field: string scope = 2;
    */
@@ -157,7 +158,7 @@ export enum Role {
   VIEWER = 1,
 
   /**
-   * Also manages accounts, keys and their limits.
+   * Also manages accounts, their suspension, keys and their limits.
    *
    * @generated from enum value: ROLE_SUPPORT = 2;
    */

@@ -23,7 +23,7 @@ BEGIN
   WITH known AS MATERIALIZED (
     SELECT k.*,
            CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
-                ELSE 'active' END AS state,
+                WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state,
            least(k.rpm,
              (k.scopes & 1) * k.generate + ((k.scopes >> 1) & 1) * k.read + ((k.scopes >> 2) & 1) * k.keys) AS wanted
     FROM admitted_keys(p_items) k

@@ -1,5 +1,5 @@
 -- Changes the plan of an account. Its keys on the former plan follow; keys on another plan keep theirs.
-CREATE OR REPLACE FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF accounts
+CREATE OR REPLACE FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE

@@ -1,0 +1,89 @@
+import type {
+  CreateAccountRequest,
+  GetAccountRequest,
+  ListAccountsRequest,
+  ResumeAccountRequest,
+  SetAccountPlanRequest,
+  SuspendAccountRequest,
+  UpdateAccountRequest,
+} from "../../gen/vx/admin/v1/admin_pb.js";
+import { readPage } from "../domain/page.ts";
+import {
+  createAccount as createAccountRow,
+  findAccount,
+  listAccounts as listAccountRows,
+  setAccountPlan as setAccountPlanRow,
+  setAccountSuspended,
+  updateAccount as updateAccountRow,
+} from "../store/accounts.ts";
+import type { ApiCall } from "./api-call.ts";
+import type { Deps } from "./deps.ts";
+import { actAs } from "./operator-act.ts";
+import { viewAccount } from "./views.ts";
+
+const DEFAULT_PLAN = "free";
+
+export async function createAccount(deps: Deps, request: CreateAccountRequest, call: ApiCall) {
+  const { name, reason, externalId, email, notes } = request;
+  const account = { id: deps.ids.account(), name, plan: request.plan || DEFAULT_PLAN };
+  const row = await actAs(deps, call, { reason, details: { plan: account.plan } }, (act) =>
+    createAccountRow(deps.database, act, account, {
+      externalId: externalId || undefined,
+      email: email || undefined,
+      notes: notes || undefined,
+    }),
+  );
+  return { account: viewAccount(row) };
+}
+
+export async function getAccount(deps: Deps, request: GetAccountRequest) {
+  return { account: viewAccount(await findAccount(deps.database, request.accountId)) };
+}
+
+export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
+  const page = readPage("accounts", request);
+  const { rows, nextPageToken } = await listAccountRows(deps.database, request.search, page);
+  return { accounts: rows.map(viewAccount), nextPageToken };
+}
+
+/** The log has the names of the changed fields: their values may be personal data, which must be removable. */
+export async function updateAccount(deps: Deps, request: UpdateAccountRequest, call: ApiCall) {
+  const { accountId, name, externalId, email, notes, reason } = request;
+  const given = { name, external_id: externalId, email, notes };
+  const fields = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
+  const row = await actAs(
+    deps,
+    call,
+    { target: accountId, reason, details: { fields: fields.join(",") } },
+    (act) => updateAccountRow(deps.database, act, accountId, { name, externalId, email, notes }),
+  );
+  return { account: viewAccount(row) };
+}
+
+export async function suspendAccount(deps: Deps, request: SuspendAccountRequest, call: ApiCall) {
+  return await setSuspended(deps, request, call, true);
+}
+
+export async function resumeAccount(deps: Deps, request: ResumeAccountRequest, call: ApiCall) {
+  return await setSuspended(deps, request, call, false);
+}
+
+async function setSuspended(
+  deps: Deps,
+  { accountId, reason }: { readonly accountId: string; readonly reason: string },
+  call: ApiCall,
+  suspended: boolean,
+) {
+  const row = await actAs(deps, call, { target: accountId, reason }, (act) =>
+    setAccountSuspended(deps.database, act, accountId, suspended),
+  );
+  return { account: viewAccount(row) };
+}
+
+export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest, call: ApiCall) {
+  const { accountId, plan, reason } = request;
+  const row = await actAs(deps, call, { target: accountId, reason, details: { plan } }, (act) =>
+    setAccountPlanRow(deps.database, act, accountId, plan),
+  );
+  return { account: viewAccount(row) };
+}

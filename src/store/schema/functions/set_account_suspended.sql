@@ -1,0 +1,15 @@
+-- Suspends an account, so that admission refuses its calls, or resumes it. A repetition keeps the time of the suspension.
+CREATE OR REPLACE FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean)
+  RETURNS SETOF account_views
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  PERFORM lock_account(p_lane, p_id);
+  UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN clock_timestamp() END
+    WHERE lane = p_lane AND id = p_id AND (suspended_at IS NOT NULL) <> p_suspended;
+  IF FOUND THEN
+    PERFORM log_change(p_act, p_lane, p_id, p_id);
+  END IF;
+  RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
+END
+$$;
