@@ -40,6 +40,7 @@ Examples:
   vx serve
   vx accounts create --name acme --plan pro
   vx accounts credit acct_… 25.00 --reason "invoice 1001"
+  vx --url https://ops.example:8081 accounts list
 
 Environment variables of the commands that call a server:
   VX_ADMIN_HOST, VX_ADMIN_PORT  the address of the operator listener (default: 127.0.0.1, 8081)
@@ -68,6 +69,11 @@ async function createProgram(args: readonly string[]): Promise<Command> {
       "vx is a paid, metered generation API in front of your models. This program starts the server and manages it.",
     )
     .version(version())
+    .option("--url <url>", "the operator listener, such as https://ops.example:8081 (default: VX_ADMIN_URL)")
+    .hook("preAction", (root) => {
+      const { url } = root.opts<{ url?: string }>();
+      if (url !== undefined) process.env.VX_ADMIN_URL = url;
+    })
     .exitOverride()
     // Options after a command belong to the command, not to vx.
     .enablePositionalOptions()

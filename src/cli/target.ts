@@ -26,7 +26,7 @@ function givenUrl(text: string | undefined): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
     throw usageFailure(
-      "invalid setting: VX_ADMIN_URL: must be a URL with host and port only, such as https://ops.example:8081",
+      "invalid setting: --url, VX_ADMIN_URL: must be a URL with host and port only, such as https://ops.example:8081",
     );
   return url.origin;
 }

@@ -46,6 +46,16 @@ test("VX_ADMIN_URL takes precedence over VX_ADMIN_HOST and VX_ADMIN_PORT", async
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
 });
 
+test("--url takes precedence over VX_ADMIN_URL", async () => {
+  const env = { ...TOKEN, VX_ADMIN_URL: "https://127.0.0.1:1", VX_ADMIN_TLS_CERT: inFolder("right.crt") };
+  const outcome = await vx(["--url", app.adminUrl, "plans", "list", "--json"], env);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(await vx(["--url", "ops.example", "plans", "list"], env)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^vx: invalid setting: --url, VX_ADMIN_URL: must be a URL/),
+  });
+});
+
 test.each([
   ["another certificate", { VX_ADMIN_TLS_CERT: inFolder("other.crt") }, /self-signed certificate/],
   [
