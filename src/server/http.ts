@@ -54,7 +54,7 @@ export function headerValues({ rawHeaders }: RequestHead, name: string): string[
 }
 
 /** The size of all header names and values. */
-export function headerBytes({ rawHeaders }: Pick<HttpRequest, "rawHeaders">): number {
+export function headerBytes(rawHeaders: readonly string[]): number {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;

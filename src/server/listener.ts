@@ -214,7 +214,7 @@ export class Listener {
 
   #serveStream: StreamHandler = (stream, headers, rawHeaders) => {
     const { serveStream } = this.#options;
-    if (!serveStream || stream.closed || headerBytes({ rawHeaders }) > this.#limits.headerBytes) return false;
+    if (!serveStream || stream.closed || this.#isTooLarge(rawHeaders)) return false;
     if (!serveStream(stream, headers, rawHeaders)) return false;
     this.#countCall(stream);
     stream.on("error", () => undefined);
@@ -224,10 +224,13 @@ export class Listener {
   #serveHttp2 = (request: HttpRequest, response: HttpResponse): void => {
     // The packet that brought the request may also have reset it.
     if ("stream" in request && request.stream.closed) return;
-    // The HTTP/1.1 parser enforces this limit; over HTTP/2 Node only announces it.
-    const isTooLarge = headerBytes(request) > this.#limits.headerBytes;
-    this.#serve(request, response, isTooLarge ? "large_headers" : undefined);
+    this.#serve(request, response, this.#isTooLarge(request.rawHeaders) ? "large_headers" : undefined);
   };
+
+  /** The HTTP/1.1 parser enforces this limit; over HTTP/2 Node only announces it. */
+  #isTooLarge(rawHeaders: readonly string[]): boolean {
+    return headerBytes(rawHeaders) > this.#limits.headerBytes;
+  }
 
   #serve = (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined): void => {
     this.#countCall(response);

@@ -2,8 +2,8 @@ import { Code, type ConnectError, createContextValues } from "@connectrpc/connec
 import { CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
 import { toKnownError } from "../errors/known-error.ts";
-import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
-import { setRateHeaders } from "../gate/rate-window.ts";
+import type { Gate } from "../gate/gate.ts";
+import { passGate } from "../gate/pass-gate.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
@@ -82,12 +82,8 @@ async function receiveRpc(
   observation: Observation,
 ): Promise<RpcCall | ConnectError> {
   try {
-    const admitted = await options.gate(call);
-    const { key, window } = admitted;
-    observation.setAdmitted(admitted);
-    if (window) setRateHeaders(response, window);
-    checkAnnouncedSize(call);
-    const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
+    const admitted = await passGate(options.gate, call, response, observation);
+    const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
     // Connect reads the query of a GET, and refuses unknown compressions.
     const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);
     const message = isReadHere ? await readRpcRequest(route, form, request, limits) : undefined;

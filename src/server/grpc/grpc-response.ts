@@ -21,7 +21,6 @@ export class GrpcResponse extends RpcResponse {
   }
 
   sendOnly(message: Uint8Array, flags: number): void {
-    if (this.isDone) return;
     this.#sendHeaders();
     this.#stream.end(envelope(flags, message));
   }

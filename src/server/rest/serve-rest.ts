@@ -3,8 +3,8 @@ import type { BodyBudget } from "../../codec/body-budget.ts";
 import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
 import type { Policy } from "../../rules/policy.ts";
 import { validateRequest } from "../../rules/validate.ts";
-import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
-import { setRateHeaders } from "../gate/rate-window.ts";
+import type { Gate } from "../gate/gate.ts";
+import { passGate } from "../gate/pass-gate.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
@@ -87,16 +87,12 @@ async function serveCall(
   response: RestResponse,
   observation: Observation,
 ): Promise<void> {
-  const admitted = await options.gate(call);
-  const { key, window } = admitted;
-  observation.setAdmitted(admitted);
-  if (window) setRateHeaders(response, window);
-  checkAnnouncedSize(call);
+  const admitted = await passGate(options.gate, call, response, observation);
   if (!route) {
     respondWithoutRoute(request.method ?? "", allowed, response);
     return;
   }
-  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
+  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
   const { endpoint, message } = await readRestRequest(route, segments, queryOf(request), request, limits);
   observation.setRpc(endpoint.rpc);
   validateRequest(endpoint.method.input, message);

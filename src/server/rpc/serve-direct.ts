@@ -3,8 +3,8 @@ import { type BodySource, CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
 import { validateRequest } from "../../rules/validate.ts";
 import { toKnownError } from "../errors/known-error.ts";
-import { checkAnnouncedSize, type Gate } from "../gate/gate.ts";
-import { setRateHeaders } from "../gate/rate-window.ts";
+import type { Gate } from "../gate/gate.ts";
+import { passGate } from "../gate/pass-gate.ts";
 import type { RequestHead } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
@@ -48,20 +48,27 @@ export function directServer(options: DirectOptions): ServeDirect {
     let code: Code | 0 = 0;
     try {
       await serveCall(options, route, form, call, request, response, observation);
-      if (response.abortError) observation.setFailure(response.abortError);
     } catch (error) {
-      if (error instanceof CallerDisconnected) code = Code.Canceled;
-      else {
-        const known = error instanceof ConnectError ? error : toKnownError(error);
-        observation.setFailure(response.abortError ?? known);
-        response.sendError(known);
-      }
+      code = fail(error, response, observation);
     } finally {
       response.stopDeadline();
       running.remove(slot);
     }
     observation.end(code);
   };
+}
+
+/** Sends an error, once; returns the code for the log if the failure itself does not have it. */
+function fail(error: unknown, response: RpcResponse, observation: Observation): Code | 0 {
+  if (response.abortError) {
+    observation.setFailure(response.abortError);
+    return 0;
+  }
+  if (error instanceof CallerDisconnected) return Code.Canceled;
+  const known = error instanceof ConnectError ? error : toKnownError(error);
+  observation.setFailure(known);
+  response.sendError(known);
+  return 0;
 }
 
 /** Gate, read, validate, invoke, respond. Throws what the caller gets as an error. */
@@ -74,12 +81,8 @@ async function serveCall(
   response: RpcResponse,
   observation: Observation,
 ): Promise<void> {
-  const admitted = await options.gate(call);
-  const { key, window } = admitted;
-  observation.setAdmitted(admitted);
-  if (window) setRateHeaders(response, window);
-  checkAnnouncedSize(call);
-  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: key?.accountId };
+  const admitted = await passGate(options.gate, call, response, observation);
+  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
   const message = await readRpcRequest(route, form, request, limits);
   validateRequest(route.method.input, message);
   const result = route.invoke(message, { request, call, admitted, response, observation });
@@ -95,8 +98,9 @@ async function respondOnce(
 ): Promise<void> {
   const bytes = bytesOf(route, isJson, await result);
   const compressing = response.compress(bytes);
-  if (compressing === undefined) response.sendOnly(bytes, 0);
-  else response.sendOnly(await compressing, COMPRESSED);
+  const content = compressing === undefined ? bytes : await compressing;
+  if (response.isDone) throw new CallerDisconnected();
+  response.sendOnly(content, compressing === undefined ? 0 : COMPRESSED);
 }
 
 async function respondWithStream(
@@ -110,8 +114,8 @@ async function respondWithStream(
     const compressing = response.compress(bytes);
     const content = compressing === undefined ? bytes : await compressing;
     if (response.isDone) throw new CallerDisconnected();
-    const flags = compressing === undefined ? 0 : COMPRESSED;
-    if (!response.sendMessage(content, flags)) await response.untilWritable();
+    const isWritable = response.sendMessage(content, compressing === undefined ? 0 : COMPRESSED);
+    if (!isWritable) await response.untilWritable();
   }
   response.end();
 }
