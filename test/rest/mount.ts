@@ -22,7 +22,8 @@ export type Mounted = {
   readonly url: string;
   /** The outcome of each call, in order. */
   readonly ended: { readonly rpc: string; readonly code: number; readonly failure: unknown }[];
-  stop(): Promise<void>;
+  /** Waits for running calls at most this time; default: not at all. */
+  stop(graceMs?: number): Promise<void>;
 };
 
 export type MountOptions = {
@@ -107,6 +108,6 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
   return {
     url: `${options.tls ? "https" : "http"}://127.0.0.1:${port}`,
     ended,
-    stop: () => listener.close(0),
+    stop: (graceMs = 0) => listener.close(graceMs),
   };
 }
