@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import type { Product } from "../server/pages/product.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { originsOf, originsProblem } from "./allowed-origins.ts";
@@ -9,6 +10,7 @@ import {
   embeddedConnections,
   MAX_EMBEDDED_CONNECTIONS,
 } from "./connection-limit.ts";
+import { nameProblem, readLogo, supportUrlProblem } from "./product-settings.ts";
 import { TlsFiles } from "./tls-files.ts";
 
 /** All settings, read once at start. */
@@ -33,6 +35,7 @@ export type Config = ConnectionSettings & {
   readonly corsOrigins: readonly string[];
   /** Time between a stop signal and the drain. */
   readonly shutdownDelayMs: number;
+  readonly product: Product;
 };
 
 const not = ({ input }: { readonly input?: unknown }) => `, not ${JSON.stringify(input)}`;
@@ -87,6 +90,9 @@ const schema = z.object({
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
   VX_CORS_ORIGINS: z.string().superRefine(checkedBy(originsProblem)).transform(originsOf).default([]),
   VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
+  VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
+  VX_PRODUCT_LOGO: text.optional(),
+  VX_SUPPORT_URL: z.string().superRefine(checkedBy(supportUrlProblem)).optional(),
 });
 
 /** The names of all settings. */
@@ -144,6 +150,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
     corsOrigins: values.VX_CORS_ORIGINS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
+    product: {
+      name: values.VX_PRODUCT_NAME,
+      logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),
+      supportUrl: values.VX_SUPPORT_URL,
+    },
   });
 }
 

@@ -101,7 +101,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const handler = createHandler({
     rest: restServer({ ...shared, services }),
     rpcs,
-    pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product)]),
     cors,
     newRequestId: deps.ids.request,
     log,

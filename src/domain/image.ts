@@ -95,7 +95,7 @@ function refuseOtherType(head: Buffer, declared: ImageType, field: string): void
 }
 
 /** The type by the first 12 bytes. */
-function sniffedType(head: Buffer): ImageType | undefined {
+export function sniffedType(head: Buffer): ImageType | undefined {
   const text = head.toString("latin1");
   if (text.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
   if (text.startsWith("\xff\xd8\xff")) return "image/jpeg";

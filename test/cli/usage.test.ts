@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { spawnVx, vx } from "./support.ts";
 
@@ -169,6 +170,26 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     [
       { VX_TLS_CERT: "/none.pem", VX_TLS_KEY: "/none.pem" },
       "VX_TLS_CERT: /none.pem cannot be read: no such file or directory (ENOENT)",
+    ],
+    [{ VX_PRODUCT_NAME: "Ac\nme" }, "VX_PRODUCT_NAME: must not contain control characters"],
+    [{ VX_PRODUCT_NAME: " " }, "VX_PRODUCT_NAME: must not be blank"],
+    [{ VX_PRODUCT_NAME: "a".repeat(61) }, "VX_PRODUCT_NAME: must have at most 60 characters, not 61"],
+    [
+      { VX_PRODUCT_LOGO: "/none.png" },
+      "VX_PRODUCT_LOGO: /none.png cannot be read: no such file or directory (ENOENT)",
+    ],
+    [
+      { VX_PRODUCT_LOGO: resolve("package.json") },
+      `VX_PRODUCT_LOGO: ${resolve("package.json")} must be an SVG, PNG, JPEG, GIF or WebP image`,
+    ],
+    [{ VX_PRODUCT_LOGO: "/dev/zero" }, "VX_PRODUCT_LOGO: /dev/zero is larger than 262144 bytes"],
+    [
+      { VX_SUPPORT_URL: "javascript:alert(1)" },
+      'VX_SUPPORT_URL: must be an https, http or mailto URL of at most 2000 characters, not "javascript:alert(1)"',
+    ],
+    [
+      { VX_SUPPORT_URL: "https://a b" },
+      'VX_SUPPORT_URL: must be an https, http or mailto URL of at most 2000 characters, not "https://a b"',
     ],
   ])("serve with %o", async ([env, line]) => {
     const { code, stderr } = await vx(["serve"], env);

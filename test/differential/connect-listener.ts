@@ -20,6 +20,7 @@ import { probePages } from "../../src/server/pages/probes.ts";
 import { restServer } from "../../src/server/rest/serve-rest.ts";
 import type { Log } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { PRODUCT } from "../support/product.ts";
 
 type ConnectListenerOptions = ReturnType<typeof createComponents> & {
   readonly config: Config;
@@ -57,7 +58,7 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
   const handler = createHandler({
     rest: restServer({ ...shared, services }),
     rpcs,
-    pages: new Map([...probePages(readiness), ...pages(deps.catalog)]),
+    pages: new Map([...probePages(readiness), ...pages(deps.catalog, PRODUCT)]),
     cors,
     newRequestId: deps.ids.request,
     log,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/domain/model.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { openApiPage } from "../../src/server/pages/openapi/openapi-page.ts";
+import { PRODUCT } from "../support/product.ts";
 
 type Operation = {
   readonly summary: string;
@@ -20,7 +21,7 @@ type Document = {
 };
 
 async function documentOf(models: readonly Model[]): Promise<Document> {
-  return JSON.parse((await openApiPage(models))("http://vx.example")) as Document;
+  return JSON.parse((await openApiPage(models, PRODUCT))("http://vx.example")) as Document;
 }
 
 const [BASE] = BUILT_IN_MODELS as [Model];

@@ -8,6 +8,7 @@ import { homePage } from "../../src/server/pages/home-page.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { createModelsFile } from "../support/models.ts";
+import { PRODUCT } from "../support/product.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
@@ -133,14 +134,14 @@ describe("the models of the examples", () => {
   });
 
   test("are a placeholder when there is none", async () => {
-    const page = (await homePage(new Catalog([]).list()))("http://vx.example");
+    const page = (await homePage(new Catalog([]).list(), PRODUCT))("http://vx.example");
     expect(page).toContain('"model": "MODEL"');
-    expect(page).toContain("GET /v1/models");
+    expect(page).toContain("No model of this server generates text");
   });
 });
 
 test("values in the page are escaped", async () => {
-  const page = (await homePage([]))(`"><script>alert('1')</script>&`);
+  const page = (await homePage([], PRODUCT))(`"><script>alert('1')</script>&`);
   expect(page).not.toContain("<script>");
   expect(page).toContain("VX_URL=&#34;&#62;&#60;script&#62;");
 });

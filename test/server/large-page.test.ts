@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:http2";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { createHandler } from "../../src/server/handler.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const file = join(folder.path, "large.bin");
   writeFileSync(file, randomBytes(BYTES));
   const page = asset({
-    file: pathToFileURL(file),
+    read: () => readFile(file),
     contentType: "application/octet-stream",
     contentSecurityPolicy: "default-src 'none'",
   });

@@ -1,19 +1,18 @@
-import { readFile } from "node:fs/promises";
 import type { ServePath } from "../http.ts";
 import { type Packed, type PageOptions, pack, sendPacked } from "./packed.ts";
 
 type AssetOptions = PageOptions & {
-  readonly file: URL;
+  readonly read: () => Promise<Buffer>;
 };
 
 /**
- * Serves a file as a page. It is read on the first request; for a large file only the compressed form is
- * kept.
+ * Serves content that never changes as a page. It is read on the first request; of large content only the
+ * compressed form is kept.
  */
-export function asset(options: AssetOptions): ServePath {
+export function asset({ read, ...options }: AssetOptions): ServePath {
   let packed: Promise<Packed> | undefined;
   const load = () => {
-    packed ??= readFile(options.file)
+    packed ??= read()
       .then(pack)
       .catch((error: unknown) => {
         packed = undefined;

@@ -1,9 +1,13 @@
+import { readFile } from "node:fs/promises";
 import type { Catalog } from "../../models/catalog.ts";
 import type { ServePath } from "../http.ts";
 import { asset } from "./asset.ts";
+import { docsPage } from "./docs-page.ts";
 import { homePage } from "./home-page.ts";
 import { openApiPage } from "./openapi/openapi-page.ts";
+import type { Product } from "./product.ts";
 import { rendered } from "./rendered.ts";
+import { LOGO_PATH } from "./site-header.ts";
 
 const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -13,46 +17,48 @@ const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-
  */
 const REFERENCE = `${NOTHING}; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:`;
 
-const PLAIN = `${NOTHING}; style-src 'self'; img-src data:`;
+const PLAIN = `${NOTHING}; style-src 'self'; img-src 'self' data:`;
 
 /** The pages for people. They need no key, load nothing from other hosts and store nothing in the browser. */
-export function pages(catalog: Catalog): Map<string, ServePath> {
+export function pages(catalog: Catalog, product: Product): Map<string, ServePath> {
   const own = (name: string) => new URL(name, import.meta.url);
   const generated = (name: string) => new URL(`../../../gen/reference/${name}`, import.meta.url);
+  const file = (url: URL, contentType: string) =>
+    asset({ read: () => readFile(url), contentType, contentSecurityPolicy: NOTHING });
   const models = () => catalog.list();
+  const { logo } = product;
   return new Map([
-    ["/", rendered({ models, prepare: homePage, contentType: HTML, contentSecurityPolicy: PLAIN })],
-    ["/docs", asset({ file: own("docs.html"), contentType: HTML, contentSecurityPolicy: REFERENCE })],
     [
-      "/docs/assets/home.css",
-      asset({ file: own("home.css"), contentType: CSS, contentSecurityPolicy: NOTHING }),
+      "/",
+      rendered({
+        models,
+        prepare: (list) => homePage(list, product),
+        contentType: HTML,
+        contentSecurityPolicy: PLAIN,
+      }),
     ],
-    [
-      "/docs/assets/docs.css",
-      asset({ file: own("docs.css"), contentType: CSS, contentSecurityPolicy: NOTHING }),
-    ],
-    [
-      "/docs/assets/docs.js",
-      asset({ file: own("docs.js"), contentType: JAVASCRIPT, contentSecurityPolicy: NOTHING }),
-    ],
-    [
-      "/docs/assets/reference.js",
-      asset({ file: generated("reference.js"), contentType: JAVASCRIPT, contentSecurityPolicy: NOTHING }),
-    ],
-    [
-      "/docs/assets/licenses.txt",
-      asset({ file: generated("licenses.txt"), contentType: TEXT, contentSecurityPolicy: NOTHING }),
-    ],
+    ["/docs", asset({ read: () => docsPage(product), contentType: HTML, contentSecurityPolicy: REFERENCE })],
+    ["/docs/assets/site.css", file(own("site.css"), CSS)],
+    ["/docs/assets/home.css", file(own("home.css"), CSS)],
+    ["/docs/assets/docs.css", file(own("docs.css"), CSS)],
+    ["/docs/assets/docs.js", file(own("docs.js"), JAVASCRIPT)],
+    ["/docs/assets/reference.js", file(generated("reference.js"), JAVASCRIPT)],
+    ["/docs/assets/licenses.txt", file(generated("licenses.txt"), TEXT)],
+    ...(logo ? [[LOGO_PATH, logoPage(logo)] as const] : []),
     [
       "/openapi.json",
       rendered({
         models,
-        prepare: openApiPage,
+        prepare: (list) => openApiPage(list, product),
         contentType: "application/json",
         contentSecurityPolicy: NOTHING,
       }),
     ],
   ]);
+}
+
+function logoPage({ bytes, contentType }: NonNullable<Product["logo"]>): ServePath {
+  return asset({ read: async () => bytes, contentType, contentSecurityPolicy: NOTHING });
 }
 
 const HTML = "text/html; charset=utf-8";

@@ -1,0 +1,16 @@
+import { closeSync, openSync, readSync } from "node:fs";
+
+/** The bytes of a file; at most one more than `maxBytes`, which also holds for a path to a device or a pipe. */
+export function readBytes(path: string, maxBytes: number): Buffer {
+  const buffer = Buffer.alloc(maxBytes + 1);
+  const file = openSync(path, "r");
+  try {
+    let length = 0;
+    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+      read = readSync(file, buffer, length, buffer.length - length, null);
+    }
+    return buffer.subarray(0, length);
+  } finally {
+    closeSync(file);
+  }
+}

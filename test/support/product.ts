@@ -1,0 +1,2 @@
+/** What the pages show without settings. */
+export const PRODUCT = { name: "vx", logo: undefined, supportUrl: undefined };
