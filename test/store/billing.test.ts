@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
+import { usageOf } from "../../src/domain/usage.ts";
 import { findAnswer } from "../../src/store/answers.ts";
 import { holdItem } from "../../src/store/batch-items.ts";
 import type { Charge } from "../../src/store/bill-item.ts";
@@ -274,6 +275,23 @@ test("an item that violates a constraint fails alone, without the other items of
   );
   await billings[0].end(endOf(payers[3] as Payer, ids[3] as string, undefined));
 });
+
+test.each(Object.keys(usageOf({ inputTokens: 0, outputTokens: 0 })))(
+  "the ledger refuses a negative count of %s",
+  async (meter) => {
+    const payer = await createPayer(store.database, 100n);
+    const id = newGenerationId(payer);
+    await unchecked.hold(holdOf(payer, 60n, id));
+    const end = endOf(payer, id, 10n);
+    const charge = end.charge as Charge;
+    const negative = unchecked.end({
+      ...end,
+      charge: { ...charge, usage: { ...charge.usage, [meter]: -1 } },
+    });
+    await expect(negative).rejects.toMatchObject({ cause: { code: "23514" } });
+    expect(await balanceOf(payer)).toEqual({ balance: 100, held: 60 });
+  },
+);
 
 test("when a batch is split, an error of one part does not fail the items of another", async () => {
   const payers = await Promise.all([1, 2, 3].map(() => createPayer(store.database, 100n)));

@@ -8,11 +8,12 @@ CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RE
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
-  v_results item_result[] := '{}';
-  v_placed holds[] := '{}';
-  v_changes held_change[] := '{}';
+  -- No default: for each call, PostgreSQL would look up the input function of the type to read '{}'.
+  v_results item_result[];
+  v_placed holds[];
+  v_changes held_change[];
   -- The account of the current hold.
-  v_account_id text := '';
+  v_account_id text;
   v_account_place tid;
   v_held bigint;
   -- Idempotency keys of earlier holds of this account in the batch, and the digests of their payloads.
@@ -36,7 +37,7 @@ BEGIN
       WHERE i.lane = e.lane AND i.id = e.key_id LIMIT 1) k ON true
     ORDER BY e.lane, e.account_id, e.n
   LOOP
-    IF r.account_id <> v_account_id THEN
+    IF r.account_id IS DISTINCT FROM v_account_id THEN
       IF r.account_place IS NULL THEN
         RAISE EXCEPTION 'a hold names an account that does not exist';
       END IF;

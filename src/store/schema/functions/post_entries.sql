@@ -9,20 +9,21 @@ AS $$
 DECLARE
   c_version constant smallint := 1;
   v_now constant timestamptz := clock_timestamp();
-  v_results item_result[] := '{}';
+  -- No default: for each call, PostgreSQL would look up the input function of the type to read '{}'.
+  v_results item_result[];
   -- The holds that end, the rows to append, and the accounts to update: each is written by one statement, because a
   -- statement for each row takes several times as long.
-  v_ended tid[] := '{}';
-  v_rows ledger[] := '{}';
-  v_changes account_change[] := '{}';
+  v_ended tid[];
+  v_rows ledger[];
+  v_changes account_change[];
   -- The account of the current entry.
-  v_account_id text := '';
+  v_account_id text;
   v_account_place tid;
   v_held bigint;
   v_balance bigint;
   v_seq bigint;
   v_hash bytea;
-  v_current_hold text := '';
+  v_current_hold text;
   v_amount bigint;
   r record;
 BEGIN
@@ -44,7 +45,7 @@ BEGIN
       v_results := array_append(v_results, ROW('end', r.n, 'missing', NULL, NULL, NULL, NULL)::item_result);
       CONTINUE;
     END IF;
-    IF r.account_id <> v_account_id THEN
+    IF r.account_id IS DISTINCT FROM v_account_id THEN
       IF r.account_place IS NULL THEN
         RAISE EXCEPTION 'a ledger entry names an account that does not exist';
       END IF;
