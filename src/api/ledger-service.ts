@@ -1,6 +1,10 @@
-import { LedgerService, type ListEntriesRequest } from "../../gen/vx/v1/ledger_pb.js";
+import {
+  type GetGenerationRequest,
+  LedgerService,
+  type ListEntriesRequest,
+} from "../../gen/vx/v1/ledger_pb.js";
 import { readPage } from "../domain/page.ts";
-import { listEntries as listEntryRows } from "../store/ledger.ts";
+import { getGeneration as getGenerationRow, listEntries as listEntryRows } from "../store/ledger.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
@@ -15,6 +19,11 @@ export async function listEntries(deps: Deps, request: ListEntriesRequest, call:
   return { entries: rows.map(viewEntry), nextPageToken };
 }
 
+export async function getGeneration(deps: Deps, { id }: GetGenerationRequest, call: ApiCall) {
+  return { entry: viewEntry(await getGenerationRow(deps.database, call.key.accountId, id)) };
+}
+
 export const ledgerService = defineService(LedgerService, ({ deps }) => ({
   listEntries: (request, call) => listEntries(deps, request, call),
+  getGeneration: (request, call) => getGeneration(deps, request, call),
 }));

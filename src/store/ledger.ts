@@ -1,4 +1,5 @@
-import { monthOfId } from "../domain/ids.ts";
+import { DomainError } from "../domain/errors.ts";
+import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
@@ -90,6 +91,19 @@ export async function moveBalance(database: Database, act: Act, movement: Moveme
     movement.idempotencyKey,
   );
   return row as EntryRow;
+}
+
+/** Each API has its own prefix for the id of a generation; the rest is the same. */
+const GENERATION_ID = /^(gen|resp|msg)_[0-9a-z]{26}$/;
+
+/** The charge of a generation, by its id in any API. */
+export async function getGeneration(database: Database, accountId: string, id: string): Promise<EntryRow> {
+  const entryId = entryIdOf(id);
+  const [row] = GENERATION_ID.test(id)
+    ? await database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, entryId, monthOfId(entryId))
+    : [];
+  if (row?.kind === "generation") return row;
+  throw new DomainError("not_found", { message: `There is no charged generation "${id}".` });
 }
 
 export async function listEntries(database: Database, accountId: string, page: Page) {

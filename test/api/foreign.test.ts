@@ -50,6 +50,8 @@ const places: readonly Place[] = developerMethods.flatMap((method) =>
 
 test("the fields that can refer to data of an account are complete", () => {
   expect(places.map(({ name }) => name).sort()).toEqual([
+    // Tested with generations, in list-entries/200.test.ts.
+    "GetGeneration id",
     "GetKey key_id",
     "ListEntries page_token",
     "ListKeys page_token",

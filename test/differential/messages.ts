@@ -54,6 +54,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     GetModel: { model },
     ListKeys: { page_size: 2 },
     ListEntries: { page_size: 3 },
+    GetGeneration: { id: "gen_00000000000000000000000000" },
     ListModels: {},
     GetMe: {},
   };

@@ -20,6 +20,8 @@ let app: TestApp;
 let key: TestKey;
 /** The id of the key in the examples. */
 let otherKeyId: string;
+/** A generation of the account. */
+let generationId: string;
 
 beforeAll(async () => {
   app = await startTestApp();
@@ -33,6 +35,9 @@ beforeAll(async () => {
     reason: "invoice 1001",
     idempotencyKey: "1001",
   });
+  const { path, body } = { path: "/v1/generate", body: EXAMPLES.Generate?.body };
+  const { body: generated } = await send("POST", path, { ...(body as object), user: "user-7" });
+  generationId = (generated as { id: string }).id;
 });
 afterAll(() => app.stop());
 
@@ -158,7 +163,8 @@ function valuesOf({ enum: values, const: only, anyOf, type, ...rest }: Schema): 
 }
 
 function addressOf(template: string, { path = {}, query = {} }: OperationExample): string {
-  const values: Record<string, string> = { ...path, ...("key_id" in path ? { key_id: otherKeyId } : {}) };
+  const own = { ...("key_id" in path && { key_id: otherKeyId }), ...("id" in path && { id: generationId }) };
+  const values: Record<string, string> = { ...path, ...own };
   const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) search.set(name, String(value));

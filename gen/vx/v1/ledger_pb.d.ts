@@ -248,6 +248,46 @@ export declare type ListEntriesResponse = Message<"vx.v1.ListEntriesResponse"> &
 export declare const ListEntriesResponseSchema: GenMessage<ListEntriesResponse>;
 
 /**
+ * Selects a generation.
+ *
+ * @generated from message vx.v1.GetGenerationRequest
+ */
+export declare type GetGenerationRequest = Message<"vx.v1.GetGenerationRequest"> & {
+  /**
+   * The id of the generation, as any endpoint returned it: "gen_…", "resp_…" or "msg_…".
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message vx.v1.GetGenerationRequest.
+ * Use `create(GetGenerationRequestSchema)` to create a new message.
+ */
+export declare const GetGenerationRequestSchema: GenMessage<GetGenerationRequest>;
+
+/**
+ * The charge of the generation.
+ *
+ * @generated from message vx.v1.GetGenerationResponse
+ */
+export declare type GetGenerationResponse = Message<"vx.v1.GetGenerationResponse"> & {
+  /**
+   * The ledger entry of the generation.
+   *
+   * @generated from field: vx.v1.LedgerEntry entry = 1;
+   */
+  entry?: LedgerEntry | undefined;
+};
+
+/**
+ * Describes the message vx.v1.GetGenerationResponse.
+ * Use `create(GetGenerationResponseSchema)` to create a new message.
+ */
+export declare const GetGenerationResponseSchema: GenMessage<GetGenerationResponse>;
+
+/**
  * The ledger of the account: an append-only list of all changes of the balance.
  *
  * @generated from service vx.v1.LedgerService
@@ -264,6 +304,19 @@ export declare const LedgerService: GenService<{
     methodKind: "unary";
     input: typeof ListEntriesRequestSchema;
     output: typeof ListEntriesResponseSchema;
+  },
+  /**
+   * Get generation
+   *
+   * Returns the ledger entry of one generation, with its prices and all kinds of tokens. Fails with `not_found` if the
+   * generation was not charged or belongs to another account.
+   *
+   * @generated from rpc vx.v1.LedgerService.GetGeneration
+   */
+  getGeneration: {
+    methodKind: "unary";
+    input: typeof GetGenerationRequestSchema;
+    output: typeof GetGenerationResponseSchema;
   },
 }>;
 

@@ -123,3 +123,60 @@ describe.each(protocols)("$name", ({ open }) => {
     close();
   });
 });
+
+describe("one generation", () => {
+  const send = async (secret: string, path: string, body?: object) => {
+    const response = await fetch(`${app.url}${path}`, {
+      method: body ? "POST" : "GET",
+      headers: { ...bearer(secret), "content-type": "application/json" },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return {
+      status: response.status,
+      body: (await response.json()) as Record<string, Record<string, unknown>>,
+    };
+  };
+  const model = "vx-sandbox-small";
+  const messages = [{ role: "user", content: "[[reasoning=5]] hi" }];
+
+  test.each([
+    { path: "/v1/generate", request: { model, messages, user: "ada" }, prefix: "gen_" },
+    { path: "/v1/chat/completions", request: { model, messages, user: "ada" }, prefix: "" },
+    { path: "/v1/responses", request: { model, input: "hi", user: "ada" }, prefix: "resp_" },
+    {
+      path: "/v1/messages",
+      request: { model, messages, max_tokens: 50, metadata: { user_id: "ada" } },
+      prefix: "msg_",
+    },
+  ])("is found by the id that $path returned, by its account only", async ({ path, request, prefix }) => {
+    const { secret, accountId } = await createTestKey(operator);
+    await operator.creditAccount({ accountId, amountMicros: 1_000_000n, reason: "x", idempotencyKey: "x" });
+    const { body: reply } = await send(secret, path, request);
+    const id = String(reply["id"]);
+    expect(id.startsWith(prefix)).toBe(true);
+    const { status, body } = await send(secret, `/v1/generations/${id}`);
+    const [charge, credited] = (await operator.listLedgerEntries({ accountId })).entries;
+    expect(status).toBe(200);
+    expect(body["entry"]).toMatchObject({
+      id: charge?.id,
+      kind: "generation",
+      generation_id: charge?.generationId,
+      amount_micros: Number(charge?.amountMicros),
+      user: "ada",
+      price_version: 1,
+      prices: { input: 250_000, output: 1_250_000 },
+    });
+    const { secret: other } = await createTestKey(operator);
+    for (const [caller, unknown] of [
+      [other, id],
+      [secret, charge?.id ?? ""],
+      [secret, (credited?.id ?? "").replace("led_", "gen_")],
+      [secret, "gen_00000000000000000000000000"],
+      [secret, "gen_zzzzzzzzzzzzzzzzzzzzzzzzzz"],
+      [secret, "gen_"],
+    ] as const) {
+      const refused = await send(caller, `/v1/generations/${unknown}`);
+      expect([unknown, refused.status, refused.body["error"]?.["code"]]).toEqual([unknown, 404, "not_found"]);
+    }
+  });
+});

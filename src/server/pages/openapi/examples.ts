@@ -146,6 +146,7 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
     ListModels: { query, response: { object: "list", data: [shown], next_page_token: "" } },
     GetModel: { path: { model: model.id }, response: shown },
     ListEntries: { query, response: { entries: [charge, CREDIT], next_page_token: "" } },
+    GetGeneration: { path: { id: GENERATION_ID }, response: { entry: charge } },
   };
 }
 
