@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, chown, lstat, mkdir, open, rename } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { EmbeddedPostgresError, unless } from "./error.ts";
+import { makeFolders } from "./make-folders.ts";
 import { ownUid, type ServerUser } from "./server-user.ts";
 
 /**
@@ -9,7 +10,7 @@ import { ownUid, type ServerUser } from "./server-user.ts";
  * accessible to the server user, even under umask 077.
  */
 export async function makeOpenFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
+  const first = makeFolders(path);
   if (first === undefined || ownUid() !== 0) return;
   for (let folder = resolve(path); folder.length >= first.length; folder = dirname(folder))
     await chmod(folder, 0o755);

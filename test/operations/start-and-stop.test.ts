@@ -122,14 +122,20 @@ test.each([
   },
 );
 
-test("a data folder that is a file is a one-line error that names the setting", async () => {
-  const database = await createTestDatabase();
-  const server = start({ DATABASE_URL: database.url, VX_DATA_DIR: "package.json" });
-  expect(await server.exited()).toBe(1);
-  expect(server.stderr()).toMatch(
-    /^vx: VX_DATA_DIR: \S+admin-token cannot be (read|written): not a directory/,
-  );
-  await database.drop();
+test.each([
+  ["is a file", "package.json", /^VX_DATA_DIR: \S+admin-token cannot be (read|written): not a directory/],
+  [
+    "the file system does not accept",
+    "/proc/vx/data",
+    /^VX_DATA_DIR: \S+admin-token cannot be written: no such/,
+  ],
+])("a data folder that %s is a clear line and exit 2", async (_, folder, line) => {
+  const server = start({ VX_DATA_DIR: folder });
+  expect(await server.exited()).toBe(2);
+  const [head, problem, ...more] = server.stderr().trim().split("\n");
+  expect(head).toBe("vx: invalid settings");
+  expect(problem).toMatch(line);
+  expect(more).toEqual([]);
 });
 
 test("an unreachable database exits 1 with a one-line error", async () => {

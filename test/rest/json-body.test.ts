@@ -186,6 +186,21 @@ describe.each(https)("over $name", ({ send }) => {
     }
   });
 
+  test.each(["2099-02-29", "2096-02-30", "2099-04-31", "2099-06-00"])(
+    "the date %s, which does not exist, is rejected with the name of the field",
+    async (date) => {
+      const body = JSON.stringify({ name: "x", expires_at: `${date}T00:00:00Z` });
+      expectError(await post("/v1/keys", body), "invalid_argument", "expires_at");
+    },
+  );
+
+  test("the last day of a month is accepted", async () => {
+    for (const moment of ["2096-02-29T00:00:00Z", "2099-04-30T00:00:00Z", "2099-12-31T00:00:00Z"]) {
+      const answer = await post("/v1/keys", JSON.stringify({ name: "x", expires_at: moment }));
+      expect((jsonOf(answer).api_key as { expires_at: string }).expires_at).toBe(moment);
+    }
+  });
+
   test("a timestamp in every form of RFC 3339 is accepted", async () => {
     for (const moment of [
       "2099-01-01T00:00:00Z",

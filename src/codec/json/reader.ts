@@ -4,7 +4,6 @@ import {
   type DescField,
   type DescMessage,
   type DescOneof,
-  fromJson,
   type JsonValue,
   type Message,
   ScalarType,
@@ -21,7 +20,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import { readJsonValue } from "./json-value-reader.ts";
 import { findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 import { collectorOf } from "./unknown-members.ts";
-import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
+import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper, parseWellKnown } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path is the position of the object, such as "messages[3]". */
 export type Reader = (scanner: JsonScanner, path: string) => Steps<Message>;
@@ -267,7 +266,7 @@ function wellKnownReader(desc: DescMessage): Reader {
   }
   return function* (scanner, path) {
     const raw = yield* readRaw(scanner, path);
-    return guarded(path, () => fromJson(desc, JSON.parse(raw) as JsonValue)) as Message;
+    return guarded(path, () => parseWellKnown(desc, JSON.parse(raw) as JsonValue));
   };
 }
 

@@ -1,4 +1,4 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, fromJson, type JsonValue, type Message } from "@bufbuild/protobuf";
 
 const WRAPPERS = named(
   "DoubleValue FloatValue Int64Value UInt64Value Int32Value UInt32Value BoolValue StringValue BytesValue",
@@ -13,6 +13,24 @@ export function isWellKnown(desc: DescMessage): boolean {
 /** DoubleValue and the other wrappers, whose JSON form is that of their value. */
 export function isWrapper(desc: DescMessage): boolean {
   return WRAPPERS.has(desc.typeName);
+}
+
+/** Parses a value whose form only the protobuf library knows. The library reads February 30 as March 2. */
+export function parseWellKnown(desc: DescMessage, json: JsonValue): Message {
+  const message = fromJson(desc, json);
+  if (desc.typeName === "google.protobuf.Timestamp" && !hasDay(json as string)) {
+    throw new Error("must be a date that exists");
+  }
+  return message;
+}
+
+/** Whether the month of an RFC 3339 time has its day. */
+function hasDay(time: string): boolean {
+  const [year, month, day] = time.slice(0, 10).split("-").map(Number) as [number, number, number];
+  const date = new Date(0);
+  // The day 0 of the next month is the last one of the month. Date.UTC would change years below 100.
+  date.setUTCFullYear(year, month, 0);
+  return day <= date.getUTCDate();
 }
 
 /** A field of a wrapper type is stored as the bare value; only lists, maps and oneofs store the message. */

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type DescOneof, fromJson, type Message } from "@bufbuild/protobuf";
 import { findFieldPath, isParameter } from "../../codec/json/field-path.ts";
 import { scalarParser } from "../../codec/json/scalar.ts";
-import { holdsBareValue } from "../../codec/json/well-known.ts";
+import { holdsBareValue, parseWellKnown } from "../../codec/json/well-known.ts";
 import { invalid, RestProblem } from "../../codec/problem.ts";
 import type { HttpBinding } from "./http-rule.ts";
 import type { SurfaceForm } from "./surface-form.ts";
@@ -105,7 +105,7 @@ function parse(field: DescField, text: string, name: string): unknown {
   if (!isParameter(field)) throw invalid(shorten(name), "cannot be set in a path or query");
   try {
     const scalar = scalarParser(holdsBareValue(field) ? (field.message?.fields[0] as DescField) : field);
-    return scalar ? scalar(text) : fromJson(field.message as DescMessage, text);
+    return scalar ? scalar(text) : parseWellKnown(field.message as DescMessage, text);
   } catch (error) {
     throw invalid(shorten(name), (error as Error).message);
   }
