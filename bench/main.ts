@@ -1,7 +1,7 @@
-// npm run bench [-- part …]               prints the figures of docs/performance.md; exits with 1 if a ratio
+// npm run bench [-- part …]               prints the figures of docs/performance.md; exits with 1 if a figure
 //                                         misses its limit
-// npm run bench -- [part …] --against DIR compares this checkout with the one in DIR, in interleaved rounds;
-//                                         --rounds N takes N of them
+// npm run bench -- [part …] --against DIR compares this checkout with the one in DIR, in interleaved rounds
+//                           --rounds N    takes another number of rounds
 import { parseArgs } from "node:util";
 import { openCheckout } from "./checkout.ts";
 import { type AnyPart, compare, measure, Unavailable } from "./part.ts";
@@ -67,8 +67,9 @@ for (const [name, part] of Object.entries(parts)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   console.log(`\n${name}`);
   try {
-    if (other) await compare(part, other, Number(values.rounds ?? part.rounds));
-    else if (!(await measure(part))) process.exitCode = 1;
+    const rounds = Number(values.rounds ?? part.rounds);
+    if (other) await compare(part, other, rounds);
+    else if (!(await measure(part, rounds))) process.exitCode = 1;
   } catch (error) {
     // A part that uses modules of the server cannot run in a checkout that has other modules.
     if (!(other || error instanceof Unavailable)) throw error;

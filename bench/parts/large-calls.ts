@@ -95,7 +95,7 @@ function comparedWithPeer(): Figure<Round>[] {
     {
       name: "  server / @portkey-ai/gateway",
       unit: "×",
-      min: 1,
+      min: 0.5,
       value: (r) => r.server.perSecond / r.peer.perSecond,
     },
     ...addedBy("@portkey-ai/gateway", "peer"),
