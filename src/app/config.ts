@@ -85,7 +85,7 @@ const schema = z.object({
   VX_MAX_BODY_BYTES: count(1_024, 1_073_741_824).default(33_554_432),
   VX_AUTH_FAILURES_PER_MINUTE: count(0, 1_000_000_000).default(6_000),
   VX_MAX_CONNECTIONS_PER_ADDRESS: count(0, 1_000_000).default(2_000),
-  VX_ADMISSION_PIPELINES: count(1, 64).default(2),
+  VX_ADMISSION_PIPELINES: count(1, 64).default(1),
   VX_BILLING_PIPELINES: count(1, 64).default(1),
   VX_DATABASE_CONNECTIONS: count(1, 1_000).default(8),
   VX_CORS_ORIGINS: z.string().superRefine(checkedBy(originsProblem)).transform(originsOf).default([]),

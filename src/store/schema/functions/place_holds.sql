@@ -47,8 +47,8 @@ BEGIN
       v_account_id := r.account_id;
       v_account_place := r.account_place;
       v_held := r.held_micros;
-      v_claimed := '{}';
-      v_digests := '{}';
+      v_claimed := NULL;
+      v_digests := NULL;
     END IF;
     -- Only calls with an idempotency key need this look-up.
     v_answered := false;
