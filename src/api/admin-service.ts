@@ -16,18 +16,19 @@ import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import { getAccount as getAccountRow } from "../store/accounts.ts";
 import { audit as auditRows } from "../store/audit.ts";
+import { listFilteredEntries } from "../store/filtered-entries.ts";
 import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
   revokeAnyKey,
   setKeyLimit as setKeyLimitRow,
 } from "../store/keys.ts";
-import { listEntries } from "../store/ledger.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
+import { entryFilterOf } from "./entry-filter.ts";
 import { listOperatorEvents } from "./list-operator-events.ts";
 import {
   createAccount,
@@ -121,7 +122,13 @@ export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call:
 
 export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest) {
   const account = await getAccountRow(deps.database, request.accountId);
-  const { rows, nextPageToken } = await listEntries(deps.database, account.id, readPage("entries", request));
+  const page = readPage("entries", request);
+  const { rows, nextPageToken } = await listFilteredEntries(
+    deps.database,
+    account.id,
+    entryFilterOf(request),
+    page,
+  );
   return { entries: rows.map(viewEntry), nextPageToken };
 }
 

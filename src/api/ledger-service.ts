@@ -4,16 +4,19 @@ import {
   type ListEntriesRequest,
 } from "../../gen/vx/v1/ledger_pb.js";
 import { readPage } from "../domain/page.ts";
-import { getGeneration as getGenerationRow, listEntries as listEntryRows } from "../store/ledger.ts";
+import { listFilteredEntries } from "../store/filtered-entries.ts";
+import { getGeneration as getGenerationRow } from "../store/ledger.ts";
 import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
+import { entryFilterOf } from "./entry-filter.ts";
 import { viewEntry } from "./views.ts";
 
 export async function listEntries(deps: Deps, request: ListEntriesRequest, call: ApiCall) {
-  const { rows, nextPageToken } = await listEntryRows(
+  const { rows, nextPageToken } = await listFilteredEntries(
     deps.database,
     call.key.accountId,
+    entryFilterOf(request),
     readPage("entries", request),
   );
   return { entries: rows.map(viewEntry), nextPageToken };

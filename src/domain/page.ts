@@ -40,6 +40,17 @@ export function cutPage<Row>(
   return { rows: rows.slice(0, page.size), nextPageToken: encodeToken(page.list, position(last)) };
 }
 
+/** The same for a query that stopped at a position before it filled the page; undefined if it reached the end. */
+export function pageUpTo<Row>(
+  rows: Row[],
+  page: Page,
+  position: (row: Row) => string,
+  stoppedAt: string | undefined,
+): { rows: Row[]; nextPageToken: string } {
+  if (rows.length > page.size || stoppedAt === undefined) return cutPage(rows, page, position);
+  return { rows, nextPageToken: encodeToken(page.list, stoppedAt) };
+}
+
 export function badToken(): DomainError {
   return DomainError.ofField("page_token", "is not a token of this list");
 }

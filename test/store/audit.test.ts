@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { withLane } from "../../src/domain/lane.ts";
+import { readPage } from "../../src/domain/page.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
 import { Database } from "../../src/store/driver/database.ts";
+import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
 import { TEST_ACT_TEXT } from "../support/act.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -162,4 +164,24 @@ test("the audit ends when its signal aborts", async () => {
   const controller = new AbortController();
   controller.abort(new Error("aborted"));
   await expect(audit(pool, controller.signal)).rejects.toThrow("aborted");
+});
+
+test("a filtered page ends after a number of pieces, and the next pages find the rest", async () => {
+  const accountId = ACCOUNTS[10] as string;
+  await database.owner`
+    UPDATE vx.ledger SET kind = 'generation', key_id = CASE WHEN seq IN (1, 2, 11) THEN 'key_a' ELSE 'key_b' END
+    WHERE account_id = ${accountId}`;
+  const filter = { kind: "", keyId: "key_a", model: "", from: undefined, to: undefined };
+  const pages: bigint[][] = [];
+  let pageToken = "";
+  do {
+    const page = readPage("entries", { pageSize: 5, pageToken });
+    const { rows, nextPageToken } = await listFilteredEntries(pool, accountId, filter, page, {
+      rows: 2n,
+      max: 2,
+    });
+    pages.push(rows.map(({ seq }) => seq));
+    pageToken = nextPageToken;
+  } while (pageToken !== "");
+  expect(pages).toEqual([[11n], [], [2n, 1n]]);
 });

@@ -32,6 +32,10 @@ afterAll(() => database.drop());
 const lists = [
   { what: "the first page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 0, 10)` },
   { what: "a deep page of entries", call: `list_entries(${LANE}, '${ACCOUNT}', 100, 10)` },
+  {
+    what: "a deep page of credits",
+    call: `filter_entries(${LANE}, '${ACCOUNT}', 'credit', '', '', 1, 100, 10)`,
+  },
   { what: "the first page of accounts", call: "list_accounts('', '', 10)" },
   { what: "a deep page of accounts", call: "list_accounts('', 'acct_000000100', 10)" },
 ];

@@ -212,6 +212,41 @@ export declare type ListEntriesRequest = Message<"vx.v1.ListEntriesRequest"> & {
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Only entries of this kind: "generation", "credit" or "adjustment".
+   *
+   * @generated from field: string kind = 3;
+   */
+  kind: string;
+
+  /**
+   * Only entries of calls with this key.
+   *
+   * @generated from field: string key_id = 4;
+   */
+  keyId: string;
+
+  /**
+   * Only entries of this model.
+   *
+   * @generated from field: string model = 5;
+   */
+  model: string;
+
+  /**
+   * Only entries at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 6;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only entries before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 7;
+   */
+  to?: Timestamp | undefined;
 };
 
 /**
@@ -296,7 +331,8 @@ export declare const LedgerService: GenService<{
   /**
    * List ledger entries
    *
-   * Returns the ledger entries of the account, newest first. New entries do not move entries from one page to another.
+   * Returns the ledger entries of the account, newest first. New entries do not move entries from one page to another. With
+   * filters, a page can have fewer entries than `page_size`, or none: only an empty `next_page_token` means the end.
    *
    * @generated from rpc vx.v1.LedgerService.ListEntries
    */

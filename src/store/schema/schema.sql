@@ -251,6 +251,7 @@ CREATE TABLE ledger (
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
 );
+CREATE INDEX ledger_movements ON ledger USING btree (lane, account_id, seq) WHERE (kind <> 'generation'::entry_kind);
 
 CREATE TABLE migrations (
   version integer NOT NULL,
@@ -431,6 +432,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
+-- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
@@ -443,6 +445,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
+-- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
 -- FUNCTION list_accounts(p_search text, p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
@@ -471,6 +474,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
+-- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server

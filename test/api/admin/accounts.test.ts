@@ -200,6 +200,9 @@ describe("a suspended account", () => {
     const key = await createTestKey(operator, { rateLimitRpm: 1 });
     const list = () => fetch(`${app.url}/v1/ledger`, { headers: bearer(key.secret) });
     await operator.suspendAccount({ accountId: key.accountId, reason: "overdue" });
+    await expect(operator.suspendAccount({ accountId: key.accountId, reason: " " })).rejects.toThrow(
+      /reason/,
+    );
     const refused = await list();
     expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
       403,

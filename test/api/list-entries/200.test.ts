@@ -1,6 +1,7 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
+import { LedgerService, type ListEntriesRequestSchema } from "../../../gen/vx/v1/ledger_pb.js";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
@@ -178,5 +179,55 @@ describe("one generation", () => {
       const refused = await send(caller, `/v1/generations/${unknown}`);
       expect([unknown, refused.status, refused.body["error"]?.["code"]]).toEqual([unknown, 404, "not_found"]);
     }
+  });
+});
+
+describe("filters", () => {
+  const { listEntries } = LedgerService.method;
+
+  test("select entries by kind, key, model and time, in pages", async () => {
+    const { secret, accountId, id: keyId } = await createTestKey(operator);
+    // Five days with a credit and three generations each, of which one has another key and another model.
+    await app.database.owner`
+      INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason,
+        request_id, key_id, model, price_version, input, cached_input, cache_write, output, reasoning, images,
+        image_tokens, user_id, trace_id, created_at, hash_version, hash)
+      SELECT vx.lane_of(${accountId}), ${accountId}, i + 1, 'led_' || i, 0,
+        (CASE i % 4 WHEN 0 THEN 'credit' ELSE 'generation' END)::vx.entry_kind, 0, 0, 'x', '',
+        CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN 'key_other' ELSE ${keyId} END,
+        CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN 'other' ELSE 'model' END, 0, 0, 0, 0, 0, 0, 0, 0, '', '',
+        timestamptz '2020-01-01Z' + (i / 4) * interval '1 day', 1, ''
+      FROM generate_series(0, 19) i`;
+    await app.database.owner`UPDATE vx.accounts SET last_seq = 20 WHERE id = ${accountId}`;
+    const caller = (protocols[0] as (typeof protocols)[number]).open(app.url);
+    const day = (n: number) => timestampFromDate(new Date(Date.UTC(2020, 0, n)));
+    const list = async (filter: MessageInitShape<typeof ListEntriesRequestSchema>) => {
+      const seqs: number[] = [];
+      let pageToken = "";
+      do {
+        const page = await caller.call(listEntries, { pageSize: 2, ...filter, pageToken }, bearer(secret));
+        if (!page.ok) return page.fields;
+        seqs.unshift(...page.message.entries.map(({ seq }) => Number(seq)).reverse());
+        pageToken = page.message.nextPageToken;
+      } while (pageToken !== "");
+      return seqs;
+    };
+    expect(await list({ kind: "credit" })).toEqual([1, 5, 9, 13, 17]);
+    expect(await list({ kind: "adjustment" })).toEqual([]);
+    expect(await list({ kind: "generation", from: day(5) })).toEqual([18, 19, 20]);
+    expect(await list({ keyId: "key_other" })).toEqual([2, 6, 10, 14, 18]);
+    expect(await list({ keyId, model: "model", to: day(2) })).toEqual([3, 4]);
+    expect(await list({ keyId, model: "other" })).toEqual([]);
+    expect(await list({ from: day(2), to: day(3) })).toEqual([5, 6, 7, 8]);
+    expect(await list({ from: day(2), to: day(2) })).toEqual([]);
+    expect(await list({ from: day(6) })).toEqual([]);
+    expect(await list({ to: day(1) })).toEqual([]);
+    expect(await list({ kind: "gift" })).toEqual(["kind"]);
+    caller.close();
+    const query = `kind=credit&from=2020-01-04T00:00:00Z&page_size=1`;
+    const response = await fetch(`${app.url}/v1/ledger?${query}`, { headers: bearer(secret) });
+    expect(((await response.json()) as { entries: { seq: number }[] }).entries).toMatchObject([{ seq: 17 }]);
+    const { entries } = await operator.listLedgerEntries({ accountId, model: "other", from: day(5) });
+    expect(entries.map(({ seq }) => seq)).toEqual([18n]);
   });
 });

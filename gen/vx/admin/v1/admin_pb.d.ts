@@ -900,6 +900,41 @@ export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEn
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Only entries of this kind: "generation", "credit" or "adjustment".
+   *
+   * @generated from field: string kind = 4;
+   */
+  kind: string;
+
+  /**
+   * Only entries of calls with this key.
+   *
+   * @generated from field: string key_id = 5;
+   */
+  keyId: string;
+
+  /**
+   * Only entries of this model.
+   *
+   * @generated from field: string model = 6;
+   */
+  model: string;
+
+  /**
+   * Only entries at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 7;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only entries before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 8;
+   */
+  to?: Timestamp | undefined;
 };
 
 /**
@@ -2139,7 +2174,8 @@ export declare const AdminService: GenService<{
   /**
    * List ledger entries
    *
-   * Returns the ledger entries of an account, newest first.
+   * Returns the ledger entries of an account, newest first. With filters, a page can have fewer entries than `page_size`,
+   * or none: only an empty `next_page_token` means the end.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListLedgerEntries
    */

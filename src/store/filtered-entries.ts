@@ -1,0 +1,63 @@
+import { laneOfId } from "../domain/lane.ts";
+import { badToken, type Page, pageUpTo } from "../domain/page.ts";
+import type { Database } from "./driver/database.ts";
+import { type EntryRow, listEntries } from "./ledger.ts";
+
+/** Empty texts and undefined times match all entries. */
+export type EntryFilter = {
+  readonly kind: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly from: Date | undefined;
+  /** Exclusive. */
+  readonly to: Date | undefined;
+};
+
+/**
+ * A statement reads `rows` entries, in some milliseconds. A page ends after `max` statements, although it may have room for
+ * more entries.
+ */
+const PIECES = { rows: 20_000n, max: 10 };
+
+function isFiltered({ kind, keyId, model, from, to }: EntryFilter): boolean {
+  return kind !== "" || keyId !== "" || model !== "" || from !== undefined || to !== undefined;
+}
+
+/**
+ * A page of the matching entries, newest first. An index for each filter would make every settlement slower, so
+ * the entries are read in pieces by their primary key, and a page can have fewer entries than its size.
+ */
+export async function listFilteredEntries(
+  database: Database,
+  accountId: string,
+  filter: EntryFilter,
+  page: Page,
+  pieces: typeof PIECES = PIECES,
+) {
+  if (!isFiltered(filter)) return await listEntries(database, accountId, page);
+  if (!/^\d{0,18}$/.test(page.after)) throw badToken();
+  const { kind, keyId, model, from, to } = filter;
+  const lane = laneOfId(accountId);
+  const [range] = await database.call<{ first_seq: bigint; end_seq: bigint }>(
+    "ledger_range",
+    lane,
+    accountId,
+    from ?? null,
+    to ?? null,
+  );
+  const first = range?.first_seq ?? 1n;
+  let end = range?.end_seq ?? 1n;
+  if (page.after !== "" && BigInt(page.after) < end) end = BigInt(page.after);
+  const isIndexed = kind === "credit" || kind === "adjustment";
+  const rows: EntryRow[] = [];
+  for (let piece = 0; piece < pieces.max && end > first && rows.length <= page.size; piece++) {
+    const low: bigint = isIndexed || end - pieces.rows < first ? first : end - pieces.rows;
+    const limit = page.size + 1 - rows.length;
+    const filters = [kind, keyId, model] as const;
+    rows.push(
+      ...(await database.call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)),
+    );
+    end = low;
+  }
+  return pageUpTo(rows, page, (row) => row.seq.toString(), end > first ? end.toString() : undefined);
+}

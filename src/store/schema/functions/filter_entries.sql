@@ -1,0 +1,25 @@
+-- The entries of an account from p_first until before p_end that match the filters, newest first. An empty filter matches
+-- all. Reads each entry of the range, unless the kind is that of a credit or an adjustment: these have an index.
+CREATE OR REPLACE FUNCTION filter_entries(
+  p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint,
+  p_limit integer
+) RETURNS SETOF priced_ledger
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+AS $$
+BEGIN
+  IF p_kind IN ('credit', 'adjustment') THEN
+    RETURN QUERY SELECT l.* FROM priced_ledger l
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq >= p_first AND l.seq < p_end
+        AND l.kind <> 'generation' AND l.kind = p_kind::entry_kind AND p_key_id IN ('', l.key_id)
+        AND p_model IN ('', l.model)
+      ORDER BY l.seq DESC LIMIT p_limit;
+  ELSE
+    RETURN QUERY SELECT l.* FROM priced_ledger l
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq >= p_first AND l.seq < p_end
+        AND (p_kind = '' OR l.kind = 'generation') AND p_key_id IN ('', l.key_id) AND p_model IN ('', l.model)
+      ORDER BY l.seq DESC LIMIT p_limit;
+  END IF;
+END
+$$;
