@@ -1,4 +1,5 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { SlotArray } from "../../domain/slot-array.ts";
 
 export type SessionLimits = {
   readonly http2FirstCallMs: number;
@@ -7,7 +8,7 @@ export type SessionLimits = {
 };
 
 /** The bytes of a stream that its caller has not read yet, and the time when this number last changed. */
-type Progress = { unreadBytes: number; sinceMs: number };
+type Progress = { readonly stream: ServerHttp2Stream; unreadBytes: number; sinceMs: number };
 
 const CHECKS_PER_LIMIT = 4;
 
@@ -18,15 +19,15 @@ const CHECKS_PER_LIMIT = 4;
  */
 export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits): void {
   const { http2FirstCallMs, http2SessionIdleMs, http2StreamIdleMs } = limits;
-  const streams = new Map<ServerHttp2Stream, Progress>();
+  const streams = new SlotArray<Progress>();
   let maxIdleMs = Math.min(http2FirstCallMs, http2SessionIdleMs);
   let idleSinceMs = performance.now();
   const check = () => {
     const nowMs = performance.now();
-    for (const [stream, progress] of streams) {
-      if (stalledMs(stream, progress, nowMs) < http2StreamIdleMs) continue;
+    for (const progress of streams) {
+      if (stalledMs(progress, nowMs) < http2StreamIdleMs) continue;
       // Without an error code, close() waits until the response is read.
-      stream.close(constants.NGHTTP2_CANCEL);
+      progress.stream.close(constants.NGHTTP2_CANCEL);
     }
     if (streams.size === 0 && nowMs - idleSinceMs >= maxIdleMs) session.close();
   };
@@ -35,16 +36,17 @@ export function closeWhenIdle(session: ServerHttp2Session, limits: SessionLimits
   session.once("close", () => clearInterval(timer));
   session.on("stream", (stream) => {
     maxIdleMs = http2SessionIdleMs;
-    streams.set(stream, { unreadBytes: 0, sinceMs: performance.now() });
+    const slot = streams.insert({ stream, unreadBytes: 0, sinceMs: performance.now() });
     stream.on("close", () => {
-      streams.delete(stream);
+      streams.remove(slot);
       idleSinceMs = performance.now();
     });
   });
 }
 
 /** How long the stream has waited for its caller. A running call may be idle. */
-function stalledMs(stream: ServerHttp2Stream, progress: Progress, nowMs: number): number {
+function stalledMs(progress: Progress, nowMs: number): number {
+  const { stream } = progress;
   const isSending = !stream.readableEnded && !stream.endAfterHeaders;
   const isAnswered = stream.headersSent && !stream.writableEnded;
   const isUnread = stream.bufferSize > 0 || stream.writableEnded;
