@@ -6,35 +6,15 @@ import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { BRIGHTNESS, CUT_OFF, OUTLINED, outside, overlapping, STORED, violations } from "./page-checks.ts";
 
 if (!chromiumPath) {
   console.error("SKIPPED: the pages were tested in no browser. Install chromium, or name one in CHROMIUM.");
 }
 
-/** The luminance of the background, from 0 for black to 1 for white. */
-const BRIGHTNESS = `
-  const colors = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
-  const shown = colors.find((color) => color !== "rgba(0, 0, 0, 0)") ?? "rgb(255, 255, 255)";
-  const [red, green, blue] = shown.match(/[\\d.]+/g).map(Number);
-  (red + green + blue) / 3 / 255;
-`;
-
-/** Texts that overflow their box. */
-const CUT_OFF = `[...document.querySelectorAll("pre")]
-  .filter((one) => one.scrollWidth > one.clientWidth)
-  .map((one) => one.textContent)`;
-
-/** Focus outlines around elements that are not interactive. */
-const OUTLINED = `[...document.querySelectorAll("section")]
-  .filter((one) => getComputedStyle(one).outlineStyle !== "none")
-  .map((one) => one.id)`;
-
-const STORED = `(async () => ({
-  local: Object.entries(localStorage),
-  session: Object.entries(sessionStorage),
-  databases: await indexedDB.databases(),
-  caches: await caches.keys(),
-}))()`;
+/** Markup in the name is shown as text. */
+const NAME = "Acme <b>AI</b>";
+const GENERATE = "/docs#tag/generateservice/POST/v1/generate";
 
 const SIZES = [
   { width: 1280, height: 900 },
@@ -54,7 +34,9 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
   let foreign: string[];
 
   beforeAll(async () => {
-    app = await startTestApp();
+    app = await startTestApp({
+      env: { VX_PRODUCT_NAME: NAME, VX_SUPPORT_URL: "https://help.example.com" },
+    });
     key = await createTestKey(operatorOf(app));
     browser = await openBrowser(profile.path);
     // Requests to other hosts are recorded and aborted.
@@ -94,27 +76,87 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
       await page.emulateMedia({ colorScheme });
     });
 
-    test.each([
-      ["/", "First call"],
-      ["/docs", "A paid, metered generation API"],
-    ])("%s fits the window and has the right colors", async (path, text) => {
-      await open(path, text);
+    /** The page fits the window and has the colors of the setting. */
+    async function expectLook(): Promise<void> {
       await expect
         .poll(() => page.evaluate<number>(BRIGHTNESS))
         .toSatisfy((value: number) => (colorScheme === "dark" ? value < 0.2 : value > 0.8));
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
-    });
-
-    test("the first example calls on / are visible without scrolling", async () => {
-      await open("/", "First call");
       expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+    }
+
+    test("/ shows the name, the models and all of the example calls", async () => {
+      await open("/", "First calls");
+      await expectLook();
+      expect(await page.title()).toBe(NAME);
+      expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe(NAME);
+      const row = page.getByRole("row").filter({ hasText: "vx-sandbox-small" });
+      expect(await row.innerText()).toContain("$1.25");
+      expect(await outside(page, "main *, nav *")).toEqual([]);
+      expect(await overlapping(page, "nav", "a")).toEqual([]);
+      expect(await violations(page)).toEqual([]);
     });
 
-    test("/docs shows the methods with their requests and responses", async () => {
-      await open("/docs#tag/generateservice/POST/v1/generate", "Generates one reply");
+    test("/docs shows a method and the dialog of a request, under the name of the product", async () => {
+      await open(GENERATE, "Generates one reply");
       await seen("max_tokens");
       await seen("What is a ledger?");
+      await seen("Show Schema");
+      await expectLook();
+      expect(await page.title()).toBe(`${NAME} API reference`);
+      expect(await page.locator("body").innerText()).not.toMatch(/scalar/i);
       expect(await page.evaluate<string[]>(OUTLINED)).toEqual([]);
+      expect(await overlapping(page, ".scalar-card-header-tabs", "[role=tab], button, label")).toEqual([]);
+      expect(await violations(page)).toEqual([]);
+
+      await page
+        .getByRole("button", { name: /Test Request/ })
+        .first()
+        .click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("button", { name: /^Send/ }).filter({ visible: true }).first().waitFor();
+      await dialog.getByText("text/event-stream").first().waitFor();
+      expect(await outside(page, "[role=dialog] button, [role=dialog] input, [role=dialog] td")).toEqual([]);
+      expect(await overlapping(page, "[role=dialog] td", "[data-testid], button")).toEqual([]);
+    });
+  });
+
+  describe("with the keyboard alone", () => {
+    /** The names of the elements that Tab reaches, until one matches. */
+    async function tabTo(name: RegExp): Promise<string[]> {
+      const names: string[] = [];
+      for (let i = 0; i < 150; i++) {
+        await page.keyboard.press("Tab");
+        const focused = await page.evaluate<string>(
+          "(document.activeElement.textContent || document.activeElement.ariaLabel || '').trim()",
+        );
+        names.push(focused);
+        if (name.test(focused)) return names;
+      }
+      throw new Error(`Tab does not reach ${name}: ${names.join(", ")}`);
+    }
+
+    test("all links of / are reached in order", async () => {
+      await open("/", "First calls");
+      expect(await tabTo(/^All methods/)).toEqual([
+        NAME,
+        "API reference",
+        "OpenAPI",
+        "Support",
+        "All methods, fields and errors are in the API reference.",
+      ]);
+    });
+
+    test("a request is opened, and closed again", async () => {
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await open(GENERATE, "Generates one reply");
+      await seen("Show Schema");
+      await tabTo(/^Test Request/);
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog");
+      await dialog.waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "hidden" });
     });
   });
 
@@ -124,7 +166,8 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     const field = page.getByPlaceholder("Token").first();
     await field.fill(key.secret);
     const answered = page.waitForResponse((response) => response.url() === `${app.url}/v1/me`);
-    await page
+    const method = page.locator('[id$="tag/meservice/GET/v1/me"]');
+    await method
       .getByRole("button", { name: /Test Request/ })
       .first()
       .click();

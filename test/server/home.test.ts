@@ -75,7 +75,7 @@ describe.each(["/", "/docs"])("%s", (path) => {
     expect(source).not.toContain("<script>alert");
     const [, title] = /<title>(.*)<\/title>/.exec(source) ?? [];
     expect(textOf(title ?? "")).toContain(NAME);
-    const [, header] = /<header[^>]*>(.*?)<\/header>/s.exec(source) ?? [];
+    const [, header] = /<nav[^>]*>(.*?)<\/nav>/s.exec(source) ?? [];
     expect(textOf(header ?? "")).toContain(NAME);
     expect(header).toContain('<img src="/docs/assets/logo"');
     expect(header).toContain('href="https://help.example.com/?a=1&#38;b=&#39;2&#39;"');

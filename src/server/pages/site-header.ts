@@ -14,9 +14,9 @@ export function siteValues(product: Product, current: "/" | "/docs"): Record<str
       ? html`<a href="${href}" aria-current="page">${text}</a>`
       : html`<a href="${href}">${text}</a>`;
   const support = supportUrl === undefined ? [] : [link(supportUrl, "Support")];
-  const header = html`<header class="site">
+  const header = html`<nav class="site" aria-label="Site">
       <a class="brand" href="/"><img src="${icon}" alt="" height="24">${name}</a>
-      <nav aria-label="Site">${[link("/docs", "API reference"), link("/openapi.json", "OpenAPI"), ...support]}</nav>
-    </header>`;
+      <div>${[link("/docs", "API reference"), link("/openapi.json", "OpenAPI"), ...support]}</div>
+    </nav>`;
   return { name, icon, header };
 }

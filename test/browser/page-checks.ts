@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+/** The luminance of the background, from 0 for black to 1 for white. */
+export const BRIGHTNESS = `
+  const colors = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
+  const shown = colors.find((color) => color !== "rgba(0, 0, 0, 0)") ?? "rgb(255, 255, 255)";
+  const [red, green, blue] = shown.match(/[\\d.]+/g).map(Number);
+  (red + green + blue) / 3 / 255;
+`;
+
+/** Texts that overflow their box. */
+export const CUT_OFF = `[...document.querySelectorAll("pre, .scalar-code-block > [tabindex]")]
+  .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth)
+  .map((one) => one.textContent)`;
+
+/** Focus outlines around elements that are not interactive. */
+export const OUTLINED = `[...document.querySelectorAll("section")]
+  .filter((one) => getComputedStyle(one).outlineStyle !== "none")
+  .map((one) => one.id)`;
+
+/** What the browser stores for the origin. */
+export const STORED = `(async () => ({
+  local: Object.entries(localStorage),
+  session: Object.entries(sessionStorage),
+  databases: await indexedDB.databases(),
+  caches: await caches.keys(),
+}))()`;
+
+/** Pairs of visible elements in the container that cover each other. */
+export function overlapping(page: Page, container: string, elements: string): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll(${JSON.stringify(container)})].flatMap((container) => {
+    const shown = [...container.querySelectorAll(${JSON.stringify(elements)})].flatMap((element) => {
+      const box = element.getBoundingClientRect();
+      return box.width > 0 && box.height > 0 ? [{ element, box }] : [];
+    });
+    const covers = (one, other) =>
+      Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
+      Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 1;
+    return shown.flatMap((one, i) =>
+      shown
+        .slice(i + 1)
+        .filter((other) => !one.element.contains(other.element) && !other.element.contains(one.element))
+        .filter((other) => covers(one.box, other.box))
+        .map((other) => one.element.outerHTML.slice(0, 200) + " covers " + other.element.outerHTML.slice(0, 200)),
+    );
+  })`);
+}
+
+/** Visible elements that are not completely between the left and the right border of the window. */
+export function outside(page: Page, elements: string): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll(${JSON.stringify(elements)})]
+    .filter((one) => {
+      const { left, right, width } = one.getBoundingClientRect();
+      return width > 0 && getComputedStyle(one).opacity !== "0" && (left < 0 || right > innerWidth + 1);
+    })
+    .map((one) => one.outerHTML.slice(0, 200))`);
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The accessibility rules that the page violates, each with an element. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return await page.evaluate(`(async () => {
+    const { violations } = await axe.run({ resultTypes: ["violations"], preload: false });
+    return violations.map(({ id, nodes }) => id + ": " + nodes[0].html.slice(0, 300));
+  })()`);
+}
