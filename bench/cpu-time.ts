@@ -1,10 +1,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Load } from "./load.ts";
+import type { Figure } from "./part.ts";
 
 export type ServerLoad = Load & {
   /** CPU time of the server and its PostgreSQL per call: it varies less with other load than calls per second. */
   readonly cpuMicros: number;
 };
+
+/** The CPU time per call of an arm with withCpuTime. */
+export function cpuFigure<Arm extends string>(arm: Arm): Figure<Record<Arm, ServerLoad>> {
+  const name = "  CPU time of server and PostgreSQL per call";
+  return { name, unit: "µs", value: (round) => round[arm].cpuMicros };
+}
 
 /** Adds the CPU time per call of the process and its descendants. */
 export function withCpuTime(pid: number, arm: () => Promise<Load>): () => Promise<ServerLoad> {

@@ -2,7 +2,7 @@
 // accounts. Both use the same kind of model server and their default log settings. Not streamed, because the
 // peer returns 500 for streams on this Node ("immutable" headers). Two more arms show where the time goes: the
 // server with free holds and settlements, and a bare proxy.
-import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
+import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -56,6 +56,7 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
       value: (r) => r.metered.perSecond,
     },
     { name: "  p99", unit: "ms", value: (r) => r.metered.p99Ms },
+    cpuFigure("metered"),
     { name: `${PORTKEY}, not metered`, unit: "/s", value: (r) => r.peer.perSecond },
     { name: "  p99", unit: "ms", value: (r) => r.peer.p99Ms },
     {

@@ -1,7 +1,7 @@
 // POST /v1/generate on the sandbox, with a durable hold and settlement per call, compared with a node:http
 // JSON echo.
 
-import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
+import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { generateBody, httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -41,6 +41,7 @@ export const generate: Part<{ many: ServerLoad; hot: ServerLoad }, { echo: Load 
     },
     { name: "  p50", unit: "ms", value: (r) => r.many.p50Ms },
     { name: "  p99", unit: "ms", value: (r) => r.many.p99Ms },
+    cpuFigure("many"),
     { name: "bare node:http JSON echo", unit: "/s", value: (r) => r.echo.perSecond },
     {
       name: "generate / bare node:http",

@@ -2,7 +2,7 @@
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
-import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
+import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { grpcArm } from "../grpc-load.ts";
 import { generateBody, httpArm, postRequest } from "../http-load.ts";
 import type { Part } from "../part.ts";
@@ -48,6 +48,7 @@ export const grpcGenerate: Part<{ grpc: ServerLoad; rest: ServerLoad }> = {
     },
     { name: "  p50", unit: "ms", value: (r) => r.grpc.p50Ms },
     { name: "  p99", unit: "ms", value: (r) => r.grpc.p99Ms },
+    cpuFigure("grpc"),
     { name: "POST /v1/generate", unit: "/s", value: (r) => r.rest.perSecond },
     { name: "gRPC / POST", unit: "×", min: 0.8, value: (r) => r.grpc.perSecond / r.rest.perSecond },
   ],

@@ -1,7 +1,7 @@
 // GetMe over gRPC with a key look-up and admission in PostgreSQL per call, compared with a server that does
 // neither. The client is the one in bench/clients, because one on Node needs more CPU time than the server.
 
-import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
+import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { GET_ME, grpcArm } from "../grpc-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -31,6 +31,7 @@ export const grpcMe: Part<{ grpc: ServerLoad }, { plain: Load }> = {
     { name: `gRPC GetMe, ${CALLERS} callers`, unit: "/s", value: (r) => r.grpc.perSecond },
     { name: "  p50", unit: "ms", value: (r) => r.grpc.p50Ms },
     { name: "  p99", unit: "ms", value: (r) => r.grpc.p99Ms },
+    cpuFigure("grpc"),
     { name: "connect-node without keys", unit: "/s", value: (r) => r.plain.perSecond },
     {
       name: "gRPC / connect-node without keys",

@@ -1,7 +1,7 @@
 // GET /v1/me with admission in PostgreSQL per call, compared with a bare node:http server and with the same
 // RPC over Connect, on this server and on a plain connect-node server without keys.
 
-import { type ServerLoad, withCpuTime } from "../cpu-time.ts";
+import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";
 import { getRequest, httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
 import type { Part } from "../part.ts";
@@ -51,6 +51,7 @@ export const restMe: Part<{ rest: ServerLoad; connect: ServerLoad }, { bare: Loa
     { name: `GET /v1/me, ${CONNECTIONS} connections`, unit: "/s", value: (r) => r.rest.perSecond },
     { name: "  p50", unit: "ms", value: (r) => r.rest.p50Ms },
     { name: "  p99", unit: "ms", value: (r) => r.rest.p99Ms },
+    cpuFigure("rest"),
     { name: "bare node:http, the same bytes", unit: "/s", value: (r) => r.bare.perSecond },
     {
       name: "REST / bare node:http",
