@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 // Tests that need more than `npm ci` installs. package.json has a script for each.
-const EXTRAS = ["browser", "python", "llama", "sdks", "agents", "generated"];
+const EXTRAS = ["browser", "python", "llama", "sdks", "agents", "generated", "grpc"];
 const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
 /** Tests that measure CPU time or memory. They run first, at most one per core, each file in its own process. */

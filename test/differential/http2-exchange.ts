@@ -1,6 +1,9 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { type Exchange, type HeaderList, PATIENCE_MS, piecesOf, type WireRequest } from "./exchange.ts";
 
+/** Much longer than a server takes to reset a stream after its response. */
+const LEFT_OPEN_MS = 1_000;
+
 /** Sessions to a server, one after the other, each used until it ends. */
 export class Http2Sender {
   readonly #url: URL;
@@ -26,6 +29,11 @@ export class Http2Sender {
       const interim: number[] = [];
       const chunks: Buffer[] = [];
       let isEnded = false;
+      let isLeft = false;
+      const leave = () => {
+        isLeft = !stream.closed;
+        stream.close();
+      };
       stream.on("wantTrailers", () => stream.sendTrailers(valuesOf(trailers)));
       stream.on("headers", (headers) => interim.push(Number(headers[":status"])));
       stream.on("response", (headers, _flags, raw) => {
@@ -38,13 +46,14 @@ export class Http2Sender {
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       stream.on("end", () => {
         isEnded = true;
-        // The response is complete, and the request is never completed.
-        if (framing === "open") stream.close();
+        // The request is never completed: the server resets the stream, or the caller keeps it open.
+        if (framing === "open") setTimeout(leave, LEFT_OPEN_MS).unref();
       });
       stream.on("error", () => undefined);
       stream.on("close", () => {
         clearTimeout(timer);
-        const end = isEnded && received.status > 0 ? "complete" : `reset ${stream.rstCode}`;
+        const complete = isLeft ? "complete, and the request was left open" : "complete";
+        const end = isEnded && received.status > 0 ? complete : `reset ${stream.rstCode}`;
         resolve({ ...received, interim, body: Buffer.concat(chunks), end, next: "" });
       });
       for (const piece of piecesOf(body, request.pieceBytes)) stream.write(piece);
