@@ -90,6 +90,26 @@ const header =
   (draft, random) =>
     setHeader(draft, name, random.pick(values));
 
+const ACCEPTED_ENCODINGS = [
+  "gzip",
+  "br",
+  "gzip,br",
+  "br, gzip",
+  "identity",
+  "zstd,deflate",
+  "*",
+  "",
+  ",",
+  "GZIP",
+  "gzip;q=0",
+];
+
+export function acceptEncoding(draft: Draft, encodings: string): void {
+  const { form } = draft;
+  const connectName = form.isEnveloped ? "connect-accept-encoding" : "accept-encoding";
+  setHeader(draft, form.protocol === "connect" ? connectName : "grpc-accept-encoding", encodings);
+}
+
 /** Changes of headers. */
 const HEADERS: Record<string, Change> = {
   timeout: (draft, random) => {
@@ -159,28 +179,7 @@ const HEADERS: Record<string, Change> = {
     if (name !== "host" && name !== "content-type")
       draft.headers.push([name, random.chance(0.5) ? value : "x"]);
   },
-  acceptEncoding: (draft, random) => {
-    const { form } = draft;
-    const connectName = form.isEnveloped ? "connect-accept-encoding" : "accept-encoding";
-    const name = form.protocol === "connect" ? connectName : "grpc-accept-encoding";
-    setHeader(
-      draft,
-      name,
-      random.pick([
-        "gzip",
-        "br",
-        "gzip,br",
-        "br, gzip",
-        "identity",
-        "zstd,deflate",
-        "*",
-        "",
-        ",",
-        "GZIP",
-        "gzip;q=0",
-      ]),
-    );
-  },
+  acceptEncoding: (draft, random) => acceptEncoding(draft, random.pick(ACCEPTED_ENCODINGS)),
   protocolVersion: header("connect-protocol-version", "1", "2", "", "x"),
   noProtocolVersion: (draft) => {
     draft.headers = draft.headers.filter(([name]) => name !== "connect-protocol-version" && name !== "te");

@@ -1,13 +1,14 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Random } from "../fuzz/random.ts";
-import { CHANGES } from "./changes.ts";
+import { acceptEncoding, CHANGES } from "./changes.ts";
 import { type Draft, type Form, setHeader } from "./draft.ts";
 import type { Prompt } from "./messages.ts";
-import { LONG_REPLY, MAX_BODY_BYTES, REFUSED, SANDBOX, type Tenant } from "./twins.ts";
+import { MAX_BODY_BYTES, REFUSED, SANDBOX, type Tenant } from "./twins.ts";
 
 /** A call that is made to end in a certain way. */
 export type Outcome = {
   readonly name: string;
+  /** "scoped": those that require a scope and count against the rate limit. */
   readonly methods: "all" | "scoped" | "generations" | "streams" | readonly string[];
   readonly prompt?: Partial<Prompt>;
   /** The prompt of a second call. The second call is otherwise the same. */
@@ -43,6 +44,7 @@ const idempotency = (key: string) => (draft: Draft) => setHeader(draft, "idempot
 const newIdempotencyKey = (draft: Draft, random: Random) =>
   setHeader(draft, "idempotency-key", String(random.next()));
 
+const LARGE_REPLY = said("[[tokens=5000]]", { maxTokens: 5_000 });
 const FAILURE = said("[[tokens=40 fail_after=8]]");
 
 export const OUTCOMES: readonly Outcome[] = [
@@ -67,7 +69,7 @@ export const OUTCOMES: readonly Outcome[] = [
     secret: ({ readOnly, generateOnly }, method) =>
       /^(List(Models|Entries)|GetModel)$/.test(method.name) ? generateOnly : readOnly,
   },
-  { name: "a used up window", methods: "all", secret: ({ limited }) => limited, usesUpWindows: true },
+  { name: "a used up window", methods: "scoped", secret: ({ limited }) => limited, usesUpWindows: true },
   { name: "a key of an account without balance", methods: "generations", secret: ({ poor }) => poor },
   {
     name: "an account with the maximum number of keys",
@@ -140,7 +142,14 @@ export const OUTCOMES: readonly Outcome[] = [
   {
     name: "a reply larger than the buffers",
     methods: "generations",
-    prompt: { model: LONG_REPLY, maxTokens: 5_000 },
+    prompt: LARGE_REPLY,
+  },
+  {
+    name: "a reply larger than the buffers, compressed",
+    // Its stream ends with messages that contain the whole text.
+    methods: ["CreateResponse", "StreamResponse"],
+    prompt: LARGE_REPLY,
+    change: (draft) => acceptEncoding(draft, "gzip"),
   },
   { name: "an empty reply", methods: "generations", prompt: said("[[tokens=0]]") },
   { name: "reasoning", methods: "generations", prompt: said("[[reasoning=20]]") },

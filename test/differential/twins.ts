@@ -5,10 +5,10 @@ import { prepareDatabase } from "../../src/app/prepare-database.ts";
 import { createPublicServer } from "../../src/app/public-server.ts";
 import { Catalog } from "../../src/models/catalog.ts";
 import { readModels } from "../../src/models/read-models.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { createLog, type Log } from "../../src/telemetry/log.ts";
 import { OPERATOR_TOKEN } from "../support/app.ts";
 import { createTestDatabase } from "../support/database.ts";
-import { refuse, reply } from "../support/fake-upstreams/behaviours.ts";
+import { refuse } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createModelsFile } from "../support/models.ts";
@@ -18,8 +18,6 @@ import { createConnectListener } from "./connect-listener.ts";
 export const SANDBOX = "sandbox";
 export const VECTORS = "vectors";
 export const REFUSED = "refused";
-/** A reply that is larger than the buffers of a connection. */
-export const LONG_REPLY = "long-reply";
 
 export const MAX_BODY_BYTES = 100_000;
 export const ALLOWED_ORIGIN = "https://app.example";
@@ -55,19 +53,15 @@ export type TwinServers = {
   createTwins(): Promise<Twins>;
   /** Uses up the windows of the limited keys, in this minute and the next one. */
   useUpWindows(): Promise<void>;
-  readonly logText: () => string;
+  /** The lines that each listener logged. */
+  readonly logs: readonly [direct: readonly string[], connect: readonly string[]];
   stop(): Promise<void>;
 };
 
 export async function startTwinServers(): Promise<TwinServers> {
   const database = await createTestDatabase();
-  const upstreams = await Promise.all([
-    FakeUpstream.start({ usual: refuse(500) }),
-    FakeUpstream.start({
-      usual: reply({ pieces: Array.from({ length: 40 }, () => "lorem ipsum ".repeat(1_000)) }),
-    }),
-  ]);
-  const models = createModelsFile(modelsText(upstreams.map(({ baseUrl }) => baseUrl)));
+  const upstream = await FakeUpstream.start({ usual: refuse(500) });
+  const models = createModelsFile(modelsText(upstream.baseUrl));
   const config = readConfig({
     DATABASE_URL: database.url,
     PORT: "0",
@@ -76,10 +70,11 @@ export async function startTwinServers(): Promise<TwinServers> {
     VX_MAX_BODY_BYTES: String(MAX_BODY_BYTES),
     VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
     VX_CORS_ORIGINS: ALLOWED_ORIGIN,
-    VX_LOG_LEVEL: "warn",
   });
-  const lines: string[] = [];
-  const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
+  const logs: [string[], string[]] = [[], []];
+  const [log, connectLog] = logs.map((lines) =>
+    createLog(config.logLevel, { write: (line) => lines.push(line) }),
+  ) as [Log, Log];
   const prepared = await prepareDatabase({ config, log, print: () => undefined, onWait: () => undefined });
   const catalog = new Catalog(await readModels(models.path, {}));
   const components = createComponents({ config, log, catalog, login: prepared, maintenance: undefined });
@@ -87,7 +82,7 @@ export async function startTwinServers(): Promise<TwinServers> {
   const shared = { ...components, config, log };
   const listeners = [
     createPublicServer(shared),
-    createConnectListener(shared),
+    createConnectListener({ ...shared, log: connectLog }),
     createOperatorServer({ ...shared, token: OPERATOR_TOKEN, readMetrics: async () => "" }),
   ];
   const ports: number[] = [];
@@ -120,12 +115,12 @@ export async function startTwinServers(): Promise<TwinServers> {
         UPDATE vx.windows SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
         WHERE rpm = ${LIMITED_RPM}`;
     },
-    logText: () => lines.join(""),
+    logs,
     stop: async () => {
       await components.drain(listeners, 0);
       await components.close();
       await prepared.stop();
-      for (const upstream of upstreams) await upstream.stop();
+      await upstream.stop();
       models.remove();
       await database.drop();
     },
@@ -161,7 +156,7 @@ async function createPaidKey(operator: Operator): Promise<TestKey> {
   return key;
 }
 
-function modelsText(baseUrls: readonly string[]): string {
+function modelsText(baseUrl: string): string {
   const model = (id: string, rest: object) => ({
     id,
     context_window: 12_000,
@@ -169,19 +164,14 @@ function modelsText(baseUrls: readonly string[]): string {
     default_output_tokens: 500,
     input_micros_per_million_tokens: 1_000_000,
     output_micros_per_million_tokens: 2_000_000,
+    upstream: { kind: "sandbox" },
     ...rest,
   });
-  const fake = (id: string, index: number) =>
-    model(id, { upstream: { kind: "openai", base_url: baseUrls[index], model: "fake-model" } });
   return JSON.stringify({
     models: [
-      model(SANDBOX, {
-        upstream: { kind: "sandbox" },
-        capabilities: ["tools", "images", "json_schema", "reasoning"],
-      }),
-      model(VECTORS, { upstream: { kind: "sandbox" }, capabilities: ["embeddings"] }),
-      fake(REFUSED, 0),
-      fake(LONG_REPLY, 1),
+      model(SANDBOX, { capabilities: ["tools", "images", "json_schema", "reasoning"] }),
+      model(VECTORS, { capabilities: ["embeddings"] }),
+      model(REFUSED, { upstream: { kind: "openai", base_url: baseUrl, model: "fake-model" } }),
     ],
   });
 }
