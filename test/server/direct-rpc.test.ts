@@ -86,10 +86,11 @@ describe("at the end of a drain", () => {
   test("a stream that ignores the abort ends with the error after its messages", async () => {
     const shutdown = new AbortController();
     const started = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
     async function* stream() {
       yield { text: "one" };
       started.resolve();
-      await hang();
+      await released.promise;
     }
     const { url, ended } = await serve({ stream }, { shutdownSignal: shutdown.signal });
     const answer = call(url, STREAM);
@@ -98,6 +99,8 @@ describe("at the end of a drain", () => {
     expect(Buffer.concat(await answer.stream.toArray()).toString()).toContain("one");
     expect((await answer.trailers)["grpc-status"]).toBe(String(Code.Unavailable));
     expect(ended).toEqual([]);
+    released.resolve();
+    await vi.waitFor(() => expect(ended).toMatchObject([{ failure: { reason: "unavailable" } }]));
   });
 });
 

@@ -10,8 +10,6 @@ export type DirectForm = RpcForm & {
   readonly contentType: string;
   /** The request header that lists the compressions that the caller reads. */
   readonly acceptHeader: "grpc-accept-encoding" | "connect-accept-encoding" | "accept-encoding";
-  /** The response header that names the compression. */
-  readonly compressionHeader: "grpc-encoding" | "connect-content-encoding" | "content-encoding";
   readonly timeoutHeader: "grpc-timeout" | "connect-timeout-ms";
   /** Milliseconds; undefined if the header is not valid. */
   readonly timeoutMs: (header: string) => number | undefined;
@@ -21,7 +19,6 @@ const GRPC = {
   protocol: "grpc",
   isEnveloped: true,
   encodingHeader: "grpc-encoding",
-  compressionHeader: "grpc-encoding",
   acceptHeader: "grpc-accept-encoding",
   timeoutHeader: "grpc-timeout",
   timeoutMs: grpcTimeoutMs,
@@ -31,7 +28,6 @@ const CONNECT_UNARY = {
   protocol: "connect",
   isEnveloped: false,
   encodingHeader: "content-encoding",
-  compressionHeader: "content-encoding",
   acceptHeader: "accept-encoding",
   timeoutHeader: "connect-timeout-ms",
   timeoutMs: connectTimeoutMs,
@@ -40,7 +36,6 @@ const CONNECT_STREAM = {
   ...CONNECT_UNARY,
   isEnveloped: true,
   encodingHeader: "connect-content-encoding",
-  compressionHeader: "connect-content-encoding",
   acceptHeader: "connect-accept-encoding",
 } as const;
 

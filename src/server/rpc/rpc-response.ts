@@ -80,8 +80,12 @@ export abstract class RpcResponse extends CallResponse {
 
 /** Without a list of accepted compressions, an enveloped response has that of the request, as in gRPC. */
 function compressionOf(form: DirectForm, { headers }: RequestHead): Compression | null {
-  const accepted =
-    headers[form.acceptHeader] ?? (form.isEnveloped ? headers[form.encodingHeader] : undefined);
-  if (accepted === undefined) return null;
-  return compressionNegotiate(acceptCompression, null, String(accepted), form.acceptHeader).response;
+  const accepted = headers[form.acceptHeader];
+  const sent = form.isEnveloped ? headers[form.encodingHeader] : undefined;
+  if (accepted === undefined && sent === undefined) return null;
+  return compressionNegotiate(acceptCompression, textOf(sent), textOf(accepted), form.acceptHeader).response;
+}
+
+function textOf(header: string | string[] | undefined): string | null {
+  return header === undefined ? null : String(header);
 }

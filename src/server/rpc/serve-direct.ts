@@ -117,5 +117,6 @@ async function respondWithStream(
     const isWritable = response.sendMessage(content, compressing === undefined ? 0 : COMPRESSED);
     if (!isWritable) await response.untilWritable();
   }
+  if (response.isDone) throw new CallerDisconnected();
   response.end();
 }
