@@ -126,6 +126,22 @@ describe("the deadline of a call", () => {
   });
 });
 
+test("a deadline also ends a call whose body does not arrive", async () => {
+  const { url } = await serve({ reply: async () => ({}) });
+  const session = connect(url);
+  cleanups.push(() => session.destroy());
+  const stream = session.request({
+    ":method": "POST",
+    ":path": UNARY,
+    "content-type": "application/grpc",
+    "grpc-timeout": "50m",
+  });
+  stream.write(EMPTY_MESSAGE.subarray(0, 2));
+  stream.resume();
+  const [trailers] = await once(stream, "trailers");
+  expect(trailers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+});
+
 describe("a caller that disconnects", () => {
   test.each([
     ["resets its stream", (stream: ClientHttp2Stream) => stream.close(constants.NGHTTP2_CANCEL)],

@@ -18,9 +18,10 @@ export async function readRpcRequest(
   form: RpcForm,
   request: BodySource,
   { maxBytes, budget, sender }: RequestLimits,
+  remainingMs = Number.POSITIVE_INFINITY,
 ): Promise<Message> {
   const hold = budget.hold(sender);
-  const limits = { maxBytes, hold, bodyMs: budget.bodyMs };
+  const limits = { maxBytes, hold, bodyMs: Math.min(budget.bodyMs, remainingMs) };
   const encoding = request.headers[form.encodingHeader];
   try {
     const body = await readBytes(request, limits);

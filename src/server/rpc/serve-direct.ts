@@ -83,7 +83,7 @@ async function serveCall(
 ): Promise<void> {
   const admitted = await passGate(options.gate, call, response, observation);
   const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
-  const message = await readRpcRequest(route, form, request, limits);
+  const message = await readRpcRequest(route, form, request, limits, response.remainingMs());
   validateRequest(route.method.input, message);
   const result = route.invoke(message, { request, call, admitted, response, observation });
   if (route.method.methodKind === "unary") await respondOnce(route, form, result, response);
