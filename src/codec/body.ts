@@ -1,5 +1,4 @@
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip } from "node:zlib";
+import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
 import type { BodyHold } from "./body-budget.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
@@ -26,9 +25,12 @@ export type BodyLimits = { readonly maxBytes: number; readonly hold: BodyHold; r
 /** The caller disconnected before its request was complete: no response can be sent. */
 export class CallerDisconnected extends Error {}
 
-const DECODERS: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
-  gzip: promisify(gunzip),
-  br: promisify(brotliDecompress),
+/** The budget is checked after each chunk of this size. */
+const CHUNK = { chunkSize: 65_536 };
+
+const DECODERS = {
+  gzip: () => createGunzip(CHUNK),
+  br: () => createBrotliDecompress(CHUNK),
 };
 
 export const KNOWN_ENCODINGS = Object.keys(DECODERS).join(", ");
@@ -132,26 +134,34 @@ export function decompress(
   return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
 }
 
+/** Kilobytes can become 32 MiB, so the output is part of the budget as it is produced. */
 async function decompressFrom(
   encoding: string,
   bytes: Buffer,
   { maxBytes, hold }: BodyLimits,
 ): Promise<Buffer> {
-  const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
-  if (!decode)
+  if (!isKnown(encoding))
     throw new RestProblem(
       "unsupported_media_type",
       `The content encoding is not supported. Use ${KNOWN_ENCODINGS}, or no compression.`,
     );
-  let plain: Buffer;
+  const plain = new GatheredBytes(0);
+  const chunks: AsyncIterable<Buffer> = DECODERS[encoding]().end(bytes);
   try {
-    plain = await decode(bytes, { maxOutputLength: maxBytes });
+    for await (const chunk of chunks) {
+      if (plain.size + chunk.length > maxBytes) throw tooLarge(maxBytes);
+      hold.add(chunk.length);
+      plain.add(chunk);
+    }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
+    if (error instanceof RestProblem || error instanceof DomainError) throw error;
     throw new RestProblem("invalid", `The body is not valid ${encoding}.`);
   }
-  hold.add(plain.length);
-  return plain;
+  return plain.bytes();
+}
+
+function isKnown(encoding: string): encoding is keyof typeof DECODERS {
+  return Object.hasOwn(DECODERS, encoding);
 }
 
 function tooLarge(maxBytes: number): RestProblem {

@@ -24,9 +24,9 @@ export const defaultLimits = {
   http1ReadIdleMs: 120_000,
   /**
    * For an HTTP/2 caller that neither sends the rest of a request nor reads the response, and for a session
-   * without calls.
+   * without calls. Longer than bodyMs, whose end is answered with an error.
    */
-  http2StreamIdleMs: 120_000,
+  http2StreamIdleMs: 150_000,
   http2SessionIdleMs: 600_000,
   /** From connecting over HTTP/2 to the first call. */
   http2FirstCallMs: 60_000,

@@ -1,0 +1,60 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { decompress } from "../../src/codec/body.ts";
+import { DomainError } from "../../src/domain/errors.ts";
+
+const COMPRESS = { gzip: gzipSync, br: brotliCompressSync };
+const PLAIN = Buffer.alloc(4_000_000, "a");
+
+/** Counts what a body adds to the budget. */
+function holdOf(maxBytes: number) {
+  const added: number[] = [];
+  const sum = () => added.reduce((total, bytes) => total + bytes, 0);
+  return {
+    added,
+    sum,
+    add: (bytes: number) => {
+      added.push(bytes);
+      if (sum() > maxBytes) throw new DomainError("overloaded");
+    },
+    release: () => undefined,
+  };
+}
+
+describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) => {
+  const compressed = COMPRESS[encoding](PLAIN);
+  const limits = (hold: ReturnType<typeof holdOf>, maxBytes = PLAIN.length) => ({
+    maxBytes,
+    hold,
+    bodyMs: 1_000,
+  });
+
+  test("is decompressed, up to the limit itself", async () => {
+    const hold = holdOf(PLAIN.length);
+    expect((await decompress(compressed, encoding, limits(hold))).equals(PLAIN)).toBe(true);
+    expect(hold.sum()).toBe(PLAIN.length);
+  });
+
+  test("stops at the budget, before its output is in memory", async () => {
+    const hold = holdOf(1_000_000);
+    const result = Promise.resolve(decompress(compressed, encoding, limits(hold)));
+    await expect(result).rejects.toMatchObject({ reason: "overloaded" });
+    expect(hold.sum()).toBeLessThanOrEqual(1_000_000 + 65_536);
+    expect(Math.max(...hold.added)).toBeLessThanOrEqual(65_536);
+  });
+
+  test("is refused when it is one byte larger than the limit", async () => {
+    const result = Promise.resolve(
+      decompress(compressed, encoding, limits(holdOf(PLAIN.length), PLAIN.length - 1)),
+    );
+    await expect(result).rejects.toMatchObject({ kind: "too_large" });
+  });
+
+  test.each([
+    ["cut off", compressed.subarray(0, compressed.length - 5)],
+    ["not compressed", PLAIN.subarray(0, 100)],
+  ])("is refused when it is %s", async (_, bytes) => {
+    const result = Promise.resolve(decompress(bytes, encoding, limits(holdOf(PLAIN.length))));
+    await expect(result).rejects.toMatchObject({ kind: "invalid" });
+  });
+});
