@@ -244,15 +244,15 @@ export class DomainError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(reason: Reason, options: DomainErrorOptions = {}) {
-    super(redactKeys(options.message ?? ERRORS[reason].message), { cause: options.cause });
+    super(presentable(options.message ?? ERRORS[reason].message), { cause: options.cause });
     this.name = "DomainError";
     this.reason = reason;
     this.fields = (options.fields ?? []).map(({ field, description }) => ({
-      field: redactKeys(field),
-      description: redactKeys(description),
+      field: presentable(field),
+      description: presentable(description),
     }));
     this.metadata = Object.fromEntries(
-      Object.entries(options.metadata ?? {}).map((entry) => entry.map(redactKeys)),
+      Object.entries(options.metadata ?? {}).map((entry) => entry.map(presentable)),
     );
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
@@ -264,6 +264,11 @@ export class DomainError extends Error {
       fields: [{ field, description }],
     });
   }
+}
+
+/** A text of an error, which may repeat a part of the request. gRPC cannot send half of a surrogate pair. */
+function presentable(text: string): string {
+  return redactKeys(text).toWellFormed();
 }
 
 export function isReason(text: string): text is Reason {

@@ -4,6 +4,7 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ApiCall } from "../../src/api/api-call.ts";
 import { shutdownReason } from "../../src/app/drain.ts";
+import { DomainError } from "../../src/domain/errors.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, type MountOptions, mount } from "../rest/mount.ts";
 
@@ -140,6 +141,20 @@ test("a deadline also ends a call whose body does not arrive", async () => {
   stream.resume();
   const [trailers] = await once(stream, "trailers");
   expect(trailers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+});
+
+test.each([
+  ["gRPC", "application/grpc"],
+  ["gRPC-Web", "application/grpc-web"],
+  ["Connect", "application/json"],
+])("an error over %s that repeats half of a surrogate pair reaches the caller", async (_, type) => {
+  const error = DomainError.ofField("text", `must not be ${"😀".slice(0, 1)}`);
+  const { url } = await serve({ reply: () => Promise.reject(error) });
+  const { stream, trailers } = call(url, UNARY, { "content-type": type });
+  trailers.catch(() => undefined);
+  const body = Buffer.concat(await stream.toArray()).toString();
+  const text = type === "application/grpc" ? String((await trailers)["grpc-message"]) : body;
+  expect(decodeURIComponent(text)).toContain("text: must not be \ufffd");
 });
 
 describe("a caller that disconnects", () => {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { isKnownEncoding } from "../rpc/compression.ts";
-import { connectTimeoutMs, grpcTimeoutMs } from "../rpc/deadline-header.ts";
-import type { RpcForm } from "../rpc/rpc-form.ts";
+import { isKnownEncoding } from "./compression.ts";
+import { connectTimeoutMs, grpcTimeoutMs } from "./deadline-header.ts";
+import type { RpcForm } from "./rpc-form.ts";
 
 /** The form of a request that is served directly: one of the content types that clients send. */
 export type DirectForm = RpcForm & {
