@@ -266,6 +266,11 @@ describe("the list", () => {
   test("contains no secret of a key or an operator, and no fingerprint", async () => {
     const created = await root.createKey({ accountId, name: "secret" });
     const operator = await root.createOperator({ name: "secret", role: "viewer" });
+    // A token that is sent in the wrong header.
+    await root.setKeyLimit(
+      { keyId: created.apiKey?.id ?? "" },
+      { headers: { "x-request-id": operator.secret } },
+    );
     const text = (await events({ pageSize: 1000 }))
       .map((event) => toJsonString(OperatorEventSchema, event))
       .join("");
