@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF 
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
-  -- Of two admins that revoke each other at once, one remains.
+  -- If two admins revoke each other at the same time, one remains.
   LOCK TABLE operators IN SHARE ROW EXCLUSIVE MODE;
   UPDATE operators SET revoked_at = clock_timestamp() WHERE id = p_id AND revoked_at IS NULL;
   IF FOUND THEN
