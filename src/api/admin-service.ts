@@ -88,12 +88,18 @@ export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall
 export async function createKey(deps: Deps, request: CreateKeyRequest, call: ApiCall) {
   const { accountId, name, plan, rateLimitRpm, reason } = request;
   const scopes = scopesOf(request) ?? toScopeBits(DEFAULT_SCOPES);
-  const details = { name, plan, scopes: fromScopeBits(scopes).join(","), rate_limit_rpm: rateLimitRpm };
-  return await newKey(deps, accountId, request, (key, generated) =>
-    actAs(deps, call, { target: accountId, reason, details }, (act) =>
+  return await newKey(deps, accountId, request, (key, generated) => {
+    const details = {
+      name,
+      plan,
+      scopes: fromScopeBits(scopes).join(","),
+      rate_limit_rpm: rateLimitRpm,
+      expires_at: key.expiresAt?.toISOString(),
+    };
+    return actAs(deps, call, { target: accountId, reason, details }, (act) =>
       createKeyRow(deps.database, act, { ...key, plan, scopes }, generated),
-    ),
-  );
+    );
+  });
 }
 
 /** Throws not_found for an account that does not exist, instead of returning an empty list. */

@@ -104,12 +104,19 @@ const changes: Readonly<Record<string, Case>> = {
   },
   CreateKey: {
     call: async () => {
-      keyId = (await admin.createKey({ accountId, name: "ci", rateLimitRpm: 7, reason })).apiKey?.id ?? "";
+      const expiresAt = timestampFromDate(new Date("2100-01-02T03:04:05Z"));
+      const key = { accountId, name: "ci", rateLimitRpm: 7, expiresAt };
+      keyId = (await admin.createKey({ ...key, reason })).apiKey?.id ?? "";
     },
     event: () => ({
       target: keyId,
       accountId,
-      details: { name: "ci", scopes: "generate,read", rate_limit_rpm: "7" },
+      details: {
+        name: "ci",
+        scopes: "generate,read",
+        rate_limit_rpm: "7",
+        expires_at: "2100-01-02T03:04:05.000Z",
+      },
     }),
   },
   SetKeyLimit: {
