@@ -39,10 +39,12 @@ export function tagTitle(service: DescService): string {
   }
 }
 
-/** The first paragraph of the comment. A second address of a method names its verb. */
+/** The first paragraph of the comment. Another address of a method is named after its verb: "Delete key". */
 export function summaryOf({ usual, binding, id }: Operation, commentOf: CommentOf): string {
   const summary = commentOf(usual).split("\n\n", 1)[0] ?? "";
-  return id === usual.name ? summary : `${summary} by ${binding.verb}`;
+  if (id === usual.name) return summary;
+  const verb = binding.verb.charAt(0) + binding.verb.slice(1).toLowerCase();
+  return summary.replace(/^\w+/, verb);
 }
 
 export function operationText({ usual, streamed, policy }: Operation, commentOf: CommentOf): string {
