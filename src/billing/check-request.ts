@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { hasMoreCharacters } from "../domain/characters.ts";
 import { checkConversation, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
-import { isJsonLonger } from "../domain/json-size.ts";
+import { isJsonLonger } from "../domain/json-text.ts";
 import type { Capability, Model } from "../domain/model.ts";
 import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
 import { problemWith } from "../upstreams/dialects.ts";

@@ -69,7 +69,9 @@ const OPERATOR_MARK = OPERATOR_PREFIX.slice(OPERATOR_PREFIX.indexOf("_"));
 export function containsKey(text: string): boolean {
   return (
     (text.includes(KEY_MARK) && hasMatch(text, FULL_KEYS, isWellFormedKey)) ||
-    (text.includes(OPERATOR_MARK) && hasMatch(text, FULL_TOKENS, isWellFormedOperatorToken))
+    (text.includes(OPERATOR_MARK) &&
+      text.includes(OPERATOR_PREFIX) &&
+      hasMatch(text, FULL_TOKENS, isWellFormedOperatorToken))
   );
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from "./json.ts";
+import { jsonTextOf } from "./json-text.ts";
 import type { CacheControl, Prompt, PromptMessage, PromptOptions } from "./prompt.ts";
 
 /** The parts of a prompt whose tokens count as input. */
@@ -7,26 +8,24 @@ export type PromptInput = Pick<Prompt, "messages" | "options">;
 /** Tokens of a message in addition to its texts: its role and delimiters. */
 const MESSAGE_TOKENS = 4;
 
-/** Tools and schemas can be large, so their JSON is written once. */
-const definitions = new WeakMap<PromptOptions, string>();
-
-/** The JSON of the tools and of the schema of the reply, which upstreams make part of the prompt; usually empty. */
-function definitionsOf(options: PromptOptions): string {
-  const { tools, responseFormat } = options;
-  if (!tools && !responseFormat) return "";
-  let text = definitions.get(options);
-  if (text === undefined) {
-    text = JSON.stringify([tools, responseFormat]);
-    definitions.set(options, text);
+/** The tools and the schema of the reply, which upstreams make part of the prompt; usually none. */
+function* definitionsOf({ tools, responseFormat }: PromptOptions): Generator<string, void, undefined> {
+  if (tools) {
+    for (const { parameters, ...tool } of tools) {
+      yield JSON.stringify(tool);
+      if (parameters) yield jsonTextOf(parameters);
+    }
   }
-  return text;
+  if (responseFormat?.kind !== "json_schema") return;
+  const { schema, ...format } = responseFormat;
+  yield JSON.stringify(format);
+  yield jsonTextOf(schema);
 }
 
 /** All texts of a prompt. */
 export function* textsOfPrompt({ messages, options }: PromptInput): Generator<string, void, undefined> {
   for (const message of messages) yield* textsOfMessage(message);
-  const text = definitionsOf(options);
-  if (text !== "") yield text;
+  yield* definitionsOf(options);
   if (options.suffix) yield options.suffix;
 }
 

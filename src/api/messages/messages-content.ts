@@ -3,7 +3,7 @@ import { MAX_MESSAGE_CHARACTERS } from "../../domain/conversation.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { imageOfBase64, imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
-import { isJsonLonger } from "../../domain/json-size.ts";
+import { isJsonLonger } from "../../domain/json-text.ts";
 import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
 import {

@@ -59,7 +59,8 @@ function toolFieldsOf({ tools = [], toolChoice, parallelToolCalls }: PromptOptio
 }
 
 function toolOf({ name, description, parameters, strict, cacheControl }: Tool): object {
-  const input_schema = { type: "object", ...parameters };
+  // An unchanged object is not written to JSON again.
+  const input_schema = parameters?.type === "object" ? parameters : { type: "object", ...parameters };
   return { name, description, input_schema, strict, cache_control: cacheControl };
 }
 

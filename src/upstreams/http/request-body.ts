@@ -1,9 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import type { JsonValue } from "../../domain/json.ts";
-import { isJsonLonger } from "../../domain/json-size.ts";
+import { isJsonLonger, knownJsonText } from "../../domain/json-text.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
+/** Larger values are encoded member by member; a generator for each smaller one would cost more than the encoding. */
+const MIN_DIVIDED_CHARS = 4_096;
 
 export type RequestBody = { readonly parts: string | readonly Buffer[]; readonly bytes: number | undefined };
 
@@ -40,9 +42,14 @@ export class RawJson {
   }
 }
 
-/** Parts of a value are encoded at once where they are small: a generator costs more than the encoding. */
+/** The JSON of a value, in pieces. */
 function* pieces(value: unknown): Generator<string, void, undefined> {
-  if (!isJsonLonger(value as JsonValue, AT_ONCE_CHARS)) {
+  const known = knownJsonText(value);
+  if (known !== undefined) {
+    yield known;
+    return;
+  }
+  if (!isJsonLonger(value as JsonValue, MIN_DIVIDED_CHARS)) {
     yield JSON.stringify(value);
     return;
   }
