@@ -54,14 +54,11 @@ export async function getAccount(database: Database, id: string): Promise<Accoun
   return row;
 }
 
-/** The account with this id, external id or name. A name that several accounts have is refused. */
+/** The account with this id, external id or name. What several accounts have as either is refused. */
 export async function findAccount(database: Database, reference: string): Promise<AccountRow> {
   const [row, another] = await database.call<AccountRow>("find_accounts", reference);
   if (another) {
-    throw DomainError.ofField(
-      "account_id",
-      "is the name of several accounts; give the id or the external id",
-    );
+    throw DomainError.ofField("account_id", "is the name or external id of several accounts; give the id");
   }
   if (!row) throw new DomainError("not_found", { message: `There is no account "${reference}".` });
   return row;

@@ -154,7 +154,7 @@ describe("accounts", () => {
       "UpdateAccount",
     ]);
     await newAccount();
-    refused(await run("accounts", "get", "acme"), /^vx: account_id: is the name of several accounts/);
+    refused(await run("accounts", "get", "acme"), /^vx: account_id: .* of several accounts/);
     expect(await run("accounts", "search", "nonesuch")).toMatchObject({ stderr: "No account matches.\n" });
   });
 

@@ -147,6 +147,8 @@ describe("profiles", () => {
     }
     await operator.createAccount({ name: "hooli" });
     await expect(operator.getAccount({ accountId: "hooli" })).rejects.toThrow(/several accounts/);
+    await operator.createAccount({ name: "crm-3" });
+    await expect(operator.getAccount({ accountId: "crm-3" })).rejects.toThrow(/several accounts/);
   });
 
   test("a search finds a part of the name, the external id and the e-mail address, in pages", async () => {

@@ -235,7 +235,7 @@ export declare const CreateAccountResponseSchema: GenMessage<CreateAccountRespon
  */
 export declare type GetAccountRequest = Message<"vx.admin.v1.GetAccountRequest"> & {
   /**
-   * The id of the account, its external id, or a name that no other account has.
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1976,7 +1976,7 @@ export declare const AdminService: GenService<{
   /**
    * Get account
    *
-   * Returns one account, by its id, its external id, or a name that no other account has. Fails with `not_found` if it does
+   * Returns one account, by its id, or by an external id or a name that identifies no other account. Fails with `not_found` if it does
    * not exist.
    *
    * @generated from rpc vx.admin.v1.AdminService.GetAccount

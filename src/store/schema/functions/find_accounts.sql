@@ -1,15 +1,17 @@
--- The account with this id, or else with this external id, or else at most two accounts with this name.
+-- The account with this id, or else at most two accounts with this external id or this name. The external id of one account
+-- can be the name of another: then neither is meant for certain.
 CREATE OR REPLACE FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
   RETURN QUERY SELECT a.* FROM account_views a WHERE a.lane = lane_of(p_reference) AND a.id = p_reference;
   IF NOT FOUND THEN
-    RETURN QUERY SELECT a.* FROM account_views a JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id
-      WHERE p.external_id = p_reference;
-  END IF;
-  IF NOT FOUND THEN
-    RETURN QUERY SELECT a.* FROM account_views a WHERE a.name = p_reference LIMIT 2;
+    RETURN QUERY
+      SELECT a.* FROM account_views a JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id
+        WHERE p.external_id = p_reference
+      UNION
+      (SELECT a.* FROM account_views a WHERE a.name = p_reference LIMIT 2)
+      LIMIT 2;
   END IF;
 END
 $$;
