@@ -62,7 +62,8 @@ export async function removeAbandonedSiblings(path: string, minAgeMs = 0): Promi
 async function isAbandoned(folder: string, creatorPid: number, minAgeMs: number): Promise<boolean> {
   if (ownFolders.has(folder)) return false;
   const entry = await unless(["ENOENT"], lstat(folder));
-  const ageMs = Date.now() - (entry?.ctimeMs ?? 0);
+  // Date.now() has no fractions: with those of ctimeMs, the age of a new folder could be below 0.
+  const ageMs = Date.now() - Math.floor(entry?.ctimeMs ?? 0);
   // In a container every start may have the same pid, so a folder with this pid that is not in `ownFolders`
   // is an old one.
   const hasCreatorExited = creatorPid === process.pid || !isPidTaken(creatorPid);
