@@ -134,7 +134,7 @@ export function decompress(
   return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
 }
 
-/** Kilobytes can become 32 MiB, so the output is part of the budget as it is produced. */
+/** A few kilobytes can decompress to 32 MiB, so each chunk of the output counts against the budget. */
 async function decompressFrom(
   encoding: string,
   bytes: Buffer,

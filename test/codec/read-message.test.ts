@@ -87,6 +87,16 @@ describe("untyped values with fields that encoders do not write are refused befo
   });
 });
 
+test.each([
+  ["an untyped value", { plainValue: { kind: { case: "stringValue", value: "a" } } }],
+  ["an object", { plainStruct: { a: 1 } }],
+])("%s that is set twice is refused", (_, init) => {
+  const desc = everything.message("Plain");
+  const once = toBinary(desc, create(desc, init as never));
+  expect(hex(desc, finish(readBinary(desc, once)))).toBe(Buffer.from(once).toString("hex"));
+  expect(() => finish(readBinary(desc, Buffer.concat([once, once])))).toThrow(/not valid/);
+});
+
 function lengthOf({ length }: Buffer): Buffer {
   const bytes: number[] = [];
   for (let rest = length; rest > 0 || bytes.length === 0; rest >>>= 7) {

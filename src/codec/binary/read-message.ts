@@ -80,9 +80,10 @@ class MessageReader {
       list.push(yield* this.#readValue(own, undefined, start, end, where));
       return;
     }
-    // A second message is merged into the first.
     const group = oneof && (holder[oneof.localName] as { case: string | undefined; value?: unknown });
     const before = group ? (group.case === localName ? group.value : undefined) : holder[localName];
+    // A second message is merged into the first. Encoders write untyped values and objects only once.
+    if (before !== undefined && !own.inner) throw malformed();
     const value = yield* this.#readValue(own, before as Message | undefined, start, end, path + field.name);
     if (oneof) holder[oneof.localName] = { case: localName, value };
     else holder[localName] = value;
