@@ -9,7 +9,7 @@ export const MAX_NAME_CHARACTERS = 60;
 const MAX_URL_CHARACTERS = 2_000;
 const MAX_LOGO_BYTES = 262_144;
 
-/** What is wrong with a product name; undefined if it is valid. */
+/** The problem of a product name; undefined if it is valid. */
 export function nameProblem(name: string): string | undefined {
   if (/\p{Cc}/u.test(name)) return "must not contain control characters";
   if (name.trim() === "") return "must not be blank";
@@ -19,7 +19,7 @@ export function nameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** What is wrong with a support URL; undefined if it is valid. */
+/** The problem of a support URL; undefined if it is valid. */
 export function supportUrlProblem(url: string): string | undefined {
   const isAllowed = url.length <= MAX_URL_CHARACTERS && /^(https?:\/\/|mailto:)[!-~]+$/i.test(url);
   if (isAllowed && URL.canParse(url)) return undefined;

@@ -93,7 +93,7 @@ export async function moveBalance(database: Database, act: Act, movement: Moveme
   return row as EntryRow;
 }
 
-/** Each API has its own prefix for the id of a generation; the rest is the same. */
+/** Each API has its own prefix for the id of a generation, before the same suffix. */
 const GENERATION_ID = /^(gen|resp|msg)_[0-9a-z]{26}$/;
 
 /** The charge of a generation, by its id in any API. */

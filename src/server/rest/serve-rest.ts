@@ -73,8 +73,8 @@ export function restServer(options: RestOptions): ServeRest {
       code = respondWithError(error, response, observation);
     } finally {
       running.remove(slot);
+      observation.end(code);
     }
-    observation.end(code);
   };
 }
 

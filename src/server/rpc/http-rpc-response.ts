@@ -34,9 +34,6 @@ export abstract class HttpRpcResponse extends RpcResponse {
       return;
     }
     this.#isEnding = true;
-    compressing.then(
-      (compressed) => send(compressed, COMPRESSED),
-      () => this.response.destroy(),
-    );
+    compressing.then((compressed) => send(compressed, COMPRESSED)).catch(() => this.response.destroy());
   }
 }

@@ -67,7 +67,7 @@ export abstract class RpcResponse extends CallResponse {
     this.end(toConnectError(error));
   }
 
-  /** The compressed message; undefined if it is sent as it is. */
+  /** The compressed message; undefined if it is sent uncompressed. */
   compress(message: Uint8Array): Promise<Uint8Array> | undefined {
     return message.length < MIN_COMPRESSED_BYTES ? undefined : this.compression?.compress(message);
   }

@@ -53,8 +53,8 @@ export function directServer(options: DirectOptions): ServeDirect {
     } finally {
       response.stopDeadline();
       running.remove(slot);
+      observation.end(code);
     }
-    observation.end(code);
   };
 }
 

@@ -50,7 +50,7 @@ export class ReplyBuffer {
     if (isCut) this.cut();
   }
 
-  /** Ends a reply at a limit. What was produced until then is delivered and charged. */
+  /** Ends a reply at a limit. The output before the limit is delivered and charged. */
   cut(): void {
     if (this.#state === OPEN) this.#state = CUT;
   }
