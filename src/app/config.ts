@@ -21,6 +21,8 @@ export type Config = ConnectionSettings & {
   readonly adminHost: string;
   readonly adminPort: number;
   readonly adminToken: string | undefined;
+  /** A token that may only read /metrics. */
+  readonly metricsToken: string | undefined;
   readonly dataDir: string;
   /** Path of the models file; undefined for the built-in models. */
   readonly modelsFile: string | undefined;
@@ -48,6 +50,7 @@ const count = (min: number, max: number) =>
     .transform(Number);
 const port = count(0, 65_535);
 const text = z.string().min(1);
+const token = z.string().regex(/^[!-~]{16,512}$/, "must have 16 to 512 visible ASCII characters");
 const checkedBy =
   (problemOf: (value: string) => string | undefined) => (value: string, context: z.RefinementCtx) => {
     const problem = problemOf(value);
@@ -67,10 +70,8 @@ const schema = z.object({
   PORT: port.default(8080),
   VX_ADMIN_HOST: text.default("127.0.0.1"),
   VX_ADMIN_PORT: port.default(8081),
-  VX_ADMIN_TOKEN: z
-    .string()
-    .regex(/^[!-~]{16,512}$/, "must have 16 to 512 visible ASCII characters")
-    .optional(),
+  VX_ADMIN_TOKEN: token.optional(),
+  VX_METRICS_TOKEN: token.optional(),
   VX_DATA_DIR: text.default(".vx"),
   VX_MODELS: text.optional(),
   VX_TLS_CERT: text.optional(),
@@ -121,6 +122,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
         `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
     );
   }
+  if (values.VX_METRICS_TOKEN !== undefined && values.VX_METRICS_TOKEN === values.VX_ADMIN_TOKEN)
+    throw new ConfigError("VX_METRICS_TOKEN: must not be the value of VX_ADMIN_TOKEN");
   if (isSamePort(values)) {
     throw new ConfigError(
       `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
@@ -133,6 +136,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     adminHost: values.VX_ADMIN_HOST,
     adminPort: values.VX_ADMIN_PORT,
     adminToken: values.VX_ADMIN_TOKEN,
+    metricsToken: values.VX_METRICS_TOKEN,
     dataDir: resolve(values.VX_DATA_DIR),
     modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),
     tls: TlsFiles.of("VX_TLS_CERT", values.VX_TLS_CERT, "VX_TLS_KEY", values.VX_TLS_KEY),

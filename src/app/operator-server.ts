@@ -15,7 +15,7 @@ import { bindService } from "../server/connect/rpc-service.ts";
 import { rpcServer } from "../server/connect/serve-rpc.ts";
 import { badRequestResponses } from "../server/errors/bad-request.ts";
 import { OpenCalls } from "../server/flood/open-calls.ts";
-import { operatorAuthentication } from "../server/gate/authenticate-operator.ts";
+import { metricsAuthentication, operatorAuthentication } from "../server/gate/authenticate-operator.ts";
 import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
 import { operatorGate } from "../server/gate/gate.ts";
 import { createHandler } from "../server/handler.ts";
@@ -87,7 +87,10 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     },
   });
   const pages = probePages(readiness);
-  pages.set("/metrics", metricsPage(authenticate, options.readMetrics));
+  pages.set(
+    "/metrics",
+    metricsPage(metricsAuthentication(config.metricsToken, authenticate), options.readMetrics),
+  );
   return new Listener({
     host: config.adminHost,
     port: config.adminPort,

@@ -7,7 +7,7 @@ import type { IncomingCall } from "../incoming-call.ts";
 import { bearerCredential } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
-type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;
+export type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;
 
 /** Returns the operator whose token the request carries, or throws. */
 export type AuthenticateOperator = (request: Credentials) => Promise<Operator>;
@@ -21,10 +21,10 @@ type Options = {
 };
 
 export function operatorAuthentication({ adminToken, find, failures }: Options): AuthenticateOperator {
-  const expected = hash("sha256", adminToken, "buffer");
+  const isAdminToken = tokenMatcher(adminToken);
   return async (request) => {
     const token = tokenOf(request);
-    if (timingSafeEqual(hash("sha256", token, "buffer"), expected)) return BREAK_GLASS;
+    if (isAdminToken(token)) return BREAK_GLASS;
     if (!isWellFormedOperatorToken(token)) throw new DomainError("invalid_operator_token");
     const fingerprint = fingerprintOf(token);
     failures.refuseBlocked(request.remoteAddress, fingerprint);
@@ -36,6 +36,23 @@ export function operatorAuthentication({ adminToken, find, failures }: Options):
     failures.addValid(fingerprint);
     return operator;
   };
+}
+
+/** Who may read /metrics: every operator, and the holder of VX_METRICS_TOKEN. Throws for others. */
+export function metricsAuthentication(
+  metricsToken: string | undefined,
+  authenticate: AuthenticateOperator,
+): (request: Credentials) => Promise<void> {
+  const isMetricsToken = metricsToken === undefined ? () => false : tokenMatcher(metricsToken);
+  return async (request) => {
+    if (!isMetricsToken(tokenOf(request))) await authenticate(request);
+  };
+}
+
+/** Compares in constant time. */
+function tokenMatcher(expected: string): (token: string) => boolean {
+  const digest = hash("sha256", expected, "buffer");
+  return (token) => timingSafeEqual(hash("sha256", token, "buffer"), digest);
 }
 
 function tokenOf(request: Credentials): string {

@@ -1,14 +1,14 @@
 import { DomainError } from "../../domain/errors.ts";
 import { setErrorHeaders } from "../errors/error-headers.ts";
 import { errorBody, errorStatus } from "../errors/rest-error-body.ts";
-import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
+import type { Credentials } from "../gate/authenticate-operator.ts";
 import type { ServePath } from "../http.ts";
 import { headerValues, send, sendJson } from "../http.ts";
 import { remoteAddressOf } from "../raw-socket.ts";
 
-/** The page for Prometheus; it requires the token of an operator with any role. */
+/** The page for Prometheus. */
 export function metricsPage(
-  authenticate: AuthenticateOperator,
+  authenticate: (request: Credentials) => Promise<unknown>,
   readMetrics: () => Promise<string>,
 ): ServePath {
   return async (request, response, requestId) => {

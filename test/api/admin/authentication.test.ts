@@ -16,6 +16,8 @@ import { operatorProtocols } from "../../support/operator.ts";
 import { bearer, type ProtocolCase } from "../../support/protocols.ts";
 import { sendHttp1 } from "../../support/raw.ts";
 
+const METRICS_TOKEN = "token-of-the-metrics";
+
 let app: TestApp;
 let developerKey: string;
 /** The tokens of all operators of this file. */
@@ -30,7 +32,7 @@ async function createOperator(role: Role) {
 }
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await startTestApp({ env: { VX_METRICS_TOKEN: METRICS_TOKEN } });
   developerKey = (await createTestKey(operatorOf(app))).secret;
 });
 afterAll(() => app.stop());
@@ -73,6 +75,20 @@ test.each(refused)("$what: /metrics returns 401", async ({ headers }) => {
   expect(answer.status).toBe(401);
   expect(answer.headers["www-authenticate"]).toBe("Bearer");
   expect(JSON.parse(answer.body.toString()).error.code).toBe("invalid_operator_token");
+});
+
+test("the token for metrics reads /metrics, and no method accepts it", async () => {
+  const get = (token: string) =>
+    sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(token) });
+  expect((await get(METRICS_TOKEN)).status).toBe(200);
+  expect((await get(`${METRICS_TOKEN}x`)).status).toBe(401);
+  const caller = (operatorProtocols[0] as ProtocolCase).open(app.adminUrl);
+  for (const method of AdminService.methods as DescMethodUnary[]) {
+    const outcome = await caller.call(method, create(method.input), bearer(METRICS_TOKEN));
+    expect(outcome, method.name).toMatchObject({ reason: "invalid_operator_token" });
+  }
+  caller.close();
+  expect(app.logText()).not.toContain(METRICS_TOKEN);
 });
 
 test("the token is accepted once and only in the header, not in the URL", async () => {
