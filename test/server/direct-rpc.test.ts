@@ -146,6 +146,38 @@ test("a deadline also ends a call whose body does not arrive", async () => {
   expect(trailers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
 });
 
+test("a deadline that passes in the gate ends the call", async () => {
+  const { url } = await serve({ reply: async () => ({}) }, { gate: () => new Promise(() => undefined) });
+  const answer = call(url, UNARY, { "grpc-timeout": "20m" });
+  answer.stream.resume();
+  expect((await answer.trailers)["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+});
+
+test("a stream whose caller does not read it is reset at its deadline", async () => {
+  async function* stream() {
+    for (;;) yield { text: "x".repeat(65_536) };
+  }
+  const { url, ended } = await serve({ stream });
+  const answer = call(url, STREAM, { "grpc-timeout": "100m" });
+  await once(answer.stream, "close");
+  expect(answer.stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+  await vi.waitFor(() => expect(ended).toMatchObject([{ failure: { code: Code.DeadlineExceeded } }]));
+});
+
+test.each([
+  ["gRPC", "application/grpc", 2],
+  ["gRPC", "application/grpc", 0x81],
+  ["Connect", "application/connect+proto", 4],
+])("a message over %s (%s) with the flags %i is refused", async (_, type, flags) => {
+  const { url, ended } = await serve({ stream: async function* () {} });
+  const session = connect(url);
+  cleanups.push(() => session.destroy());
+  const stream = session.request({ ":method": "POST", ":path": STREAM, "content-type": type });
+  stream.end(Buffer.from([flags, 0, 0, 0, 0]));
+  await stream.toArray();
+  await vi.waitFor(() => expect(ended).toMatchObject([{ failure: { reason: "invalid_argument" } }]));
+});
+
 test.each([
   ["gRPC", "application/grpc"],
   ["gRPC-Web", "application/grpc-web"],

@@ -8,6 +8,7 @@ import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
 import { HttpCall, type IncomingCall } from "../incoming-call.ts";
 import type { Observation, Observe } from "../observation.ts";
 import { isKnownEncoding } from "../rpc/compression.ts";
+import { timeoutMsOf } from "../rpc/deadline-header.ts";
 import { emptyMessage, HEAD_BYTES } from "../rpc/envelope.ts";
 import { readRpcRequest } from "../rpc/read-rpc-request.ts";
 import { type RpcForm, rpcFormOf } from "../rpc/rpc-form.ts";
@@ -82,7 +83,13 @@ async function receiveRpc(
   observation: Observation,
 ): Promise<RpcCall | ConnectError> {
   try {
-    const admitted = await passGate(options.gate, call, response, observation);
+    const admitted = await passGate(
+      options.gate,
+      call,
+      response,
+      observation,
+      timeoutMsOf(request.headers, form.protocol),
+    );
     const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
     // Connect reads the query of a GET, and refuses unknown compressions.
     const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);

@@ -37,6 +37,10 @@ export class GrpcResponse extends RpcResponse {
     this.#stream.end();
   }
 
+  protected reset(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
   #sendHeaders(): void {
     if (this.#stream.headersSent) return;
     this.#stream.once("wantTrailers", () => this.#sendTrailers());

@@ -1,3 +1,6 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { RpcForm } from "./rpc-form.ts";
+
 /** Longer than any call. Node's timers fire at once if they are set to more than 24.8 days. */
 const MAX_DEADLINE_MS = 3_600_000;
 
@@ -21,6 +24,13 @@ export function grpcTimeoutMs(header: string): number | undefined {
 /** The same of Connect. */
 export function connectTimeoutMs(header: string): number | undefined {
   return /^\d{1,10}$/.test(header) ? Math.min(Number(header), MAX_DEADLINE_MS) : undefined;
+}
+
+/** The deadline of a call; undefined if it has none or an invalid one. */
+export function timeoutMsOf(headers: IncomingHttpHeaders, protocol: RpcForm["protocol"]): number | undefined {
+  return protocol === "connect"
+    ? connectTimeoutMs(String(headers["connect-timeout-ms"] ?? ""))
+    : grpcTimeoutMs(String(headers["grpc-timeout"] ?? ""));
 }
 
 /**

@@ -25,6 +25,10 @@ export abstract class HttpRpcResponse extends RpcResponse {
     return this.#isEnding || super.isDone;
   }
 
+  protected reset(): void {
+    this.response.destroy();
+  }
+
   /** Sends the last part of the response, which may contain an error. */
   protected sendLast(content: Uint8Array, send: (content: Uint8Array, flags: number) => void): void {
     stopBody(this.#request, this.response);

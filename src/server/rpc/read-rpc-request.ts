@@ -51,6 +51,7 @@ function openEnvelope(
   limits: BodyLimits,
 ): Buffer | Promise<Buffer> {
   if (body.length === 0) throw notOneMessage();
+  checkFlags(body[0] as number, form);
   const end = endOfEnvelope(body, 0, limits.maxBytes);
   if (end < body.length && !isEndOfStream(body, end, form, limits.maxBytes)) throw notOneMessage();
   const bytes = body.subarray(HEAD_BYTES, end);
@@ -58,6 +59,15 @@ function openEnvelope(
   // A message flagged as compressed needs an encoding: without one, gRPC and Connect require the code INTERNAL.
   if (encoding === undefined || encoding === "identity") throw new DomainError("unexpected_compression");
   return decompress(bytes, encoding, limits);
+}
+
+/** The flags of the message. */
+function checkFlags(flags: number, form: RpcForm): void {
+  if (form.protocol === "connect" && (flags & END_STREAM) !== 0) throw notOneMessage();
+  if ((flags & ~COMPRESSED) === 0) return;
+  throw new DomainError("invalid_argument", {
+    message: `The message has unknown flags: ${flags.toString(2).padStart(8, "0")}.`,
+  });
 }
 
 /** Whether the rest of the body is the end of a Connect stream, which some clients send. */

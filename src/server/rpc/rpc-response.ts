@@ -46,6 +46,8 @@ export abstract class RpcResponse extends CallResponse {
   abstract sendOnly(message: Uint8Array, flags: number): void;
   /** Sends one message of a stream; false if the next one must wait until the response is writable. */
   abstract sendMessage(message: Uint8Array, flags: number): boolean;
+  /** Resets a stream whose caller does not read it. */
+  protected abstract reset(): void;
   /** Ends a stream, or a call with an error. Has no effect on a complete response. */
   abstract end(error?: ConnectError): void;
 
@@ -73,8 +75,13 @@ export abstract class RpcResponse extends CallResponse {
   }
 
   /** Waits until another message can be sent, or the response is closed. */
-  untilWritable(): Promise<void> {
-    return untilWritable(this.#channel);
+  async untilWritable(): Promise<void> {
+    const { signal } = this;
+    await untilWritable(this.#channel, signal);
+    if (!signal.aborted || this.isDone) return;
+    // A status would wait behind the messages that the caller does not read.
+    this.reset();
+    throw signal.reason;
   }
 }
 

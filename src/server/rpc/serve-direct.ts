@@ -81,7 +81,7 @@ async function serveCall(
   response: RpcResponse,
   observation: Observation,
 ): Promise<void> {
-  const admitted = await passGate(options.gate, call, response, observation);
+  const admitted = await passGate(options.gate, call, response, observation, response.remainingMs());
   const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
   const message = await readRpcRequest(route, form, request, limits, response.remainingMs());
   validateRequest(route.method.input, message);
