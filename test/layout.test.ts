@@ -51,6 +51,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
   { packages: /^node:cluster$/, places: ["app/workers.ts", "main.ts", "cli/"] },
   { packages: /^commander$/, places: ["cli/"] },
+  { packages: /^openid-client$/, places: ["server/sign-in/oidc-client.ts"] },
   { packages: /^pino$/, places: ["telemetry/log.ts"] },
   { packages: /^prom-client$/, places: ["telemetry/", "app/workers.ts"] },
   { packages: /^zod$/, places: ["app/config.ts", "models/", "upstreams/"] },

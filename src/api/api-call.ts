@@ -9,6 +9,8 @@ export type ApiCall = {
   readonly key: AdmittedKey;
   /** The calling operator. Only methods of the operator API have one. */
   readonly operator: Operator;
+  /** Throws once the token or the session of the operator no longer holds: for streams. */
+  recheckOperator(): Promise<void>;
   /** The name of the method, such as "CreditAccount". */
   readonly method: string;
   readonly requestId: string;

@@ -18,10 +18,10 @@ import { viewOperator } from "./views.ts";
 
 /** Stores the fingerprint of a new token and returns the token, which cannot be read again later. */
 export async function createOperator(deps: Deps, request: CreateOperatorRequest, call: ApiCall) {
-  const { name, role, reason } = request;
+  const { name, role, reason, email } = request;
   const secret = deps.generateOperatorToken();
   // The rules of the request allow no other role.
-  const operator = { id: deps.ids.operator(), name, role: role as Role };
+  const operator = { id: deps.ids.operator(), name, role: role as Role, email };
   const row = await actAs(deps, call, { reason, details: { name, role } }, (act) =>
     createOperatorRow(deps.database, act, operator, fingerprintOf(secret)),
   );

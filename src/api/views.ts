@@ -72,6 +72,8 @@ export function viewOperator(row: OperatorRow): MessageInitShape<typeof Operator
     createdAt: timestampFromDate(row.created_at),
     ...(row.revoked_at ? { revokedAt: timestampFromDate(row.revoked_at) } : {}),
     ...(row.last_used_at ? { lastUsedAt: timestampFromDate(row.last_used_at) } : {}),
+    email: row.email,
+    identityBound: row.identity_bound,
   };
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import type { Product } from "../server/pages/product.ts";
+import type { OidcSettings } from "../server/sign-in/oidc-client.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { originsOf, originsProblem } from "./allowed-origins.ts";
@@ -11,6 +12,7 @@ import {
   MAX_EMBEDDED_CONNECTIONS,
 } from "./connection-limit.ts";
 import { nameProblem, readLogo, supportUrlProblem } from "./product-settings.ts";
+import { adminUrlProblem, issuerProblem, oidcSettings } from "./sign-in-settings.ts";
 import { TlsFiles } from "./tls-files.ts";
 
 /** All settings, read once at start. */
@@ -28,6 +30,9 @@ export type Config = ConnectionSettings & {
   readonly modelsFile: string | undefined;
   readonly tls: TlsFiles | undefined;
   readonly adminTls: TlsFiles | undefined;
+  /** Where browsers reach the operator listener; undefined if they use its own address. */
+  readonly adminUrl: string | undefined;
+  readonly oidc: OidcSettings | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly seedDemo: boolean;
   readonly maxBodyBytes: number;
@@ -78,6 +83,14 @@ const schema = z.object({
   VX_TLS_KEY: text.optional(),
   VX_ADMIN_TLS_CERT: text.optional(),
   VX_ADMIN_TLS_KEY: text.optional(),
+  VX_ADMIN_URL: z
+    .string()
+    .superRefine(checkedBy(adminUrlProblem))
+    .transform((url) => new URL(url).origin)
+    .optional(),
+  VX_OIDC_ISSUER: z.string().superRefine(checkedBy(issuerProblem)).optional(),
+  VX_OIDC_CLIENT_ID: text.optional(),
+  VX_OIDC_CLIENT_SECRET: text.optional(),
   VX_WORKERS: count(1, 64).default(1),
   VX_LOG_LEVEL: z
     .enum(LOG_LEVELS, { error: (issue) => `must be one of ${LOG_LEVELS.join(", ")}${not(issue)}` })
@@ -146,6 +159,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       "VX_ADMIN_TLS_KEY",
       values.VX_ADMIN_TLS_KEY,
     ),
+    adminUrl: values.VX_ADMIN_URL,
+    oidc: oidcSettings(values),
     ...sizes,
     logLevel: values.VX_LOG_LEVEL,
     seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,

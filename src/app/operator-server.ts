@@ -25,11 +25,13 @@ import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
 import { createObserver } from "../server/observation.ts";
 import { metricsPage } from "../server/pages/metrics-page.ts";
 import { probePages } from "../server/pages/probes.ts";
+import { sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
 import { logRefusal } from "../store/operator-log.ts";
 import { findOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Config } from "./config.ts";
+import { createSignIn } from "./create-sign-in.ts";
 
 type OperatorServerOptions = {
   readonly config: Config;
@@ -55,10 +57,13 @@ function methodOf({ target }: IncomingCall): string {
 /** Creates the listener of the operator API and the metrics. The caller opens it. */
 export function createOperatorServer(options: OperatorServerOptions): Listener {
   const { config, deps, readiness, log, metrics } = options;
+  const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
+  const signIn = createSignIn({ config, database: deps.database, failures, log });
   const authenticate = operatorAuthentication({
     adminToken: options.token,
     find: (fingerprint) => findOperator(deps.database, fingerprint),
-    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+    failures,
+    sessions: signIn?.sessions,
   });
   prepareValidation(operatorServices);
   const rpcs = rpcServer({
@@ -86,11 +91,12 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
       bindReflection(router, [...operatorServices, Health, ServerReflection, ServerReflectionAlpha]);
     },
   });
-  const pages = probePages(readiness);
-  pages.set(
-    "/metrics",
-    metricsPage(metricsAuthentication(config.metricsToken, authenticate), options.readMetrics),
-  );
+  const pages = new Map([
+    ...probePages(readiness),
+    ["/metrics", metricsPage(metricsAuthentication(config.metricsToken, authenticate), options.readMetrics)],
+    ["/auth/session", sessionPage(authenticate, signIn)],
+    ...(signIn ? signInPages(signIn) : []),
+  ]);
   return new Listener({
     host: config.adminHost,
     port: config.adminPort,
@@ -98,6 +104,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     handler: createHandler({
       rpcs,
       pages,
+      ...(signIn && { posts: signOutPosts(signIn) }),
       newRequestId: deps.ids.request,
       log,
     }),

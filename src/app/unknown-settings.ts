@@ -3,7 +3,7 @@ import type { Log } from "../telemetry/log.ts";
 import { SETTINGS } from "./config.ts";
 
 /** Variables of the commands and of the documented clients. The server does not read them. */
-const CLIENT_VARIABLES = ["VX_ADMIN_URL", "VX_URL", "VX_KEY"];
+const CLIENT_VARIABLES = ["VX_URL", "VX_KEY"];
 
 /**
  * Warns instead of failing, because Kubernetes sets such variables for a Service called vx. Values are never

@@ -47,6 +47,7 @@ export const operatorColumns: readonly Column<Operator>[] = [
   { title: "CREATED", value: (operator) => formatTime(operator.createdAt) },
   { title: "REVOKED", value: (operator) => formatTime(operator.revokedAt) },
   { title: "LAST USED", value: (operator) => formatTime(operator.lastUsedAt) },
+  { title: "EMAIL", value: (operator) => operator.email },
 ];
 
 export const eventColumns: readonly Column<OperatorEvent>[] = [

@@ -1,7 +1,12 @@
 import { hash } from "node:crypto";
 import { BASE62, CHECKSUM_LENGTH, checksumOf, drawBase62, hasChecksum } from "./base62.ts";
 import { LANE_COUNT, type Lane } from "./lane.ts";
-import { isWellFormedOperatorToken, OPERATOR_BODY_LENGTH, OPERATOR_PREFIX } from "./operator-token.ts";
+import {
+  isWellFormedOperatorToken,
+  OPERATOR_BODY_LENGTH,
+  OPERATOR_PREFIX,
+  SESSION_PREFIX,
+} from "./operator-token.ts";
 
 /** Secret scanners look for this prefix. */
 export const KEY_PREFIX = "vx_live_";
@@ -56,7 +61,7 @@ export function fingerprintOf(secret: string): string {
 const FULL_KEYS = new RegExp(`${KEY_PREFIX}(?=([0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}))`, "g");
 const FULL_TOKENS = new RegExp(`${OPERATOR_PREFIX}(?=([0-9A-Za-z]{${OPERATOR_BODY_LENGTH}}))`, "g");
 /** More of a key than may be shown: a masked key has four characters and an ellipsis after the prefix. */
-const PARTS_OF_KEYS = new RegExp(`(${KEY_PREFIX}|${OPERATOR_PREFIX})[0-9A-Za-z]{5,}`, "g");
+const PARTS_OF_KEYS = new RegExp(`(${KEY_PREFIX}|${OPERATOR_PREFIX}|${SESSION_PREFIX})[0-9A-Za-z]{5,}`, "g");
 
 /** The prefixes from a character that base64 and prose rarely contain, so that long texts are searched fast. */
 const KEY_MARK = KEY_PREFIX.slice(KEY_PREFIX.indexOf("_"));
@@ -80,9 +85,9 @@ function hasMatch(text: string, form: RegExp, isWellFormed: (secret: string) => 
   return false;
 }
 
-/** Replaces any text that looks like a key or an operator token. */
+/** Replaces any text that looks like a key, an operator token or a session. */
 export function redactKeys(text: string): string {
-  if (!text.includes(KEY_PREFIX) && !text.includes(OPERATOR_PREFIX)) return text;
+  if (![KEY_PREFIX, OPERATOR_PREFIX, SESSION_PREFIX].some((prefix) => text.includes(prefix))) return text;
   return text.replace(PARTS_OF_KEYS, "$1[redacted]");
 }
 

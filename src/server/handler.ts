@@ -23,6 +23,8 @@ type HandlerOptions = {
   readonly rpcs: ReadonlyMap<string, ServePath>;
   /** Pages and probes outside the API, by path, for GET and HEAD. */
   readonly pages: ReadonlyMap<string, ServePath>;
+  /** Paths outside the API that take only a POST. */
+  readonly posts?: ReadonlyMap<string, ServePath>;
   /** Undefined on the operator listener: pages of other origins never read its responses. */
   readonly cors?: Cors;
   readonly newRequestId: () => string;
@@ -42,7 +44,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
 }
 
 async function serve(
-  { rest, rpcs, pages, cors }: HandlerOptions,
+  { rest, rpcs, pages, posts, cors }: HandlerOptions,
   request: HttpRequest,
   response: HttpResponse,
   requestId: string,
@@ -70,13 +72,15 @@ async function serve(
     sendRefusal(request, response, problem, requestId);
     return;
   }
-  const servePage = pages.get(path);
-  if (!servePage) {
+  const servePost = posts?.get(path);
+  const servePath = servePost ?? pages.get(path);
+  const methods = servePost ? ["POST"] : ["GET", "HEAD"];
+  if (!servePath) {
     sendRefusal(request, response, noSuchPath(path), requestId);
-  } else if (request.method === "GET" || request.method === "HEAD") {
-    await servePage(request, response, requestId);
+  } else if (methods.includes(request.method ?? "")) {
+    await servePath(request, response, requestId);
   } else {
-    response.setHeader("allow", "GET, HEAD");
+    response.setHeader("allow", methods.join(", "));
     sendRefusal(request, response, new DomainError("method_not_allowed"), requestId);
   }
 }

@@ -19,6 +19,17 @@ export type IncomingCall = {
   headers(name: string): readonly string[];
 };
 
+/** What authentication reads of a request that is no call. */
+export function credentialsOf(
+  request: RequestHead,
+): Pick<IncomingCall, "target" | "headers" | "remoteAddress"> {
+  return {
+    target: request.url ?? "",
+    remoteAddress: remoteAddressOf(request),
+    headers: (name) => headerValues(request, name),
+  };
+}
+
 /** A call that arrived as a request of node:http or node:http2, or as a stream. */
 export class HttpCall implements IncomingCall {
   readonly protocol: Protocol;

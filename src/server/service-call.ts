@@ -58,6 +58,10 @@ export class ServiceCall implements ApiCall {
     return operator;
   }
 
+  async recheckOperator(): Promise<void> {
+    await this.#admitted.recheck?.();
+  }
+
   get method(): string {
     return this.#rpc.slice(this.#rpc.lastIndexOf("/") + 1);
   }

@@ -12,6 +12,8 @@ export type OperatorRow = {
   created_at: Date;
   revoked_at: Date | null;
   last_used_at: Date | null;
+  email: string;
+  identity_bound: boolean;
 };
 
 /** The operator with this token; undefined if it is unknown or revoked. The fingerprint is in hex. */
@@ -23,12 +25,12 @@ export async function findOperator(database: Database, fingerprint: string): Pro
 export async function createOperator(
   database: Database,
   act: Act,
-  { id, name, role }: Operator,
+  { id, name, role, email }: Operator & { readonly email: string },
   fingerprint: string,
 ): Promise<OperatorRow> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const [row] = await database.call<OperatorRow>("create_operator", actText(act), id, name, role, bytes);
-  return row as OperatorRow;
+  const row = await database.call<OperatorRow>("create_operator", actText(act), id, name, role, email, bytes);
+  return row[0] as OperatorRow;
 }
 
 export async function listOperators(database: Database, page: Page) {

@@ -3,14 +3,17 @@ import { fingerprintOf } from "../../domain/api-key.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { BREAK_GLASS, type Operator } from "../../domain/operator.ts";
 import { isWellFormedOperatorToken } from "../../domain/operator-token.ts";
-import type { IncomingCall } from "../incoming-call.ts";
-import { bearerCredential } from "./bearer.ts";
+import type { SessionAuthentication } from "./authenticate-session.ts";
+import { bearerCredential, type Credentials } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
-export type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;
-
-/** Returns the operator whose token the request carries, or throws. */
-export type AuthenticateOperator = (request: Credentials) => Promise<Operator>;
+/**
+ * Returns the operator whose token or session the request carries, or throws. A use delays the expiry of an idle session.
+ */
+export type AuthenticateOperator = (
+  request: Credentials,
+  options?: { readonly isUse: boolean },
+) => Promise<Operator>;
 
 type Options = {
   /** The value of VX_ADMIN_TOKEN. */
@@ -18,11 +21,19 @@ type Options = {
   /** Looks up the fingerprint of a token, for every request: a revocation has effect at once. */
   readonly find: (fingerprint: string) => Promise<Operator | undefined>;
   readonly failures: FailedAuthentications;
+  /** Undefined without sign-in. */
+  readonly sessions: SessionAuthentication | undefined;
 };
 
-export function operatorAuthentication({ adminToken, find, failures }: Options): AuthenticateOperator {
+export function operatorAuthentication({
+  adminToken,
+  find,
+  failures,
+  sessions,
+}: Options): AuthenticateOperator {
   const isAdminToken = tokenMatcher(adminToken);
-  return async (request) => {
+  return async (request, { isUse } = { isUse: true }) => {
+    if (sessions?.isCarriedBy(request)) return await sessions.authenticateCall(request, isUse);
     const token = tokenOf(request);
     if (isAdminToken(token)) return BREAK_GLASS;
     if (!isWellFormedOperatorToken(token)) throw new DomainError("invalid_operator_token");

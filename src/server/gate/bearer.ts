@@ -2,6 +2,9 @@ import { KEY_PREFIX } from "../../domain/api-key.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 
+/** What authentication reads of a request. */
+export type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;
+
 /** The credential of the call's one Authorization header. */
 export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">): string {
   if (call.target.includes(KEY_PREFIX)) {

@@ -14,6 +14,8 @@ export type Admitted = {
   readonly key: AdmittedKey | undefined;
   /** Only on the operator listener. */
   readonly operator?: Operator;
+  /** Throws once the token or the session of the operator no longer holds. Only on the operator listener. */
+  readonly recheck?: () => Promise<void>;
   /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;
 };
@@ -60,7 +62,8 @@ export function operatorGate({ authenticate, logRefusal }: OperatorGateOptions):
       await logRefusal(call, operator, error);
       throw error;
     }
-    return { key: undefined, operator, window: undefined };
+    const recheck = async () => void (await authenticate(call, { isUse: false }));
+    return { key: undefined, operator, window: undefined, recheck };
   };
 }
 

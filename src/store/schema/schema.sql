@@ -100,7 +100,9 @@ CREATE TYPE operator_view AS (
   state text,
   created_at timestamp with time zone,
   revoked_at timestamp with time zone,
-  last_used_at timestamp with time zone
+  last_used_at timestamp with time zone,
+  email text,
+  identity_bound boolean
 );
 
 CREATE TYPE price_item AS (
@@ -300,6 +302,17 @@ CREATE INDEX operator_events_by_method ON operator_events USING btree (method, c
 CREATE INDEX operator_events_by_target ON operator_events USING btree (target, created_at, lane, seq);
 CREATE INDEX operator_events_by_time ON operator_events USING btree (created_at, lane, seq);
 
+CREATE TABLE operator_sessions (
+  fingerprint bytea NOT NULL,
+  operator_id text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  CONSTRAINT session_fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT operator_sessions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operators(id),
+  CONSTRAINT operator_sessions_pkey PRIMARY KEY (fingerprint)
+);
+CREATE INDEX operator_sessions_by_operator ON operator_sessions USING btree (operator_id, created_at);
+
 CREATE TABLE operators (
   id text NOT NULL,
   name text NOT NULL,
@@ -308,10 +321,16 @@ CREATE TABLE operators (
   created_at timestamp with time zone NOT NULL,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  email text NOT NULL DEFAULT ''::text,
+  issuer text,
+  subject text,
   CONSTRAINT operator_fingerprint_is_sha256 CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT operator_identity_is_whole CHECK (((issuer IS NULL) = (subject IS NULL))),
   CONSTRAINT operators_pkey PRIMARY KEY (id),
   CONSTRAINT operators_fingerprint_key UNIQUE (fingerprint)
 );
+CREATE UNIQUE INDEX active_operators_by_email ON operators USING btree (lower((email COLLATE "C"))) WHERE ((revoked_at IS NULL) AND (email <> ''::text));
+CREATE UNIQUE INDEX active_operators_by_identity ON operators USING btree (issuer, subject) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX active_operators_by_name ON operators USING btree (name) WHERE (revoked_at IS NULL);
 
 CREATE TABLE plans (
@@ -430,11 +449,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
 -- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
--- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
+-- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
+-- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION find_session(p_fingerprint bytea, p_is_use boolean) RETURNS TABLE(id text, name text, role operator_role, expires_at timestamp with time zone); for the server
 -- FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views; for the server
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
@@ -475,9 +496,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
+-- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
+-- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server

@@ -77,6 +77,26 @@ test.each(refused)("$what: /metrics returns 401", async ({ headers }) => {
   expect(JSON.parse(answer.body.toString()).error.code).toBe("invalid_operator_token");
 });
 
+test("/auth/session tells who a token is; without settings there is no sign-in", async () => {
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    const { status, body } = await sendHttp1(app.adminUrl, { method: "GET", path, headers });
+    return { status, body: JSON.parse(body.toString()) };
+  };
+  expect(await get("/auth/session")).toEqual({
+    status: 200,
+    body: { operator: null, session_expires_at: null, openid_connect: false },
+  });
+  const { operator, secret } = await createOperator("support");
+  expect((await get("/auth/session", bearer(secret))).body.operator).toEqual({
+    id: operator?.id,
+    name: operator?.name,
+    role: "support",
+  });
+  expect((await get("/auth/session", bearer(`${secret}x`))).status).toBe(401);
+  for (const path of ["/auth/sign-in", "/auth/callback", "/auth/sign-out"])
+    expect((await get(path)).status).toBe(404);
+});
+
 test("the token for metrics reads /metrics, and no method accepts it", async () => {
   const get = (token: string) =>
     sendHttp1(app.adminUrl, { method: "GET", path: "/metrics", headers: bearer(token) });

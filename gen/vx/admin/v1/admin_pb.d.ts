@@ -1429,6 +1429,20 @@ export declare type Operator = Message<"vx.admin.v1.Operator"> & {
    * @generated from field: google.protobuf.Timestamp last_used_at = 7;
    */
   lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * The e-mail address with which the operator signs in for the first time; empty if the operator uses only the token.
+   *
+   * @generated from field: string email = 8;
+   */
+  email: string;
+
+  /**
+   * Whether an identity of the OpenID Connect provider is bound: then only this identity can sign in as the operator.
+   *
+   * @generated from field: bool identity_bound = 9;
+   */
+  identityBound: boolean;
 };
 
 /**
@@ -1464,6 +1478,14 @@ export declare type CreateOperatorRequest = Message<"vx.admin.v1.CreateOperatorR
    * @generated from field: string reason = 3;
    */
   reason: string;
+
+  /**
+   * The verified e-mail address with which the operator signs in to the console for the first time, through OpenID Connect. No other
+   * active operator has it. Default: the operator cannot sign in, and uses the token.
+   *
+   * @generated from field: string email = 4;
+   */
+  email: string;
 };
 
 /**

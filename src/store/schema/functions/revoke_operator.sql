@@ -1,4 +1,4 @@
--- Revokes an operator permanently. A repetition keeps the time of the first revocation.
+-- Revokes an operator permanently and ends its sessions. A repetition keeps the time of the first revocation.
 CREATE OR REPLACE FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -11,6 +11,7 @@ BEGIN
         AND NOT EXISTS (SELECT 1 FROM operators WHERE role = 'admin' AND revoked_at IS NULL) THEN
       PERFORM refuse('last_admin');
     END IF;
+    DELETE FROM operator_sessions s WHERE s.operator_id = p_id;
     PERFORM log_change(p_act, 0::smallint, p_id, '');
   END IF;
   RETURN QUERY SELECT * FROM view_operators(p_id, '', 1);

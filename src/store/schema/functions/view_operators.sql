@@ -5,7 +5,7 @@ AS $$
 BEGIN
   RETURN QUERY
   SELECT o.id, o.name, o.role, CASE WHEN o.revoked_at IS NULL THEN 'active' ELSE 'revoked' END, o.created_at,
-         o.revoked_at, o.last_used_at
+         o.revoked_at, o.last_used_at, o.email, o.subject IS NOT NULL
   FROM operators o
   WHERE (p_id = '' OR o.id = p_id) AND (p_before = '' OR o.id < p_before)
   ORDER BY o.id DESC LIMIT p_limit;

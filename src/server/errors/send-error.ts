@@ -1,0 +1,11 @@
+import { DomainError } from "../../domain/errors.ts";
+import { type HttpResponse, sendJson } from "../http.ts";
+import { setErrorHeaders } from "./error-headers.ts";
+import { errorBody, errorStatus } from "./rest-error-body.ts";
+
+/** Sends the error of a page that is no RPC; throws what is a bug. */
+export function sendError(response: HttpResponse, error: unknown, requestId: string): void {
+  if (!(error instanceof DomainError)) throw error;
+  setErrorHeaders(response, error);
+  sendJson(response, errorStatus(error), errorBody(error, requestId));
+}

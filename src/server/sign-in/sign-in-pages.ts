@@ -1,0 +1,189 @@
+import { fingerprintOf } from "../../domain/api-key.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { Operator } from "../../domain/operator.ts";
+import type { Identity, Session } from "../../store/operator-sessions.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { sendError } from "../errors/send-error.ts";
+import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
+import { cookiesOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
+import type { Credentials } from "../gate/bearer.ts";
+import type { FailedAuthentications } from "../gate/failed-authentications.ts";
+import { hostsOf } from "../gate/same-origin.ts";
+import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http.ts";
+import { credentialsOf } from "../incoming-call.ts";
+import { setCookie } from "./cookies.ts";
+import { failurePage } from "./failure-page.ts";
+import type { OidcClient } from "./oidc-client.ts";
+import { SignInError } from "./sign-in-error.ts";
+
+/** Sign-in with OpenID Connect. */
+export type SignIn = {
+  readonly provider: OidcClient;
+  readonly sessions: SessionAuthentication;
+  /** The URL of the operator listener, if it is configured; otherwise the Host header names it. */
+  readonly url: string | undefined;
+  readonly isSecure: boolean;
+  readonly newToken: () => string;
+  readonly start: (
+    identity: Identity,
+    fingerprint: string,
+    requestId: string,
+  ) => Promise<Operator | undefined>;
+  readonly end: (fingerprint: string, requestId: string) => Promise<void>;
+  readonly failures: FailedAuthentications;
+  readonly log: Log;
+};
+
+const CALLBACK = "/auth/callback";
+const SIGN_IN_SECONDS = 600;
+/** A session in the database ends earlier; browsers then send a cookie without effect. */
+const SESSION_SECONDS = 8 * 3_600;
+
+/** Who the caller is, for the console. A token that is not valid is an error; a missing or ended session is not. */
+export function sessionPage(authenticate: AuthenticateOperator, signIn: SignIn | undefined): ServePath {
+  return async (request, response, requestId) => {
+    const credentials = credentialsOf(request);
+    let operator: (Operator & Partial<Session>) | undefined;
+    try {
+      if (signIn?.sessions.isCarriedBy(credentials))
+        operator = await signIn.sessions.authenticate(credentials, false).catch(ifNotSignedIn);
+      else if (credentials.headers("authorization").length > 0) operator = await authenticate(credentials);
+    } catch (error) {
+      sendError(response, error, requestId);
+      return;
+    }
+    const { id, name, role, expiresAt } = operator ?? {};
+    const body = {
+      operator: operator ? { id, name, role } : null,
+      session_expires_at: expiresAt?.toISOString() ?? null,
+      openid_connect: signIn !== undefined,
+    };
+    sendJson(response, 200, JSON.stringify(body));
+  };
+}
+
+function ifNotSignedIn(error: unknown): undefined {
+  if (error instanceof DomainError && error.reason === "invalid_operator_token") return undefined;
+  throw error;
+}
+
+/** The pages that browsers visit while they sign in, for GET. */
+export function signInPages(signIn: SignIn): Map<string, ServePath> {
+  const guarded =
+    (serve: (request: HttpRequest, response: HttpResponse, requestId: string) => Promise<void>): ServePath =>
+    async (request, response, requestId) => {
+      // A HEAD request must not use up the code.
+      if (request.method !== "GET") {
+        response.setHeader("allow", "GET");
+        sendError(response, new DomainError("method_not_allowed"), requestId);
+        return;
+      }
+      try {
+        await serve(request, response, requestId);
+      } catch (error) {
+        if (!(error instanceof SignInError)) {
+          sendError(response, error, requestId);
+          return;
+        }
+        signIn.log.warn(
+          { request_id: requestId, reason: error.failure, detail: error.message },
+          "sign-in failed",
+        );
+        setCookie(response, signInCookie(signIn, "", 0));
+        failurePage(response, error.failure);
+      }
+    };
+  return new Map([
+    ["/auth/sign-in", guarded((request, response) => startSignIn(signIn, request, response))],
+    [CALLBACK, guarded((request, response, requestId) => finishSignIn(signIn, request, response, requestId))],
+  ]);
+}
+
+/** The paths that take a POST. */
+export function signOutPosts(signIn: SignIn): Map<string, ServePath> {
+  return new Map([
+    ["/auth/sign-out", (request, response, requestId) => signOut(signIn, request, response, requestId)],
+  ]);
+}
+
+async function startSignIn(signIn: SignIn, request: HttpRequest, response: HttpResponse): Promise<void> {
+  const secret = signIn.newToken();
+  const url = await signIn.provider.authorizationUrl(
+    secret,
+    callbackUrl(signIn, credentialsOf(request)).href,
+  );
+  setCookie(response, signInCookie(signIn, secret, SIGN_IN_SECONDS));
+  redirect(response, url.href);
+}
+
+async function finishSignIn(
+  signIn: SignIn,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Promise<void> {
+  const credentials = credentialsOf(request);
+  const [secret, ...others] = cookiesOf(credentials, signInCookie(signIn, "", 0).name);
+  if (!secret || others.length > 0) throw new SignInError("outdated", "the cookie of the sign-in is missing");
+  const flow = fingerprintOf(secret);
+  signIn.failures.refuseBlocked(credentials.remoteAddress, flow);
+  const url = callbackUrl(signIn, credentials);
+  url.search = new URL(request.url ?? "", url).search;
+  const token = signIn.newToken();
+  try {
+    const identity = await signIn.provider.identityOf(url, secret);
+    const operator = await signIn.start(identity, fingerprintOf(token), requestId);
+    if (!operator) throw new SignInError("unknown", "no active operator has this identity");
+    signIn.log.info({ request_id: requestId, operator_id: operator.id }, "operator signed in");
+  } catch (error) {
+    if (error instanceof SignInError) signIn.failures.addFailure(credentials.remoteAddress, flow);
+    throw error;
+  }
+  setCookie(response, signInCookie(signIn, "", 0));
+  setCookie(response, sessionCookie(signIn, token, SESSION_SECONDS));
+  redirect(response, "/");
+}
+
+async function signOut(
+  signIn: SignIn,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Promise<void> {
+  const credentials = credentialsOf(request);
+  const { sessions } = signIn;
+  try {
+    sessions.requireSameOrigin(credentials);
+    if (sessions.isCarriedBy(credentials))
+      await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
+  } catch (error) {
+    sendError(response, error, requestId);
+    return;
+  }
+  setCookie(response, sessionCookie(signIn, "", 0));
+  sendJson(response, 200, "{}");
+}
+
+/** The provider redirects to this URL only if it is registered there, so a forged Host header has no effect. */
+function callbackUrl({ url, isSecure }: SignIn, credentials: Credentials): URL {
+  const [host = ""] = hostsOf(credentials);
+  const own = url ?? `${isSecure ? "https" : "http"}://${host}`;
+  if (!URL.canParse(own)) throw new SignInError("outdated", "the request has no valid host");
+  return new URL(CALLBACK, own);
+}
+
+/** Binds the answer of the provider to the browser. Lax: the answer comes from a page of the provider. */
+function signInCookie({ isSecure }: SignIn, value: string, maxAgeSeconds: number) {
+  const name = isSecure ? "__Host-vx_sign_in" : "vx_sign_in";
+  return { name, value, sameSite: "Lax", isSecure, maxAgeSeconds } as const;
+}
+
+function sessionCookie({ isSecure, sessions }: SignIn, value: string, maxAgeSeconds: number) {
+  return { name: sessions.cookieName, value, sameSite: "Strict", isSecure, maxAgeSeconds } as const;
+}
+
+function redirect(response: HttpResponse, location: string): void {
+  response.setHeader("location", location);
+  response.setHeader("referrer-policy", "no-referrer");
+  send(response, 303, "text/plain; charset=utf-8", "");
+}
