@@ -148,14 +148,14 @@ test.each(["domain", "store"])("src/%s knows no messages", (part) => {
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
-test("src/codec knows descriptors and errors, nothing about keys or money", () => {
+test("src/codec knows descriptors, errors and turns, nothing about keys or money", () => {
   const known = new Set(
     own
       .filter(({ part }) => part === "codec")
       .map(resolved)
       .filter((path) => path.startsWith("domain/")),
   );
-  expect([...known].sort()).toEqual(["domain/errors.ts", "domain/fair-share.ts"]);
+  expect([...known].sort()).toEqual(["domain/errors.ts", "domain/fair-share.ts", "domain/next-turn.ts"]);
 });
 
 test("src/billing knows no protocol", () => {

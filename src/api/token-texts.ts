@@ -1,6 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonValue } from "../domain/json.ts";
+import { nextTurn } from "../domain/next-turn.ts";
 
 /** The bytes of tokens; undefined if a number is not a token. */
 export type DecodeTokens = (tokens: readonly number[]) => Promise<Buffer | undefined>;
@@ -46,7 +46,7 @@ async function textOfTokens(tokens: readonly number[], field: string, decode: De
     if (part === undefined)
       throw DomainError.ofField(field, "must have only tokens of the encoding cl100k_base");
     parts.push(part);
-    await setImmediate();
+    await nextTurn();
   }
   return Buffer.concat(parts).toString("utf8");
 }

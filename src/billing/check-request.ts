@@ -1,9 +1,9 @@
-import { setImmediate } from "node:timers/promises";
 import { hasMoreCharacters } from "../domain/characters.ts";
 import { checkConversation, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isJsonLonger } from "../domain/json-text.ts";
 import type { Capability, Model } from "../domain/model.ts";
+import { nextTurn } from "../domain/next-turn.ts";
 import { type Format, NO_OPTIONS, type PromptOptions, type Tool } from "../domain/prompt.ts";
 import { problemWith } from "../upstreams/dialects.ts";
 import type { PromptProblem } from "../upstreams/prompt-problem.ts";
@@ -77,9 +77,9 @@ async function areDefinitionsTooLong({ tools = [], responseFormat }: PromptOptio
     responseFormat?.kind === "json_schema" ? responseFormat.schema : {},
   ];
   if (!isJsonLonger(definitions, AT_ONCE_CHARACTERS)) return false;
-  await setImmediate();
+  await nextTurn();
   const isTooLong = isJsonLonger(definitions, MAX_DEFINITION_CHARACTERS);
-  await setImmediate();
+  await nextTurn();
   return isTooLong;
 }
 

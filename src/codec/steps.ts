@@ -1,3 +1,5 @@
+import { nextTurn } from "../domain/next-turn.ts";
+
 /** Work on a large body that pauses after each part, so that other calls run in between. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
@@ -13,11 +15,7 @@ export function finish<Result>(steps: Steps<Result>): Result {
 export async function finishInTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const step = steps.next();
-    await letOthersRun();
+    await nextTurn();
     if (step.done) return step.value;
   }
-}
-
-function letOthersRun(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,8 +1,8 @@
-import { setImmediate } from "node:timers/promises";
 import { hasMoreCharacters, unitsOf } from "./characters.ts";
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
 import type { JsonValue } from "./json.ts";
+import { nextTurn } from "./next-turn.ts";
 import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./prompt.ts";
 
 // The limits of a message. Replies have the same ones, so that a conversation can be continued.
@@ -94,7 +94,7 @@ async function checkLength(conversation: Conversation, i: number): Promise<void>
   ];
   if (unitsOf(texts) <= MAX_MESSAGE_CHARACTERS) return;
   // Counting takes up to a millisecond for each message.
-  await setImmediate();
+  await nextTurn();
   if (!hasMoreCharacters(texts, MAX_MESSAGE_CHARACTERS)) return;
   const together = texts.length > 1 ? ", all texts of the message together" : "";
   const description = `must be at most ${MAX_MESSAGE_CHARACTERS} characters${together}`;
@@ -145,7 +145,7 @@ async function checkArguments(
     parsing.characters += text.length;
     if (parsing.characters > SLICE_CHARACTERS) {
       parsing.characters = text.length;
-      await setImmediate();
+      await nextTurn();
     }
     if (!isObjectText(text)) throw problem(conversation, i, `tool_calls[${j}]`, NOT_ARGUMENTS);
   }

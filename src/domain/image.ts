@@ -1,15 +1,17 @@
-import { setImmediate } from "node:timers/promises";
 import { DomainError } from "./errors.ts";
+import { nextTurn } from "./next-turn.ts";
 import { isPrivateHost } from "./private-host.ts";
 import { IMAGE_TYPES, type Image, type ImageType } from "./prompt.ts";
 
 export const MAX_IMAGE_BYTES = 20_971_520;
 const MAX_URL_CHARACTERS = 8_192;
 
-/** Checking or encoding a slice takes a few milliseconds; before each one, the event loop runs other work. */
+/** Checking or encoding a slice takes up to a millisecond; before each one, the event loop runs other work. */
 const SLICE_CHARACTERS = 1_048_576;
 /** A multiple of three, so that the base64 forms of slices can be joined. */
 const SLICE_BYTES = 786_432;
+/** The bytes of the slice that is checked, which nothing reads. */
+const decoded = Buffer.allocUnsafeSlow(SLICE_BYTES);
 
 const DATA_URL = /^data:([^;,]{1,100});base64,/i;
 
@@ -42,8 +44,7 @@ function imageOfDataUrl(text: string, field: string): Image {
 /** Checks the type and the size. `checkBase64` checks every character, once per request, in slices. */
 export function imageOfBase64(mediaType: string, base64: string, field: string): Image {
   const type = imageTypeOf(mediaType, field);
-  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
-  if ((base64.length / 4) * 3 - padding > MAX_IMAGE_BYTES) throw tooLarge(field);
+  if ((base64.length / 4) * 3 - paddingOf(base64) > MAX_IMAGE_BYTES) throw tooLarge(field);
   if (base64.length % 4 !== 0) throw DomainError.ofField(field, NOT_BASE64);
   refuseOtherType(Buffer.from(base64.slice(0, 16), "base64"), type, field);
   return { kind: "data", mediaType: type, base64 };
@@ -58,7 +59,7 @@ export async function imageOfBytes(mediaType: string, bytes: Uint8Array, field: 
   refuseOtherType(head, type, field);
   const slices: string[] = [];
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
-    await setImmediate();
+    await nextTurn();
     const slice = bytes.subarray(at, at + SLICE_BYTES);
     slices.push(Buffer.from(slice.buffer, slice.byteOffset, slice.length).toString("base64"));
   }
@@ -71,12 +72,27 @@ const NOT_BASE64 = "must be base64 with padding and without other characters";
 /** Refuses what decoders skip or guess: other characters, missing padding, stray bits in the last character. */
 export async function checkBase64(base64: string, field: string): Promise<void> {
   for (let at = 0; at < base64.length; at += SLICE_CHARACTERS) {
-    await setImmediate();
-    const slice = base64.slice(at, at + SLICE_CHARACTERS);
+    await nextTurn();
     const isLast = at + SLICE_CHARACTERS >= base64.length;
-    const isValid = Buffer.from(slice, "base64").toString("base64") === slice;
-    if (!isValid || (!isLast && slice.endsWith("="))) throw DomainError.ofField(field, NOT_BASE64);
+    const padding = isLast ? paddingOf(base64) : 0;
+    if (!isBase64(base64.slice(at, at + SLICE_CHARACTERS), padding)) {
+      throw DomainError.ofField(field, NOT_BASE64);
+    }
   }
+}
+
+/** Takes a tenth of the time of comparing the text with the encoded bytes, and no memory. */
+function isBase64(slice: string, padding: number): boolean {
+  // A decoder leaves out what it does not know, so the number of bytes shows that it knows every character.
+  if (decoded.write(slice, "base64") !== (slice.length / 4) * 3 - padding) return false;
+  // It knows also the characters of the form for URLs, and those outside ASCII that end with the same byte.
+  if (slice.includes("-") || slice.includes("_") || Buffer.byteLength(slice) > slice.length) return false;
+  const end = slice.slice(-4);
+  return Buffer.from(end, "base64").toString("base64") === end;
+}
+
+function paddingOf(base64: string): number {
+  return base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
 }
 
 /** Some clients write image/jpg for image/jpeg. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { setImmediate } from "node:timers/promises";
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
+import { nextTurn } from "../domain/next-turn.ts";
 import { jsonOf } from "./plain-values.ts";
 import { readField } from "./read-field.ts";
 import { holdsPlainObject, isUntyped } from "./untyped-values.ts";
@@ -21,7 +21,7 @@ const END = "0";
  */
 export async function digestOfRequest(rpc: string, desc: DescMessage, request: Message): Promise<string> {
   const hash = new SlicedHash();
-  for (const _ of rpcSteps(hash, rpc, desc, request)) await setImmediate();
+  for (const _ of rpcSteps(hash, rpc, desc, request)) await nextTurn();
   return hash.digest();
 }
 

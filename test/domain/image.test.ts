@@ -76,6 +76,7 @@ test.each([
   ["with characters of the form for URLs", `${LONG.slice(0, -4)}-_AA`],
   ["with bits after the last byte", "AB=="],
   ["with characters outside ASCII", "AAAé"],
+  ["with a character whose last byte is that of a letter", `AAA\u0141${LONG.slice(4)}`],
 ])("base64 %s is refused", async (_, base64) => {
   await expect(checkBase64(base64, "f")).rejects.toEqual(refused("f", /must be base64/));
 });

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import {
@@ -8,6 +7,7 @@ import {
   EmbeddingsService,
 } from "../../../gen/vx/openai/v1/embeddings_pb.js";
 import type { Meter } from "../../billing/meter.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 import { inputTokensOf } from "../../domain/usage.ts";
 import { base64OfVector } from "../../domain/vector.ts";
 import { jsonOf, valueOfJson, valueOfJsonText } from "../../rules/plain-values.ts";
@@ -55,7 +55,7 @@ async function embeddingsOf(vectors: readonly Float32Array[], write: (vector: Fl
     values += vector.length;
     if (values < VALUES_PER_TURN) continue;
     values = 0;
-    await setImmediate();
+    await nextTurn();
   }
   return data;
 }

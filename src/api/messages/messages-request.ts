@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type {
   CountTokensRequest,
   CreateMessageRequest,
@@ -9,6 +8,7 @@ import type {
 } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 import {
   NO_OPTIONS,
   type PromptMessage,
@@ -90,7 +90,7 @@ async function promptOfMessage(request: MessageRequest | CountTokensRequest) {
     for (const { arguments: text } of messages.at(-1)?.toolCalls ?? []) written += text.length;
     if (written < WRITTEN_PER_TURN) continue;
     written = 0;
-    await setImmediate();
+    await nextTurn();
   }
   return { format: "anthropic-messages" as const, model: request.model, messages, fields };
 }

@@ -99,7 +99,7 @@ function imageBlock(image: Image, cacheControl?: CacheControl): Block {
   const source =
     image.kind === "url"
       ? { type: "url", url: image.url }
-      : { type: "base64", media_type: image.mediaType, data: image.base64 };
+      : { type: "base64", media_type: image.mediaType, data: new RawJson(`"${image.base64}"`) };
   return { type: "image", source, cache_control: cacheControl };
 }
 

@@ -1,9 +1,11 @@
-import { setImmediate } from "node:timers/promises";
 import type { JsonValue } from "../../domain/json.ts";
 import { isJsonLonger, knownJsonText } from "../../domain/json-text.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
+/** Text that is JSON already takes about a millisecond, too. */
+const KNOWN_AT_ONCE_CHARS = 1_048_576;
 /** Larger values are encoded member by member; a generator for each smaller one would cost more than the encoding. */
 const MIN_DIVIDED_CHARS = 4_096;
 
@@ -22,7 +24,7 @@ export async function writeBody(value: object, chars: number): Promise<RequestBo
     if (text.length < AT_ONCE_CHARS) continue;
     parts.push(Buffer.from(text));
     text = "";
-    await setImmediate();
+    await nextTurn();
   }
   parts.push(Buffer.from(text));
   return { parts, bytes: parts.reduce((sum, { length }) => sum + length, 0) };
@@ -44,9 +46,9 @@ export class RawJson {
 
 /** The JSON of a value, in pieces. */
 function* pieces(value: unknown): Generator<string, void, undefined> {
-  const known = knownJsonText(value);
+  const known = value instanceof RawJson ? value.text : knownJsonText(value);
   if (known !== undefined) {
-    yield known;
+    yield* partsOf(known, KNOWN_AT_ONCE_CHARS);
     return;
   }
   if (!isJsonLonger(value as JsonValue, MIN_DIVIDED_CHARS)) {
@@ -55,16 +57,8 @@ function* pieces(value: unknown): Generator<string, void, undefined> {
   }
   if (typeof value === "string") {
     yield '"';
-    for (let start = 0; start < value.length; ) {
-      const end = endOfPart(value, start);
-      yield JSON.stringify(value.slice(start, end)).slice(1, -1);
-      start = end;
-    }
+    for (const part of partsOf(value, AT_ONCE_CHARS)) yield JSON.stringify(part).slice(1, -1);
     yield '"';
-    return;
-  }
-  if (value instanceof RawJson) {
-    yield value.text;
     return;
   }
   const isArray = Array.isArray(value);
@@ -80,7 +74,11 @@ function* pieces(value: unknown): Generator<string, void, undefined> {
 }
 
 /** Does not split a surrogate pair: each half would be written as an escape. */
-function endOfPart(text: string, start: number): number {
-  const end = start + AT_ONCE_CHARS;
-  return /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end;
+function* partsOf(text: string, maxChars: number): Generator<string, void, undefined> {
+  for (let start = 0; start < text.length; ) {
+    let end = start + maxChars;
+    if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end--;
+    yield text.slice(start, end);
+    start = end;
+  }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { nextTurn } from "../../domain/next-turn.ts";
 import type { PromptMessage } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 

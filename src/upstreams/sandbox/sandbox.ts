@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { SANDBOX_IMAGE_TOKENS, type SandboxSettings } from "../../domain/model.ts";
+import { nextTurn } from "../../domain/next-turn.ts";
 import type { Prompt } from "../../domain/prompt.ts";
 import { imagesIn, type PromptInput } from "../../domain/prompt-texts.ts";
 import { usageOf } from "../../domain/usage.ts";
