@@ -4,17 +4,8 @@ import { defineConfig } from "vitest/config";
 const EXTRAS = ["browser", "python", "llama", "sdks", "agents", "generated", "grpc"];
 const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
-/** Tests that measure CPU time or memory. They run first, at most one per core, each file in its own process. */
-const MEASURED = [
-  "test/codec/check-message.test.ts",
-  "test/codec/reader.test.ts",
-  "test/field/memory.test.ts",
-  "test/server/floods.test.ts",
-  "test/tokens/*.test.ts",
-  "test/upstreams/create-upstreams.test.ts",
-  "test/upstreams/floods.test.ts",
-  "test/upstreams/sandbox.test.ts",
-];
+/** Tests that measure memory. They run first, each file in its own process. */
+const MEASURED = ["test/field/memory.test.ts", "test/server/floods.test.ts", "test/upstreams/floods.test.ts"];
 
 /** Tests of crashes, stops and lost databases. Each file gets its own process. */
 const ISOLATED = ["test/embedded-postgres/**/*.test.ts", "test/operations/**/*.test.ts"];

@@ -21,6 +21,7 @@ import { largeCalls } from "./parts/large-calls.ts";
 import { restMe } from "./parts/rest-me.ts";
 import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
+import { turns } from "./parts/turns.ts";
 import { upstreams } from "./parts/upstreams.ts";
 
 const { values, positionals } = parseArgs({
@@ -47,6 +48,7 @@ const parts: Record<string, AnyPart> = {
   "grpc-generate": grpcGenerate,
   "grpc-streams": grpcStreams,
   "rest-me": restMe,
+  turns,
   upstreams,
   "stream-readers": streamReaders,
   "idle-memory": idleMemory,

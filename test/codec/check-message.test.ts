@@ -40,13 +40,11 @@ describe("a violated limit of the .proto is rejected with the field name before 
   });
 });
 
-test("sixteen million empty messages are rejected at the 201st", () => {
-  const bytes = Buffer.alloc(33_554_432);
-  for (let at = 0; at < bytes.length; at += 2) bytes[at] = 0x12;
-  const startedAt = performance.now();
+test("millions of empty messages are rejected at the 201st: nothing after it is read", () => {
+  // Each byte after the 201st message is malformed.
+  const bytes = Buffer.alloc(1_000_000, 0xff);
+  for (let at = 0; at < 201 * 2; at += 2) bytes.set([0x12, 0], at);
   expect(refusal(GenerateRequestSchema, bytes)).toMatchObject({ fields: [{ field: "messages" }] });
-  // Decoding them would take seconds.
-  expect(performance.now() - startedAt).toBeLessThan(500);
 });
 
 test("sixteen million unknown fields are rejected", () => {

@@ -258,8 +258,7 @@ test.each([
   ["letters", `"${"9".repeat(1_000_000)}"`, "timestamp"],
   ["letters", `"${"9".repeat(1_000_000)}"`, "duration"],
   ["letters", `"${"a.".repeat(500_000)}"`, "color"],
-])("a million %s (%#) are refused as fast as ten", (_name, text, type) => {
-  const startedAt = performance.now();
+])("a million %s (%#) are refused in linear time", (_name, text, type) => {
+  // Quadratic time would exceed the time limit of the test: 10^12 steps.
   expect(() => plain(`{"plain_${type}":${text}`)).toThrow(RestProblem);
-  expect(performance.now() - startedAt).toBeLessThan(500);
 });

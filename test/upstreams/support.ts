@@ -99,26 +99,3 @@ export async function read(events: AsyncIterable<UpstreamEvent>): Promise<Outcom
 export function kindOf(failure: unknown): unknown {
   return failure instanceof UpstreamFailure ? failure.kind : failure;
 }
-
-/**
- * Runs the action and tells for how long the event loop was blocked at the longest: in time of this thread on a
- * processor, since the machine may give that to others in between.
- */
-export async function longestBlockMs(action: () => Promise<unknown>): Promise<number> {
-  const used = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1_000;
-  };
-  let longest = 0;
-  let last = used();
-  const look = () => {
-    const now = used();
-    longest = Math.max(longest, now - last);
-    last = now;
-  };
-  const timer = setInterval(look, 1);
-  await action();
-  clearInterval(timer);
-  look();
-  return longest;
-}

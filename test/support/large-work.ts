@@ -1,0 +1,319 @@
+import { create, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
+import { type ChatMessage, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
+import { CreateResponseRequestSchema } from "../../gen/vx/openai/v1/responses_pb.js";
+import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
+import { generationRequestOfChat } from "../../src/api/chat/chat-request.ts";
+import { generationRequestOf } from "../../src/api/generate/generate-request.ts";
+import { generationRequestOfMessage } from "../../src/api/messages/messages-request.ts";
+import { settingsOf } from "../../src/api/responses/responses-reply.ts";
+import { generationRequestOfResponses } from "../../src/api/responses/responses-request.ts";
+import { checkRequest } from "../../src/billing/check-request.ts";
+import { readBinary } from "../../src/codec/binary/read-message.ts";
+import { BodyBudget } from "../../src/codec/body-budget.ts";
+import { decode, readJsonMessage } from "../../src/codec/decode.ts";
+import { Readers } from "../../src/codec/json/reader.ts";
+import { checkConversation } from "../../src/domain/conversation.ts";
+import { MAX_IMAGE_BYTES } from "../../src/domain/image.ts";
+import { CAPABILITIES } from "../../src/domain/model.ts";
+import type { PromptMessage } from "../../src/domain/prompt.ts";
+import { inputTokenBound } from "../../src/domain/prompt-texts.ts";
+import { valueOfJson } from "../../src/rules/plain-values.ts";
+import { digestOfRequest } from "../../src/rules/request-digest.ts";
+import { bodyBudget } from "../../src/server/listener-limits.ts";
+import { turnsOf as anthropicTurnsOf } from "../../src/upstreams/anthropic/anthropic-messages.ts";
+import { EventStream } from "../../src/upstreams/http/event-stream.ts";
+import { writeBody } from "../../src/upstreams/http/request-body.ts";
+import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
+import { sandboxVectors } from "../../src/upstreams/sandbox/sandbox-vectors.ts";
+import { instanceOf } from "../../src/upstreams/sandbox/schema/instance.ts";
+import type { GenerateFields } from "./generators.ts";
+import { HOSTILE_SCHEMAS } from "./hostile-schemas.ts";
+import { imageOfSize } from "./images.ts";
+import { modelOf, promptOf } from "./samples.ts";
+
+/** Work on the largest inputs that are accepted. No part of it may block the event loop for 50 ms. */
+export type LargeWork = {
+  readonly name: string;
+  /**
+   * How often the work must let other work run, at least; 0 for work that is short enough to be one part. Each part of the
+   * code that stops dividing its work lowers the number, so it is the exact one.
+   */
+  readonly minTurns: number;
+  /** How many of them run at once in the benchmark. */
+  readonly concurrent?: number;
+  /** Creates the input and returns the work. */
+  prepare(): () => Promise<unknown>;
+};
+
+const chatReader = new Readers("ignore").of(CreateChatCompletionRequestSchema);
+
+function decoding(tools: JsonValue, isJson: boolean): () => Promise<unknown> {
+  const bytes = isJson
+    ? Buffer.from(JSON.stringify({ tools }))
+    : Buffer.from(
+        toBinary(
+          CreateChatCompletionRequestSchema,
+          create(CreateChatCompletionRequestSchema, { tools: fromJson(ValueSchema, tools) }),
+        ),
+      );
+  const budget = new BodyBudget(bodyBudget);
+  const stepsOf = () =>
+    isJson ? readJsonMessage(chatReader, bytes) : readBinary(CreateChatCompletionRequestSchema, bytes);
+  return async () => decode(bytes, budget, stepsOf());
+}
+
+const BODIES: Readonly<Record<string, JsonValue>> = {
+  "16,000 lists": Array(16_000).fill([]),
+  "15,000 names in objects of 60": Array(250).fill(
+    Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`k${i}`, 1])),
+  ),
+  "lists in each other": Array(250).fill(JSON.parse(`${"[".repeat(60)}${"]".repeat(60)}`)),
+};
+
+const decodings: readonly LargeWork[] = Object.entries(BODIES).flatMap(([name, tools]) =>
+  [true, false].map((isJson) => ({
+    name: `${name}, ${isJson ? "JSON" : "binary"}: decoded`,
+    minTurns: 7,
+    concurrent: 32,
+    prepare: () => decoding(tools, isJson),
+  })),
+);
+
+const said = { role: "user", content: "Hello" };
+const properties = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`property_${i}`, { type: "string" }]));
+
+/** The largest requests that are accepted, below the limit of a body. */
+const REQUESTS: readonly [name: string, minTurns: number, fields: () => Omit<GenerateFields, "model">][] = [
+  [
+    "an image of 20 MiB",
+    94,
+    () => ({ messages: [{ role: "user", parts: [{ image: { data: imageOfSize(MAX_IMAGE_BYTES) } }] }] }),
+  ],
+  [
+    "100 images of 200 kB",
+    300,
+    () => ({
+      messages: [{ role: "user", parts: Array(100).fill({ image: { data: imageOfSize(200_000) } }) }],
+    }),
+  ],
+  [
+    "a schema of 10,000 properties",
+    7,
+    () => ({
+      messages: [said],
+      tools: [{ name: "a", parameters: { type: "object", properties: properties(10_000) } }],
+    }),
+  ],
+  [
+    "256 tools",
+    13,
+    () => ({
+      messages: [said],
+      tools: Array.from({ length: 256 }, (_, i) => ({
+        name: `t${i}`,
+        parameters: { properties: properties(80) },
+      })),
+    }),
+  ],
+  [
+    "30 MB of surrogate pairs",
+    40,
+    () => ({ messages: Array(20).fill({ role: "user", content: "\u{1f600}".repeat(390_000) }) }),
+  ],
+  [
+    "30 MB of arguments",
+    112,
+    () => ({
+      messages: Array.from({ length: 75 }, () => ({
+        role: "assistant",
+        toolCalls: [{ id: "a", name: "b", arguments: `{"a":[${"1,".repeat(199_000)}1]}` }],
+      })),
+    }),
+  ],
+];
+
+const ABLE = modelOf({ capabilities: CAPABILITIES.filter((one) => one !== "embeddings") });
+
+const checks: readonly LargeWork[] = REQUESTS.map(([name, minTurns, fields]) => ({
+  name: `${name}: the work before the hold`,
+  minTurns,
+  prepare: () => {
+    const message = create(GenerateRequestSchema, { model: "m", ...fields() });
+    return async () => {
+      const request = await generationRequestOf(message);
+      await checkRequest(ABLE, request);
+      await digestOfRequest("method", GenerateRequestSchema, message);
+      inputTokenBound(request);
+    };
+  },
+}));
+
+const digestOf = (fields: Omit<GenerateFields, "model">) => () =>
+  digestOfRequest("generate", GenerateRequestSchema, create(GenerateRequestSchema, fields));
+
+const digests: readonly LargeWork[] = [
+  {
+    name: "65,000 values: digest",
+    minTurns: 9,
+    prepare: () => {
+      const tools = valueOfJson(Array.from({ length: 65_000 }, (_, i) => `value ${i}`));
+      const request = create(CreateChatCompletionRequestSchema, { tools });
+      return () => digestOfRequest("chat", CreateChatCompletionRequestSchema, request);
+    },
+  },
+  {
+    name: "30 MB of text: digest",
+    minTurns: 57,
+    prepare: () => digestOf({ messages: [{ role: "user", content: "a".repeat(30_000_000) }] }),
+  },
+  {
+    name: "30 MB of images: digest",
+    minTurns: 58,
+    prepare: () =>
+      digestOf({ messages: [{ role: "user", parts: [{ image: { data: new Uint8Array(30_000_000) } }] }] }),
+  },
+];
+
+const part = (type: string) => ({ type, text: "word ".repeat(50) });
+
+// About as many values as the untyped fields of one request can have.
+const conversions: readonly LargeWork[] = [
+  {
+    name: "a chat of 2,000 messages with ten parts each: converted",
+    minTurns: 0,
+    prepare: () => {
+      const messages = Array.from({ length: 2_000 }, () => ({ role: "user" }));
+      const request = fromJson(CreateChatCompletionRequestSchema, { model: "m", messages });
+      for (const message of request.messages as ChatMessage[])
+        message.content = valueOfJson(Array.from({ length: 10 }, () => part("text")));
+      return async () => generationRequestOfChat(request);
+    },
+  },
+  {
+    name: "an input of 10,000 items: converted",
+    minTurns: 0,
+    prepare: () => {
+      const request = fromJson(CreateResponseRequestSchema, { model: "m" });
+      const item = { type: "message", role: "user", content: [part("input_text")] };
+      request.input = valueOfJson(Array.from({ length: 10_000 }, () => item));
+      return async () => settingsOf(request, generationRequestOfResponses(request).options);
+    },
+  },
+  {
+    // Each control character is six characters of JSON text.
+    name: "30 MB of control characters in the inputs of tools: converted",
+    minTurns: 77,
+    prepare: () => {
+      const input = { text: "\u0001".repeat(390_000) };
+      const content = [{ type: "tool_use", id: "a", name: "f", input }];
+      const messages = Array.from({ length: 77 }, () => ({
+        role: "assistant",
+        content: valueOfJson(content),
+      }));
+      const request = create(CreateMessageRequestSchema, { model: "m", maxTokens: 1, messages });
+      return () => generationRequestOfMessage(request);
+    },
+  },
+  {
+    name: "30 MB of short lists in arguments: checked",
+    minTurns: 237,
+    prepare: () => {
+      const text = `{"a":[${"[],".repeat(400)}1]}`;
+      const toolCalls = Array.from({ length: 256 }, (_, i) => ({ id: `a${i}`, name: "f", arguments: text }));
+      const message: PromptMessage = { role: "assistant", content: "", toolCalls };
+      return () => checkConversation({ format: "native", messages: Array(100).fill(message) });
+    },
+  },
+];
+
+const schemas: readonly LargeWork[] = Object.entries(HOSTILE_SCHEMAS).map(([name, schema]) => ({
+  name: `a schema with ${name}: instance`,
+  minTurns: 0,
+  prepare: () => async () => instanceOf(schema),
+}));
+
+const upstreamWork: readonly LargeWork[] = [
+  {
+    name: "a reply of 32,000 tokens of the sandbox",
+    minTurns: 125,
+    prepare: () => {
+      const settings = { kind: "sandbox", delayMs: 0 } as const;
+      const sandbox = new SandboxUpstream({ settings, countPrompt: async () => 1 });
+      const prompt = promptOf({
+        messages: [{ role: "user", content: "[[tokens=32000]]" }],
+        maxTokens: 32_000,
+      });
+      return async () => {
+        for await (const _ of sandbox.generate(prompt, new AbortController().signal));
+      };
+    },
+  },
+  {
+    name: "256 vectors of 4,096 numbers of the sandbox",
+    minTurns: 16,
+    prepare: () => {
+      const messages = Array.from({ length: 256 }, (_, i) => ({
+        role: "user" as const,
+        content: `text ${i}`,
+      }));
+      return () => sandboxVectors(messages, 4_096);
+    },
+  },
+  {
+    name: "a conversation of 32 MiB: encoded as JSON",
+    minTurns: 480,
+    prepare: () => {
+      const { value, chars } = largeConversation();
+      return () => writeBody(value, chars);
+    },
+  },
+  {
+    name: "32 MB of white space: messages of Anthropic",
+    minTurns: 0,
+    prepare: () => {
+      const messages = Array.from({ length: 80 }, () => ({
+        role: "user" as const,
+        content: "\n".repeat(400_000),
+      }));
+      return async () => anthropicTurnsOf(messages);
+    },
+  },
+];
+
+/** Chunks of 64 KiB of an event stream. */
+const CHUNKS: Readonly<Record<string, string>> = {
+  // The second byte of this letter is the code of a carriage return, so a search for one stops there.
+  "the slowest lines": `${"\n".repeat(32_768)}${"\u010d".repeat(16_383)}\r`,
+  comments: ": still thinking\n\n".repeat(3_640),
+  "one line": `data: ${"x".repeat(65_530)}`,
+};
+
+const chunks: readonly LargeWork[] = Object.entries(CHUNKS).map(([name, text]) => ({
+  name: `a chunk of ${name}: read`,
+  minTurns: 0,
+  prepare: () => {
+    const events = new EventStream(100_000_000, () => undefined);
+    return async () => events.push(Buffer.from(text));
+  },
+}));
+
+/** A body of an upstream's request, and the characters of its texts. */
+export function largeConversation(): { value: object; chars: number } {
+  const contents = ["lorem ipsum ".repeat(33_000), `a${"😀".repeat(399_999)}`, 'a"\n'.repeat(130_000)];
+  const messages = Array.from({ length: 60 }, (_, i) => ({ role: "user", content: contents[i % 3] ?? "" }));
+  const value = { model: "m", stop: undefined, none: null, list: [], messages, stream: true };
+  return { value, chars: messages.reduce((sum, { content }) => sum + content.length, 0) };
+}
+
+export const LARGE_WORK: readonly LargeWork[] = [
+  ...decodings,
+  ...checks,
+  ...digests,
+  ...conversions,
+  ...schemas,
+  ...upstreamWork,
+  ...chunks,
+];
