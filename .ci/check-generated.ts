@@ -3,6 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 
 const before = contents();
 execFileSync("npm", ["run", "--silent", "generate"], { stdio: ["ignore", "ignore", "inherit"] });
@@ -20,5 +21,12 @@ function contents(): Map<string, string> {
     entry.isFile(),
   );
   const paths = ["docs/errors.md", ...files.map(({ parentPath, name }) => `${parentPath}/${name}`)];
-  return new Map(paths.map((path) => [path, hash("sha256", readFileSync(path), "hex")]));
+  return new Map(paths.map((path) => [path, hash("sha256", contentOf(path), "hex")]));
+}
+
+/** Decompressed: how a text is compressed depends on the machine and on the version of Node. */
+function contentOf(path: string): Buffer {
+  const bytes = readFileSync(path);
+  if (path.endsWith(".gz")) return gunzipSync(bytes);
+  return path.endsWith(".br") ? brotliDecompressSync(bytes) : bytes;
 }

@@ -5,6 +5,7 @@ const steps: [name: string, command: string, ...args: string[]][] = [
   ["format and lint", "biome", "ci", "--colors=off", "--error-on-warnings"],
   ["generated code is fresh", "node", ".ci/check-generated.ts"],
   ["types", "tsc", "-p", "."],
+  ["types of the pages", "tsc", "-p", "console"],
   ["proto lint", "buf", "lint", "proto"],
   ["proto format", "buf", "format", "--diff", "--exit-code", "proto"],
   ["install size", "node", ".ci/check-install-size.ts"],

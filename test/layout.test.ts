@@ -179,6 +179,30 @@ test("no files import each other in a circle", () => {
   expect(circles).toEqual([]);
 });
 
+test("the pages in console import of ours only generated code and how amounts are written", () => {
+  const pageFiles = readdirSync("console", { recursive: true, encoding: "utf8" }).filter((file) =>
+    /\.tsx?$/.test(file),
+  );
+  const wrong = pageFiles.flatMap((file) =>
+    [...readFileSync(join("console", file), "utf8").matchAll(/\bfrom "(\.[^"]+)"/g)]
+      .map((match) => normalize(join("console", dirname(file), match[1] ?? "")))
+      .filter((path) => !/^(console|gen)\//.test(path) && path !== "src/domain/money.ts")
+      .map((path) => `console/${file} imports ${path}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("the pages in console import nothing of each other, only what they share", () => {
+  const wrong = ["account", "operator"].flatMap((page) =>
+    readdirSync(`console/${page}`)
+      .filter((file) =>
+        /from "\.\.\/(?!shared\/|\.\.\/)/.test(readFileSync(`console/${page}/${file}`, "utf8")),
+      )
+      .map((file) => `console/${page}/${file}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test("clock and randomness are passed in: domain, api, billing and store do not fetch them", () => {
   const fetched = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b/;
   const wrong = files.filter(

@@ -23,6 +23,7 @@ import type { IncomingCall } from "../server/incoming-call.ts";
 import { Listener } from "../server/listener.ts";
 import { bodyBudget, defaultLimits } from "../server/listener-limits.ts";
 import { createObserver } from "../server/observation.ts";
+import { consolePages } from "../server/pages/console-pages.ts";
 import { metricsPage } from "../server/pages/metrics-page.ts";
 import { probePages } from "../server/pages/probes.ts";
 import { sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
@@ -91,9 +92,11 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
       bindReflection(router, [...operatorServices, Health, ServerReflection, ServerReflectionAlpha]);
     },
   });
+  const authenticateMetrics = metricsAuthentication(config.metricsToken, authenticate);
   const pages = new Map([
     ...probePages(readiness),
-    ["/metrics", metricsPage(metricsAuthentication(config.metricsToken, authenticate), options.readMetrics)],
+    ...consolePages("operator", "/", config.product),
+    ["/metrics", metricsPage(authenticateMetrics, options.readMetrics)],
     ["/auth/session", sessionPage(authenticate, signIn)],
     ...(signIn ? signInPages(signIn) : []),
   ]);

@@ -142,6 +142,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
         NAME,
         "API reference",
         "OpenAPI",
+        "Account",
         "Support",
         "All methods, fields and errors are in the API reference.",
       ]);

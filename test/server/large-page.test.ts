@@ -9,6 +9,7 @@ import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
 import { createHandler } from "../../src/server/handler.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { asset } from "../../src/server/pages/asset.ts";
+import { pack } from "../../src/server/pages/packed.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 /** More than a connection buffers, so a response is still being sent when its caller disconnects. */
@@ -23,7 +24,7 @@ beforeAll(async () => {
   const file = join(folder.path, "large.bin");
   writeFileSync(file, randomBytes(BYTES));
   const page = asset({
-    read: () => readFile(file),
+    load: async () => pack(await readFile(file)),
     contentType: "application/octet-stream",
     contentSecurityPolicy: "default-src 'none'",
   });

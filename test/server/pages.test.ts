@@ -22,6 +22,8 @@ const PAGES = [
   ["/docs/assets/home.css", "text/css; charset=utf-8"],
   ["/docs/assets/reference.js", "text/javascript; charset=utf-8"],
   ["/docs/assets/licenses.txt", "text/plain; charset=utf-8"],
+  ["/account", "text/html; charset=utf-8"],
+  ["/account/assets/licenses.txt", "text/plain; charset=utf-8"],
   ["/openapi.json", "application/json"],
 ] as const;
 

@@ -1,24 +1,22 @@
 import type { ServePath } from "../http.ts";
-import { type Packed, type PageOptions, pack, sendPacked } from "./packed.ts";
+import { type Packed, type PageOptions, sendPacked } from "./packed.ts";
 
 type AssetOptions = PageOptions & {
-  readonly read: () => Promise<Buffer>;
+  readonly load: () => Promise<Packed>;
 };
 
 /**
  * Serves content that never changes as a page. It is read on the first request; of large content only the
  * compressed form is kept.
  */
-export function asset({ read, ...options }: AssetOptions): ServePath {
+export function asset({ load, ...options }: AssetOptions): ServePath {
   let packed: Promise<Packed> | undefined;
-  const load = () => {
-    packed ??= read()
-      .then(pack)
-      .catch((error: unknown) => {
-        packed = undefined;
-        throw error;
-      });
+  const loadOnce = () => {
+    packed ??= load().catch((error: unknown) => {
+      packed = undefined;
+      throw error;
+    });
     return packed;
   };
-  return async (request, response) => sendPacked(request, response, await load(), options);
+  return async (request, response) => sendPacked(request, response, await loadOnce(), options);
 }

@@ -11,10 +11,13 @@ export type PageOptions = {
   readonly contentSecurityPolicy: string;
   /** The request headers on which the content depends. */
   readonly vary?: string;
+  /** Default: clients ask each time whether the content is still current. */
+  readonly cacheControl?: string;
 };
 
 /** Content that is ready to send, compressed and uncompressed. */
 export type Packed = {
+  readonly brotli?: Buffer;
   /** Undefined if the content is only sent uncompressed. */
   readonly gzipped: Buffer | undefined;
   /** Undefined for large content: it is decompressed for the few clients that need it. */
@@ -43,27 +46,36 @@ export function uncompressed(content: Buffer): Packed {
 export async function sendPacked(
   request: HttpRequest,
   anyResponse: HttpResponse,
-  { gzipped, plain, bytes, etag }: Packed,
+  packed: Packed,
   options: PageOptions,
 ): Promise<void> {
   // TypeScript cannot call writeHead on the union: the two response types declare it differently.
   const response = anyResponse as ServerResponse;
   const vary = varyWith(response, options.vary ?? "accept-encoding");
-  const headers = { ...fixedHeaders(options), vary, etag };
-  if (request.headers["if-none-match"]?.includes(etag)) {
+  const headers = { ...fixedHeaders(options), vary, etag: packed.etag };
+  if (request.headers["if-none-match"]?.includes(packed.etag)) {
     response.writeHead(304, headers).end();
     return;
   }
-  const body = acceptsGzip(request.headers["accept-encoding"]) ? gzipped : undefined;
+  const compressed = compressedFor(request, packed);
   response.writeHead(200, {
     ...headers,
     "content-type": options.contentType,
-    "content-length": body?.length ?? bytes,
-    ...(body ? { "content-encoding": "gzip" } : {}),
+    "content-length": compressed?.body.length ?? packed.bytes,
+    ...(compressed && { "content-encoding": compressed.encoding }),
   });
+  const body = compressed?.body ?? packed.plain;
   if (request.method === "HEAD") response.end();
-  else if (body || plain) response.end(body ?? plain);
-  else if (gzipped) await unpack(gzipped, response);
+  else if (body) response.end(body);
+  else if (packed.gzipped) await unpack(packed.gzipped, response);
+}
+
+type Compressed = { readonly body: Buffer; readonly encoding: "br" | "gzip" };
+
+function compressedFor(request: HttpRequest, { brotli, gzipped }: Packed): Compressed | undefined {
+  const accepted = request.headers["accept-encoding"];
+  if (brotli && accepts("br", accepted)) return { body: brotli, encoding: "br" };
+  return gzipped && accepts("gzip", accepted) ? { body: gzipped, encoding: "gzip" } : undefined;
 }
 
 async function unpack(gzipped: Buffer, response: ServerResponse): Promise<void> {
@@ -75,17 +87,21 @@ async function unpack(gzipped: Buffer, response: ServerResponse): Promise<void> 
   }
 }
 
-function acceptsGzip(accepted: string | string[] | undefined): boolean {
-  return String(accepted ?? "")
+const ACCEPTED = /^\s*(br|gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/;
+
+function accepts(encoding: string, accepted: string | string[] | undefined): boolean {
+  const names = String(accepted ?? "")
     .toLowerCase()
     .split(",")
-    .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/.test(part));
+    .map((part) => ACCEPTED.exec(part)?.[1]);
+  return names.includes(encoding) || names.includes("*");
 }
 
 function fixedHeaders(options: PageOptions): Record<string, string> {
   return {
-    "cache-control": "no-cache",
+    "cache-control": options.cacheControl ?? "no-cache",
     "content-security-policy": options.contentSecurityPolicy,
+    "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
   };

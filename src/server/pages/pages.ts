@@ -2,14 +2,17 @@ import { readFile } from "node:fs/promises";
 import type { Catalog } from "../../models/catalog.ts";
 import type { ServePath } from "../http.ts";
 import { asset } from "./asset.ts";
+import { consolePages } from "./console-pages.ts";
+import { CSS, HTML, JAVASCRIPT, TEXT } from "./content-types.ts";
+import { NOTHING } from "./csp.ts";
 import { docsPage } from "./docs-page.ts";
 import { homePage } from "./home-page.ts";
+import { logoPage } from "./logo.ts";
 import { openApiPage } from "./openapi/openapi-page.ts";
+import { pack } from "./packed.ts";
 import type { Product } from "./product.ts";
 import { rendered } from "./rendered.ts";
 import { LOGO_PATH } from "./site-header.ts";
-
-const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
  * The reference page runs our script and the bundle, and connects only to this host. Inline styles must be
@@ -24,7 +27,7 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
   const own = (name: string) => new URL(name, import.meta.url);
   const generated = (name: string) => new URL(`../../../gen/reference/${name}`, import.meta.url);
   const file = (url: URL, contentType: string) =>
-    asset({ read: () => readFile(url), contentType, contentSecurityPolicy: NOTHING });
+    asset({ load: async () => pack(await readFile(url)), contentType, contentSecurityPolicy: NOTHING });
   const models = () => catalog.list();
   const { logo } = product;
   return new Map([
@@ -37,7 +40,15 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
         contentSecurityPolicy: PLAIN,
       }),
     ],
-    ["/docs", asset({ read: () => docsPage(product), contentType: HTML, contentSecurityPolicy: REFERENCE })],
+    [
+      "/docs",
+      asset({
+        load: async () => pack(await docsPage(product)),
+        contentType: HTML,
+        contentSecurityPolicy: REFERENCE,
+      }),
+    ],
+    ...consolePages("account", "/account", product),
     ["/docs/assets/site.css", file(own("site.css"), CSS)],
     ["/docs/assets/home.css", file(own("home.css"), CSS)],
     ["/docs/assets/docs.css", file(own("docs.css"), CSS)],
@@ -56,12 +67,3 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
     ],
   ]);
 }
-
-function logoPage({ bytes, contentType }: NonNullable<Product["logo"]>): ServePath {
-  return asset({ read: async () => bytes, contentType, contentSecurityPolicy: NOTHING });
-}
-
-const HTML = "text/html; charset=utf-8";
-const CSS = "text/css; charset=utf-8";
-const JAVASCRIPT = "text/javascript; charset=utf-8";
-const TEXT = "text/plain; charset=utf-8";

@@ -1,0 +1,104 @@
+import { useEffect, useState } from "preact/hooks";
+import { Frame, type Section } from "../shared/frame.tsx";
+import { type Problem, problemOf } from "../shared/problem.ts";
+import { PRODUCT } from "../shared/product.ts";
+import { createSession } from "../shared/session.ts";
+import { SignIn } from "../shared/sign-in.tsx";
+import { Toasts } from "../shared/toast.tsx";
+import { useRoute } from "../shared/use-route.ts";
+import { KeysSection } from "./keys-section.tsx";
+import { LedgerSection } from "./ledger-section.tsx";
+import { signIn, type Viewer } from "./viewer.ts";
+
+const SECTIONS: readonly Section[] = [
+  { id: "ledger", label: "Ledger" },
+  { id: "keys", label: "API keys" },
+];
+
+/** The page of a customer: signed in with an API key, which is kept in memory only. */
+export function App() {
+  const [viewer, setViewer] = useState<Viewer>();
+  const [notice, setNotice] = useState<string>();
+  const end = (message: string | undefined) => {
+    setViewer(undefined);
+    setNotice(message);
+  };
+
+  // A page that the browser kept for its Back button must not show the account again.
+  useEffect(() => {
+    const forget = (event: PageTransitionEvent) => {
+      if (event.persisted) end(undefined);
+    };
+    addEventListener("pagehide", forget);
+    return () => removeEventListener("pagehide", forget);
+  }, []);
+
+  const submit = async (secret: string): Promise<Problem | undefined> => {
+    try {
+      setViewer(await signIn(createSession(secret, end)));
+      setNotice(undefined);
+      return undefined;
+    } catch (error) {
+      return problemOf(error);
+    }
+  };
+
+  if (viewer === undefined) return <KeyForm notice={notice} onSubmit={submit} />;
+  return (
+    <Toasts>
+      <Account viewer={viewer} onSignOut={() => end(undefined)} />
+    </Toasts>
+  );
+}
+
+type KeyFormProps = {
+  readonly notice: string | undefined;
+  readonly onSubmit: (secret: string) => Promise<Problem | undefined>;
+};
+
+function KeyForm(props: KeyFormProps) {
+  return (
+    <SignIn
+      title="Your account"
+      lead="See your balance, your usage and every charge."
+      label="API key"
+      hint="A key with the scope “read”. It stays in the memory of this tab, until you close or reload it."
+      prefix="vx_live_"
+      footer={<Links />}
+      {...props}
+    />
+  );
+}
+
+function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSignOut: () => void }) {
+  const route = useRoute();
+  const current = SECTIONS.find(({ id }) => id === route.section)?.id ?? "ledger";
+  return (
+    <Frame
+      sections={SECTIONS}
+      current={current}
+      identity={
+        <>
+          <div>{viewer.me.keyName}</div>
+          <code class="muted">{viewer.me.key}</code>
+        </>
+      }
+      onSignOut={onSignOut}
+      footer={<Links />}
+    >
+      {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
+      {current === "keys" && <KeysSection viewer={viewer} />}
+    </Frame>
+  );
+}
+
+function Links() {
+  return (
+    <>
+      <a href="/">{PRODUCT.name}</a>
+      <a href="/docs">API reference</a>
+      {PRODUCT.supportUrl !== "" && <a href={PRODUCT.supportUrl}>Support</a>}
+      <a href="/account/assets/licenses.txt">Licenses</a>
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import { Button } from "../shared/button.tsx";
+import { csvOf, download } from "../shared/csv.ts";
+import { ConfirmDialog } from "../shared/dialog.tsx";
+import { numberText } from "../shared/money.tsx";
+import { problemOf } from "../shared/problem.ts";
+import type { LedgerRequest } from "./ledger-filters.tsx";
+import type { Viewer } from "./viewer.ts";
+
+const PAGE_SIZE = 1_000;
+
+type LedgerDownloadProps = { readonly viewer: Viewer; readonly request: LedgerRequest };
+
+/** Saves all entries that match the filters as CSV. */
+export function LedgerDownload({ viewer, request }: LedgerDownloadProps) {
+  const [isOpen, setOpen] = useState(false);
+  const [loaded, setLoaded] = useState(0);
+  const controller = useRef<AbortController>(undefined);
+  useEffect(() => () => controller.current?.abort(), []);
+
+  const save = async () => {
+    controller.current = new AbortController();
+    setLoaded(0);
+    const entries = await loadAll(viewer, request, controller.current.signal, setLoaded);
+    download("ledger.csv", csvOf(HEADER, entries.map(rowOf)));
+  };
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Download CSV</Button>
+      {isOpen && (
+        <ConfirmDialog
+          title="Download the ledger as CSV"
+          action="Download"
+          onConfirm={save}
+          onClose={() => setOpen(false)}
+        >
+          <p>
+            The file contains all entries that match the filters. Each {numberText(PAGE_SIZE)} entries count
+            as one request of your key.
+          </p>
+          <p role="status">{loaded > 0 && `${numberText(loaded)} entries loaded`}</p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+async function loadAll(
+  { ledgerService }: Viewer,
+  request: LedgerRequest,
+  signal: AbortSignal,
+  onProgress: (entries: number) => void,
+): Promise<LedgerEntry[]> {
+  const all: LedgerEntry[] = [];
+  let pageToken = "";
+  do {
+    const page = await waitForSlot(signal, () =>
+      ledgerService.listEntries({ ...request, pageToken, pageSize: PAGE_SIZE }, { signal }),
+    );
+    all.push(...page.entries);
+    onProgress(all.length);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return all;
+}
+
+/** Makes the call again when the key's rate limit allows it. */
+async function waitForSlot<Result>(signal: AbortSignal, call: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      const { reason, retryAfterSeconds } = problemOf(error);
+      if (reason !== "RATE_LIMIT_EXCEEDED" || retryAfterSeconds === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryAfterSeconds * 1_000));
+      signal.throwIfAborted();
+    }
+  }
+}
+
+const HEADER = [
+  "seq",
+  "created_at",
+  "kind",
+  "amount_micros",
+  "balance_after_micros",
+  "reason",
+  "model",
+  "key_id",
+  "user",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "images",
+  "generation_id",
+  "request_id",
+  "trace_id",
+  "id",
+];
+
+function rowOf(entry: LedgerEntry): (string | bigint)[] {
+  return [
+    entry.seq,
+    entry.createdAt ? timestampDate(entry.createdAt).toISOString() : "",
+    entry.kind,
+    entry.amountMicros,
+    entry.balanceAfterMicros,
+    entry.reason,
+    entry.model,
+    entry.keyId,
+    entry.user,
+    entry.inputTokens,
+    entry.cachedInputTokens,
+    entry.cacheWriteTokens,
+    entry.outputTokens,
+    entry.reasoningTokens,
+    entry.images,
+    entry.generationId,
+    entry.requestId,
+    entry.traceId,
+    entry.id,
+  ];
+}

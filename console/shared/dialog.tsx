@@ -1,0 +1,143 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Button } from "./button.tsx";
+import { Field } from "./field.tsx";
+import { type Problem, problemOf } from "./problem.ts";
+import { Notice, ProblemText } from "./states.tsx";
+
+type DialogProps = {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+  /** False while an action runs, or while the dialog shows what cannot be shown again. */
+  readonly canClose?: boolean;
+};
+
+/** A modal dialog. The browser keeps the focus in it, and returns it to the element that had it. */
+export function Dialog({ title, onClose, children, canClose = true }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (canClose) onClose();
+      }}
+    >
+      <header class="dialog-header">
+        <h2 id={id} class="wrap">
+          {title}
+        </h2>
+        {canClose && (
+          <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
+            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+              <path d="m4 4 8 8m0-8-8 8" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" />
+            </svg>
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+type ConfirmDialogProps = {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  /** What the button does: "Revoke key". */
+  readonly action: string;
+  readonly tone?: "primary" | "danger";
+  /** Asks for a written reason, which must not be empty. */
+  readonly reason?: { readonly label: string; readonly hint: string; readonly maxLength: number };
+  /** Closes the dialog when it succeeds; otherwise the dialog shows why it failed. */
+  readonly onConfirm: (reason: string) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+/** Asks before an action that cannot be undone. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, children, action, tone = "primary", reason, onConfirm, onClose } = props;
+  const [text, setText] = useState("");
+  const [isMissing, setMissing] = useState(false);
+  const { isBusy, problem, perform } = useAction();
+  const confirm = async (event: Event) => {
+    event.preventDefault();
+    setMissing(reason !== undefined && text.trim() === "");
+    if (reason !== undefined && text.trim() === "") return;
+    if (await perform(() => onConfirm(text.trim()))) onClose();
+  };
+  return (
+    <Dialog title={title} onClose={onClose} canClose={!isBusy}>
+      <form class="dialog-body" onSubmit={(event) => void confirm(event)} noValidate>
+        <div class="wrap">{children}</div>
+        {reason && (
+          <Field
+            label={reason.label}
+            hint={reason.hint}
+            error={isMissing ? "Write a reason: it is recorded." : undefined}
+          >
+            {(control) => (
+              <textarea
+                {...control}
+                rows={3}
+                maxLength={reason.maxLength}
+                value={text}
+                onInput={(event) => setText(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        )}
+        {problem && <ProblemNotice problem={problem} />}
+        <div class="dialog-actions">
+          <Button onClick={onClose} disabled={isBusy}>
+            Cancel
+          </Button>
+          <Button type="submit" tone={tone} isBusy={isBusy}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function ProblemNotice({ problem }: { readonly problem: Problem }) {
+  return (
+    <Notice tone="bad">
+      <strong>{problem.title}</strong>
+      <ProblemText problem={problem} />
+    </Notice>
+  );
+}
+
+type Action = {
+  readonly isBusy: boolean;
+  readonly problem: Problem | undefined;
+  /** Returns whether the action succeeded. */
+  readonly perform: (action: () => Promise<void>) => Promise<boolean>;
+};
+
+/** Runs one action at a time and keeps why the last one failed. */
+export function useAction(): Action {
+  const [state, setState] = useState<Omit<Action, "perform">>({ isBusy: false, problem: undefined });
+  const perform = async (action: () => Promise<void>) => {
+    setState({ isBusy: true, problem: undefined });
+    try {
+      await action();
+      setState({ isBusy: false, problem: undefined });
+      return true;
+    } catch (error) {
+      setState({ isBusy: false, problem: problemOf(error) });
+      return false;
+    }
+  };
+  return { ...state, perform };
+}

@@ -1,0 +1,84 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Button } from "./button.tsx";
+import { PRODUCT } from "./product.ts";
+import { hrefOf } from "./use-route.ts";
+
+export type Section = { readonly id: string; readonly label: string };
+
+type FrameProps = {
+  readonly sections: readonly Section[];
+  readonly current: string;
+  /** Who is signed in. */
+  readonly identity: ComponentChildren;
+  readonly onSignOut: () => void;
+  /** Links below the content. */
+  readonly footer: ComponentChildren;
+  readonly children: ComponentChildren;
+};
+
+/** The page of a signed-in viewer: navigation at the side, or at the top of a narrow screen, and the current section. */
+export function Frame({ sections, current, identity, onSignOut, footer, children }: FrameProps) {
+  const main = useRef<HTMLElement>(null);
+  const nav = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    const label = sections.find(({ id }) => id === current)?.label ?? "";
+    document.title = `${label} · ${PRODUCT.name}`;
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    // A new section is announced, and the next Tab starts in it.
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+  }, [current, sections]);
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <header class="frame-side">
+        <Brand />
+        <nav ref={nav} class="frame-nav" aria-label="Sections">
+          {sections.map(({ id, label }) => (
+            <a key={id} href={hrefOf(id)} aria-current={id === current ? "page" : undefined}>
+              {label}
+            </a>
+          ))}
+        </nav>
+        <div class="frame-identity">
+          <div class="frame-who">{identity}</div>
+          <Button onClick={onSignOut}>Sign out</Button>
+        </div>
+      </header>
+      <div class="frame-content">
+        <main ref={main} id="main" tabIndex={-1}>
+          {children}
+        </main>
+        <footer class="frame-footer small">{footer}</footer>
+      </div>
+    </div>
+  );
+}
+
+export function Brand() {
+  return (
+    <div class="brand">
+      <img src={PRODUCT.icon} alt="" height="24" />
+      <span>{PRODUCT.name}</span>
+    </div>
+  );
+}
+
+type PageHeaderProps = {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+};
+
+/** The heading of a section, with its actions. */
+export function PageHeader({ title, children }: PageHeaderProps) {
+  return (
+    <div class="page-header">
+      <h1>{title}</h1>
+      {children !== undefined && <div class="page-actions">{children}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+
+/** Why a call failed, for the viewer. */
+export type Problem = {
+  readonly title: string;
+  readonly message: string;
+  /** The reason in the error's details, such as "INSUFFICIENT_SCOPE"; empty if the server sent none. */
+  readonly reason: string;
+  readonly requestId: string;
+  /** Seconds after which the server accepts the call again, if it named a time. */
+  readonly retryAfterSeconds: number | undefined;
+};
+
+const TITLES: Partial<Record<Code, string>> = {
+  [Code.Unauthenticated]: "Signed out",
+  [Code.PermissionDenied]: "Not allowed",
+  [Code.ResourceExhausted]: "Too many requests",
+  [Code.NotFound]: "Not found",
+  [Code.InvalidArgument]: "Not accepted",
+  [Code.Unavailable]: "The server is not available",
+  [Code.DeadlineExceeded]: "The server took too long",
+};
+
+export function problemOf(error: unknown): Problem {
+  const failure = ConnectError.from(error);
+  const { code, metadata, rawMessage } = failure;
+  const requestId = metadata.get("x-request-id") ?? "";
+  const isUnreachable = requestId === "" && [Code.Unknown, Code.Internal, Code.Unavailable].includes(code);
+  const retryAfter = Number(metadata.get("retry-after") ?? Number.NaN);
+  return {
+    title: isUnreachable ? "The server cannot be reached" : (TITLES[code] ?? "Something went wrong"),
+    message: isUnreachable ? "Check your connection, then try again." : rawMessage,
+    reason: failure.findDetails(ErrorInfoSchema)[0]?.reason ?? "",
+    requestId,
+    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+  };
+}
+
+/** The call was cancelled because its result is no longer shown. */
+export function isCancelled(error: unknown): boolean {
+  return ConnectError.from(error).code === Code.Canceled;
+}

@@ -1,0 +1,4 @@
+const { name = "", icon = "", support = "" } = document.body.dataset;
+
+/** The product that the server's settings name. `supportUrl` is empty if there is none. */
+export const PRODUCT = { name, icon, supportUrl: support } as const;
