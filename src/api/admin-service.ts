@@ -44,6 +44,7 @@ import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { actAs } from "./operator-act.ts";
 import { pageOfModels } from "./page-of-models.ts";
+import { getAccountUsage } from "./usage/get-account-usage.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
 export async function creditAccount(deps: Deps, request: CreditAccountRequest, call: ApiCall) {
@@ -166,6 +167,7 @@ export const adminService = defineService(AdminService, ({ deps }) => ({
   revokeKey: (request, call) => revokeKey(deps, request, call),
   setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
   listLedgerEntries: (request) => listLedgerEntries(deps, request),
+  getUsage: (request) => getAccountUsage(deps, request),
   createOperator: (request, call) => createOperator(deps, request, call),
   listOperators: (request) => listOperators(deps, request),
   revokeOperator: (request, call) => revokeOperator(deps, request, call),

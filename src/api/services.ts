@@ -11,6 +11,7 @@ import { meService } from "./me-service.ts";
 import { messagesService } from "./messages/messages-service.ts";
 import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/responses-service.ts";
+import { usageService } from "./usage/usage-service.ts";
 
 /** The developer API. Every protocol, the OpenAPI document and the health checks use this list; the document keeps its order. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
@@ -25,6 +26,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   meService,
   keyService,
   ledgerService,
+  usageService,
 ];
 
 export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];

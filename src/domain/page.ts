@@ -2,11 +2,11 @@ import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
-/** Valid positions; model ids allow more characters than ids made here. */
-const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/ };
+/** Valid positions; model ids allow more characters than ids made here, and positions of usage contain texts of callers. */
+const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, usage: /^\d/ };
 
 /** The list a token belongs to: a token of one list is invalid for another. */
-type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators" | "events";
+type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators" | "events" | "usage";
 
 export type Page = {
   readonly list: ListName;
@@ -24,7 +24,7 @@ export function readPage(list: ListName, request: { pageSize: number; pageToken:
   if (request.pageToken === "") return { list, size, after: "" };
   const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
   const after = text.slice(list.length + 1);
-  const isPosition = list === "models" ? POSITIONS.models : POSITIONS.ours;
+  const isPosition = list === "models" || list === "usage" ? POSITIONS[list] : POSITIONS.ours;
   if (!isPosition.test(after) || encodeToken(list, after) !== request.pageToken) throw badToken();
   return { list, size, after };
 }
@@ -55,6 +55,6 @@ export function badToken(): DomainError {
   return DomainError.ofField("page_token", "is not a token of this list");
 }
 
-function encodeToken(list: ListName, position: string): string {
+export function encodeToken(list: ListName, position: string): string {
   return Buffer.from(`${list}:${position}`, "utf8").toString("base64url");
 }

@@ -13,6 +13,8 @@ const EXPOSED_HEADERS = [
   "retry-after",
   "x-should-retry",
   "idempotency-replayed",
+  "x-next-page-token",
+  "x-through-seq",
   "www-authenticate",
   "allow",
   "accept-encoding",

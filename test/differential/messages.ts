@@ -54,6 +54,7 @@ export function messageOf(method: DescMethod, { model, text, maxTokens }: Prompt
     GetModel: { model },
     ListKeys: { page_size: 2 },
     ListEntries: { page_size: 3 },
+    GetUsage: { from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", group_by: ["day", "key"] },
     GetGeneration: { id: "gen_00000000000000000000000000" },
     ListModels: {},
     GetMe: {},

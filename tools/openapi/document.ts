@@ -1,4 +1,5 @@
-import type { DescField, DescService } from "@bufbuild/protobuf";
+import { type DescField, type DescService, hasOption } from "@bufbuild/protobuf";
+import { csv_rows as csvRowsOption } from "../../gen/vx/options/v1/options_pb.js";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { ExampleModels } from "../../src/models/example-model.ts";
 import { surfaceOf } from "../../src/rules/surface.ts";
@@ -135,9 +136,17 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
     content: {
       "application/json": { schema },
       ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
+      ...(hasOption(usual, csvRowsOption) ? { "text/csv": CSV } : {}),
     },
   };
 }
+
+const CSV: Schema = {
+  schema: {
+    type: "string",
+    description: "With `Accept: text/csv`: a line with the names of the fields, then a line for each row.",
+  },
+};
 
 /** OpenAPI 3.1 has no keyword for the events of a stream; JSON Schema has one for the content of a string. */
 function events({ streamed }: Operation, schemas: Schemas): Schema {

@@ -334,6 +334,8 @@ export declare const LedgerService: GenService<{
    * Returns the ledger entries of the account, newest first. New entries do not move entries from one page to another. With
    * filters, a page can have fewer entries than `page_size`, or none: only an empty `next_page_token` means the end.
    *
+   * With `Accept: text/csv`, REST returns the entries as CSV, and the header `x-next-page-token`.
+   *
    * @generated from rpc vx.v1.LedgerService.ListEntries
    */
   listEntries: {

@@ -6,6 +6,7 @@ import { chooseEncoding, compress, isWorthCompressing } from "../compress.ts";
 import { toKnownError } from "../errors/known-error.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
+import { prefersCsv } from "./csv-response.ts";
 import type { RestResponse } from "./rest-response.ts";
 import type { Endpoint } from "./rest-routes.ts";
 import { sendEvents } from "./rest-stream.ts";
@@ -18,21 +19,26 @@ export async function respondOnce(
   call: IncomingCall,
   response: RestResponse,
 ): Promise<void> {
-  const text = endpoint.write(toMessage(endpoint.method.output, await result));
+  const message = toMessage(endpoint.method.output, await result);
+  const csv = endpoint.csv && prefersCsv(call.headers("accept")) ? endpoint.csv : undefined;
+  if (endpoint.csv) response.addVary("accept");
+  for (const [name, value] of csv?.headers(message) ?? []) response.setHeader(name, value);
+  const text = csv ? csv.text(message) : endpoint.write(message);
+  const contentType = csv ? "text/csv; charset=utf-8" : "application/json";
   if (!isWorthCompressing(text)) {
-    response.sendJson(200, text);
+    response.sendText(200, text, contentType);
     return;
   }
   // Also set on uncompressed responses: another caller may get a compressed one.
   response.addVary("accept-encoding");
   const encoding = chooseEncoding(call.headers("accept-encoding").join(","), text);
   if (encoding === undefined) {
-    response.sendJson(200, text);
+    response.sendText(200, text, contentType);
     return;
   }
   const bytes = await compress(encoding, text);
   response.setHeader("content-encoding", encoding);
-  response.sendJson(200, bytes);
+  response.sendText(200, bytes, contentType);
 }
 
 /** Sends the results of a streaming method. */

@@ -44,11 +44,11 @@ export class RestResponse extends CallResponse {
   }
 
   /** Sends the whole response, unless one was already sent or the caller has disconnected. */
-  sendJson(status: number, body: string | Buffer): void {
+  sendText(status: number, body: string | Buffer, contentType: string): void {
     if (this.#response.headersSent || isClosed(this.#response)) return;
     this.#headers.push(
       "content-type",
-      "application/json",
+      contentType,
       "content-length",
       String(Buffer.byteLength(body)),
       "cache-control",
@@ -59,7 +59,7 @@ export class RestResponse extends CallResponse {
 
   sendError(error: DomainError): void {
     setErrorHeaders(this, error);
-    this.sendJson(errorStatus(error), this.#form.errorBody(error, this.#requestId));
+    this.sendText(errorStatus(error), this.#form.errorBody(error, this.#requestId), "application/json");
   }
 
   /** Sends a response without a body, which has no content-length either (RFC 9110). */

@@ -12,6 +12,7 @@ import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts
 import { maxBodyBytesOf } from "../../rules/body-limits.ts";
 import { type Policy, PolicyError } from "../../rules/policy.ts";
 import { surfaceOf } from "../../rules/surface.ts";
+import { type CsvForm, csvFormOf } from "./csv-response.ts";
 import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
 import { formOf, type SurfaceForm } from "./surface-form.ts";
 import { type FormOfPath, formsByPath } from "./surface-paths.ts";
@@ -30,6 +31,7 @@ export type Endpoint = {
   readonly readBodyField: ReturnType<Readers["field"]> | undefined;
   readonly invoke: (message: Message, call: ApiCall) => unknown;
   readonly write: Writer;
+  readonly csv: CsvForm | undefined;
 };
 
 export type RestRoute = {
@@ -139,6 +141,7 @@ function toEndpoint(
     readBodyField: body === undefined || body === "*" ? undefined : readers.field(body),
     invoke: invoke as Endpoint["invoke"],
     write: responseBody ? fieldWriterOf(responseBody) : writerOf(method.output),
+    csv: csvFormOf(method),
   };
 }
 

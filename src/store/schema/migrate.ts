@@ -45,8 +45,11 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
     await prepare(sql);
     const applied = await readChecksums(sql, "migrations");
     verify(applied, tables);
-    for (const file of tables.slice(applied.size)) await applyTables(sql, file);
-    await applyFunctions(sql, functions);
+    // One transaction, so that a server never sees a partial change.
+    await inSchema(sql, async (transaction) => {
+      for (const file of tables.slice(applied.size)) await applyTables(transaction, file);
+      await applyFunctions(transaction, functions);
+    });
   } catch (error) {
     throw explain(error);
   } finally {
@@ -159,38 +162,32 @@ function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[])
   });
 }
 
-async function applyTables(sql: Sql, { name, sql: text, checksum }: SqlFile): Promise<void> {
-  await inSchema(sql, async (transaction) => {
-    await transaction.unsafe(text);
-    await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC`;
-    const version = Number.parseInt(name, 10);
-    await transaction`INSERT INTO migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
-  });
+async function applyTables(transaction: Sql, { name, sql: text, checksum }: SqlFile): Promise<void> {
+  await transaction.unsafe(text);
+  await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC`;
+  const version = Number.parseInt(name, 10);
+  await transaction`INSERT INTO migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
 }
 
-/** Applies all functions in one transaction, so a server never sees a partial change. */
-async function applyFunctions(sql: Sql, files: readonly SqlFile[]): Promise<void> {
-  await inSchema(sql, async (transaction) => {
-    // Another server may have applied them while this one waited for the lock.
-    const known = await readChecksums(transaction, "functions");
-    if (areEqual(known, files)) return;
-    // Functions call each other, and the order of their names is not the order of their dependencies.
-    await transaction`SET LOCAL check_function_bodies = off`;
-    for (const { name, sql: text, checksum } of files) {
-      if (known.get(name) === checksum) continue;
-      await transaction.unsafe(text);
-      await transaction`
-        INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
-        ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
-    }
-    const names = new Set(files.map(({ name }) => name));
-    for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, name);
-    await grantEntryPoints(transaction);
+async function applyFunctions(transaction: Sql, files: readonly SqlFile[]): Promise<void> {
+  const known = await readChecksums(transaction, "functions");
+  if (areEqual(known, files)) return;
+  // Functions call each other, and the order of their names is not the order of their dependencies.
+  await transaction`SET LOCAL check_function_bodies = off`;
+  for (const { name, sql: text, checksum } of files) {
+    if (known.get(name) === checksum) continue;
+    await transaction.unsafe(text);
     await transaction`
-      INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
-      ON CONFLICT (release) DO UPDATE
-        SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
-  });
+      INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
+      ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
+  }
+  const names = new Set(files.map(({ name }) => name));
+  for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, name);
+  await grantEntryPoints(transaction);
+  await transaction`
+    INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
+    ON CONFLICT (release) DO UPDATE
+      SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
 }
 
 async function dropFunction(transaction: Sql, name: string): Promise<void> {

@@ -372,6 +372,42 @@ CREATE TABLE servers (
   CONSTRAINT servers_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE usage_quarters (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  quarter integer NOT NULL,
+  key_id text NOT NULL,
+  model text NOT NULL,
+  user_id text NOT NULL,
+  price_version integer NOT NULL,
+  requests bigint NOT NULL,
+  input bigint NOT NULL,
+  cached_input bigint NOT NULL,
+  cache_write bigint NOT NULL,
+  output bigint NOT NULL,
+  reasoning bigint NOT NULL,
+  images bigint NOT NULL,
+  image_tokens bigint NOT NULL,
+  cost_micros bigint NOT NULL,
+  CONSTRAINT usage_quarters_pkey PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version)
+) WITH (fillfactor=80);
+
+CREATE TABLE usage_user_counts (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  day integer NOT NULL,
+  users integer NOT NULL,
+  CONSTRAINT usage_user_counts_pkey PRIMARY KEY (lane, account_id)
+);
+
+CREATE TABLE usage_users (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  day integer NOT NULL,
+  user_id text NOT NULL,
+  CONSTRAINT usage_users_pkey PRIMARY KEY (lane, account_id, day, user_id)
+);
+
 CREATE TABLE windows (
   lane smallint NOT NULL,
   fingerprint bytea NOT NULL,
@@ -434,6 +470,7 @@ CREATE VIEW priced_ledger AS
    FROM (ledger l
      LEFT JOIN price_versions p ON (((p.model = l.model) AND (p.version = l.price_version))));
 
+-- FUNCTION add_usage(p_rows ledger[], p_now timestamp with time zone) RETURNS void
 -- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
@@ -477,6 +514,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION log_change(p_act text, p_lane smallint, p_target text, p_account_id text) RETURNS void
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
+-- FUNCTION name_users(p_rows ledger[], p_day integer) RETURNS void
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
@@ -484,6 +522,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION price_hash(p_before bytea, p_row price_versions) RETURNS bytea
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
+-- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server
+-- FUNCTION read_all_usage(p_lanes smallint[], p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint); for the server
+-- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server

@@ -8,6 +8,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LedgerEntry } from "../../v1/ledger_pb.js";
 import type { ApiKey } from "../../v1/key_pb.js";
 import type { Prices } from "../../v1/prices_pb.js";
+import type { UsageRow } from "../../v1/usage_pb.js";
 
 /**
  * Describes the file vx/admin/v1/admin.proto.
@@ -1978,6 +1979,132 @@ export declare type ResumeAccountResponse = Message<"vx.admin.v1.ResumeAccountRe
 export declare const ResumeAccountResponseSchema: GenMessage<ResumeAccountResponse>;
 
 /**
+ * Selects the usage to add up.
+ *
+ * @generated from message vx.admin.v1.GetUsageRequest
+ */
+export declare type GetUsageRequest = Message<"vx.admin.v1.GetUsageRequest"> & {
+  /**
+   * The id of the account: "acct_…". Empty for all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The start of the range, on a quarter of an hour. Default: the start of the current month in `tz`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The end of the range, on a quarter of an hour; usage at this time is not included. Default: now. The range can have at most
+   * 3,000 periods.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * What the rows are grouped by: at most one period of "hour", "day" and "month", and any of "account", "key", "model" and
+   * "user". Default: "day".
+   *
+   * @generated from field: repeated string group_by = 4;
+   */
+  groupBy: string[];
+
+  /**
+   * The time zone of the periods, as a name of the IANA database such as "Europe/Berlin". Default: "UTC".
+   *
+   * @generated from field: string tz = 5;
+   */
+  tz: string;
+
+  /**
+   * The maximum number of rows to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 6;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 7;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.GetUsageRequest.
+ * Use `create(GetUsageRequestSchema)` to create a new message.
+ */
+export declare const GetUsageRequestSchema: GenMessage<GetUsageRequest>;
+
+/**
+ * One page of the usage.
+ *
+ * @generated from message vx.admin.v1.GetUsageResponse
+ */
+export declare type GetUsageResponse = Message<"vx.admin.v1.GetUsageResponse"> & {
+  /**
+   * The rows, by start, account, key, model and user. Periods without usage have none.
+   *
+   * @generated from field: repeated vx.admin.v1.AccountUsageRow rows = 1;
+   */
+  rows: AccountUsageRow[];
+
+  /**
+   * The number of the last ledger entry of the account when the page was read. Entries up to it are included, later ones are
+   * not. 0 for all accounts.
+   *
+   * @generated from field: int64 through_seq = 2;
+   */
+  throughSeq: bigint;
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.GetUsageResponse.
+ * Use `create(GetUsageResponseSchema)` to create a new message.
+ */
+export declare const GetUsageResponseSchema: GenMessage<GetUsageResponse>;
+
+/**
+ * The usage of one group of accounts.
+ *
+ * @generated from message vx.admin.v1.AccountUsageRow
+ */
+export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
+  /**
+   * The id of the account. Empty for the sum of all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The usage.
+   *
+   * @generated from field: vx.v1.UsageRow usage = 2;
+   */
+  usage?: UsageRow | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.AccountUsageRow.
+ * Use `create(AccountUsageRowSchema)` to create a new message.
+ */
+export declare const AccountUsageRowSchema: GenMessage<AccountUsageRow>;
+
+/**
  * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -2205,6 +2332,19 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListLedgerEntriesRequestSchema;
     output: typeof ListLedgerEntriesResponseSchema;
+  },
+  /**
+   * Get usage
+   *
+   * Returns the sums of the charged generations of one account or of all accounts, by period, account, key, model and end
+   * user.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.GetUsage
+   */
+  getUsage: {
+    methodKind: "unary";
+    input: typeof GetUsageRequestSchema;
+    output: typeof GetUsageResponseSchema;
   },
   /**
    * Create operator

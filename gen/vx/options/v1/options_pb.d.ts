@@ -207,6 +207,14 @@ export declare const policy: GenExtension<MethodOptions, MethodPolicy>;
 export declare const selected_by: GenExtension<MethodOptions, string>;
 
 /**
+ * The name of a repeated field of the response. REST returns its messages as CSV to callers that accept text/csv, and the
+ * other fields as headers: `next_page_token` as `x-next-page-token`.
+ *
+ * @generated from extension: optional string csv_rows = 50907;
+ */
+export declare const csv_rows: GenExtension<MethodOptions, string>;
+
+/**
  * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
  * value.
  *

@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file vx/options/v1/options.proto.
  */
 export const file_vx_options_v1_options = /*@__PURE__*/
-  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEijgEKDE1ldGhvZFBvbGljeRIlCgZhY2Nlc3MYASABKA4yFS52eC5vcHRpb25zLnYxLkFjY2VzcxINCgVzY29wZRgCIAEoCRIUCgxyYXRlX2xpbWl0ZWQYAyABKAgSDwoHbWV0ZXJlZBgEIAEoCBIhCgRyb2xlGAUgASgOMhMudngub3B0aW9ucy52MS5Sb2xlKmsKB1N1cmZhY2USFwoTU1VSRkFDRV9VTlNQRUNJRklFRBAAEhIKDlNVUkZBQ0VfT1BFTkFJEAESHAoYU1VSRkFDRV9PUEVOQUlfUkVTUE9OU0VTEAISFQoRU1VSRkFDRV9BTlRIUk9QSUMQAypLCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASFAoQQUNDRVNTX0RFVkVMT1BFUhABEhMKD0FDQ0VTU19PUEVSQVRPUhACKmEKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfVklFV0VSEAESEAoMUk9MRV9TVVBQT1JUEAISEAoMUk9MRV9GSU5BTkNFEAMSDgoKUk9MRV9BRE1JThAEOlYKB3N1cmZhY2USHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY2I0DIAEoDjIWLnZ4Lm9wdGlvbnMudjEuU3VyZmFjZVIHc3VyZmFjZYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6QwoLanNvbl9zY2hlbWESHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeNAyABKAlSCmpzb25TY2hlbWGIAQE6WgoXY29sbGVjdHNfdW5rbm93bl9maWVsZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmNAyABKAhSFWNvbGxlY3RzVW5rbm93bkZpZWxkc4gBATpDCgpvbWl0X3Vuc2V0Eh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNqNAyABKAhSCW9taXRVbnNldIgBAWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Cht2eC9vcHRpb25zL3YxL29wdGlvbnMucHJvdG8SDXZ4Lm9wdGlvbnMudjEijgEKDE1ldGhvZFBvbGljeRIlCgZhY2Nlc3MYASABKA4yFS52eC5vcHRpb25zLnYxLkFjY2VzcxINCgVzY29wZRgCIAEoCRIUCgxyYXRlX2xpbWl0ZWQYAyABKAgSDwoHbWV0ZXJlZBgEIAEoCBIhCgRyb2xlGAUgASgOMhMudngub3B0aW9ucy52MS5Sb2xlKmsKB1N1cmZhY2USFwoTU1VSRkFDRV9VTlNQRUNJRklFRBAAEhIKDlNVUkZBQ0VfT1BFTkFJEAESHAoYU1VSRkFDRV9PUEVOQUlfUkVTUE9OU0VTEAISFQoRU1VSRkFDRV9BTlRIUk9QSUMQAypLCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASFAoQQUNDRVNTX0RFVkVMT1BFUhABEhMKD0FDQ0VTU19PUEVSQVRPUhACKmEKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfVklFV0VSEAESEAoMUk9MRV9TVVBQT1JUEAISEAoMUk9MRV9GSU5BTkNFEAMSDgoKUk9MRV9BRE1JThAEOlYKB3N1cmZhY2USHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY2I0DIAEoDjIWLnZ4Lm9wdGlvbnMudjEuU3VyZmFjZVIHc3VyZmFjZYgBATpYCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVjQMgASgLMhsudngub3B0aW9ucy52MS5NZXRob2RQb2xpY3lSBnBvbGljeYgBATpECgtzZWxlY3RlZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaNAyABKAlSCnNlbGVjdGVkQnmIAQE6PgoIY3N2X3Jvd3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjbjQMgASgJUgdjc3ZSb3dziAEBOkMKC2pzb25fc2NoZW1hEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXjQMgASgJUgpqc29uU2NoZW1hiAEBOloKF2NvbGxlY3RzX3Vua25vd25fZmllbGRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZjQMgASgIUhVjb2xsZWN0c1Vua25vd25GaWVsZHOIAQE6QwoKb21pdF91bnNldBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjajQMgASgIUglvbWl0VW5zZXSIAQFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message vx.options.v1.MethodPolicy.
@@ -88,13 +88,22 @@ export const selected_by = /*@__PURE__*/
   extDesc(file_vx_options_v1_options, 2);
 
 /**
+ * The name of a repeated field of the response. REST returns its messages as CSV to callers that accept text/csv, and the
+ * other fields as headers: `next_page_token` as `x-next-page-token`.
+ *
+ * @generated from extension: optional string csv_rows = 50907;
+ */
+export const csv_rows = /*@__PURE__*/
+  extDesc(file_vx_options_v1_options, 3);
+
+/**
  * The JSON Schema of a field of the type google.protobuf.Value, for the OpenAPI document. The service validates the
  * value.
  *
  * @generated from extension: optional string json_schema = 50903;
  */
 export const json_schema = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 3);
+  extDesc(file_vx_options_v1_options, 4);
 
 /**
  * A field of the type google.protobuf.Struct that gets the members of a JSON body which the request message does not
@@ -103,7 +112,7 @@ export const json_schema = /*@__PURE__*/
  * @generated from extension: optional bool collects_unknown_fields = 50905;
  */
 export const collects_unknown_fields = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 4);
+  extDesc(file_vx_options_v1_options, 5);
 
 /**
  * Whether REST JSON leaves out the unset fields of a message, in place of null.
@@ -111,5 +120,5 @@ export const collects_unknown_fields = /*@__PURE__*/
  * @generated from extension: optional bool omit_unset = 50906;
  */
 export const omit_unset = /*@__PURE__*/
-  extDesc(file_vx_options_v1_options, 5);
+  extDesc(file_vx_options_v1_options, 6);
 

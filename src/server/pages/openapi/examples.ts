@@ -147,6 +147,29 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
     GetModel: { path: { model: model.id }, response: shown },
     ListEntries: { query, response: { entries: [charge, CREDIT], next_page_token: "" } },
     GetGeneration: { path: { id: GENERATION_ID }, response: { entry: charge } },
+    GetUsage: {
+      query: { from: "2026-11-01T00:00:00Z", group_by: ["day", "model"], tz: "UTC" },
+      response: { rows: [usageExample(model)], through_seq: 2, next_page_token: "" },
+    },
+  };
+}
+
+function usageExample(model: Model) {
+  const { costMicros, cost } = chargeOf(model);
+  return {
+    start: "2026-11-20T00:00:00Z",
+    key_id: "",
+    model: model.id,
+    user: "",
+    requests: 1,
+    input_tokens: TOKENS.inputTokens,
+    cached_input_tokens: 0,
+    output_tokens: TOKENS.outputTokens,
+    reasoning_tokens: 0,
+    cache_write_tokens: 0,
+    image_tokens: 0,
+    cost_micros: costMicros,
+    cost,
   };
 }
 

@@ -1,7 +1,7 @@
 /** A request in the document, and its response. The tests send each one to a server. */
 export type OperationExample = {
   readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number>>;
+  readonly query?: Readonly<Record<string, string | number | readonly string[]>>;
   readonly body?: unknown;
   readonly response: unknown;
   /** Set if no model of the server can run the example: a sentence for the description. */

@@ -1,4 +1,5 @@
--- Moves balances and appends ledger rows; the only function that does either. The caller holds the locks of the lanes.
+-- Moves balances, appends ledger rows and adds up their usage; the only function that does. The caller holds the locks
+-- of the lanes.
 --
 -- An entry with a hold ends that hold: with an amount, it charges at most what is held; without one, it only releases the
 -- hold. An entry without a hold is a credit or an adjustment that the caller has checked.
@@ -92,6 +93,7 @@ BEGIN
   IF v_account_place IS NOT NULL THEN
     DELETE FROM holds h WHERE h.ctid = ANY (v_ended);
     INSERT INTO ledger SELECT * FROM unnest(v_rows);
+    PERFORM add_usage(v_rows, v_now);
     v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash)::account_change);
     UPDATE accounts a SET
       held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash

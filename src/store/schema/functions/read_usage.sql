@@ -1,0 +1,66 @@
+-- Adds up the usage of an account by period, and by key, model and user if wanted. p_starts are the first quarters of
+-- the periods, in order; the last period ends before p_end.
+--
+-- A statement reads at most p_rows sums, in the order of the primary key, after p_position; the caller adds up what the
+-- statements return. The first row of the result has no start: it has the number of the last ledger entry, and the next
+-- position, which is NULL at the end. The groups follow in order, at most p_limit, only those after p_after. Positions
+-- are JSON.
+CREATE OR REPLACE FUNCTION read_usage(
+  p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean,
+  p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint
+) RETURNS TABLE (
+    start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint,
+    cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint,
+    through_seq bigint, next text
+  )
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+DECLARE
+  v_position constant json := nullif(p_position, '');
+  v_after constant json := nullif(p_after, '');
+  -- No key has an empty id, so the first position is before every row of its quarter.
+  v_quarter constant integer := coalesce((v_position ->> 0)::integer, p_starts[1]);
+  v_key_id constant text := coalesce(v_position ->> 1, '');
+  v_model constant text := coalesce(v_position ->> 2, '');
+  v_user_id constant text := coalesce(v_position ->> 3, '');
+  v_price_version constant integer := coalesce((v_position ->> 4)::integer, 0);
+  v_after_start constant integer := coalesce((v_after ->> 0)::integer, -1);
+  v_after_key_id constant text := coalesce(v_after ->> 2, '');
+  v_after_model constant text := coalesce(v_after ->> 3, '');
+  v_after_user_id constant text := coalesce(v_after ->> 4, '');
+BEGIN
+  RETURN QUERY
+  WITH piece AS MATERIALIZED (
+    SELECT u.* FROM usage_quarters u
+    WHERE u.lane = p_lane AND u.account_id = p_account_id AND u.quarter < p_end
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version)
+        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version)
+    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version LIMIT p_rows
+  ), groups AS (
+    SELECT p_starts[width_bucket(p.quarter, p_starts)] AS start, CASE WHEN p_by_key THEN p.key_id ELSE '' END AS key_id,
+           CASE WHEN p_by_model THEN p.model ELSE '' END AS model,
+           CASE WHEN p_by_user THEN p.user_id ELSE '' END AS user_id, sum(p.requests)::bigint AS requests,
+           sum(p.input)::bigint AS input, sum(p.cached_input)::bigint AS cached_input,
+           sum(p.cache_write)::bigint AS cache_write, sum(p.output)::bigint AS output,
+           sum(p.reasoning)::bigint AS reasoning, sum(p.images)::bigint AS images,
+           sum(p.image_tokens)::bigint AS image_tokens, sum(p.cost_micros)::bigint AS cost_micros
+    FROM piece p GROUP BY 1, 2, 3, 4
+  ), page AS (
+    SELECT g.* FROM groups g
+    WHERE (g.start, g.key_id, g.model, g.user_id) > (v_after_start, v_after_key_id, v_after_model, v_after_user_id)
+    ORDER BY 1, 2, 3, 4 LIMIT p_limit
+  )
+  SELECT NULL::integer, '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+         0::bigint, 0::bigint, a.last_seq, n.position
+  FROM accounts a
+  LEFT JOIN (
+    SELECT json_build_array(p.quarter, p.key_id, p.model, p.user_id, p.price_version)::text AS position
+    FROM piece p OFFSET p_rows - 1 LIMIT 1
+  ) n ON true
+  WHERE a.lane = p_lane AND a.id = p_account_id
+  UNION ALL
+  SELECT p.*, NULL, NULL FROM page p;
+END
+$$;

@@ -1,0 +1,106 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
+import { sendJson } from "../../rest/send-json.ts";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { bearer, protocols } from "../../support/protocols.ts";
+
+let app: TestApp;
+let operator: Operator;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  key = await createTestKey(operator);
+});
+afterAll(() => app.stop());
+
+const token = (text: string) => Buffer.from(text).toString("base64url");
+const YEAR = "from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z";
+
+test.each([
+  { what: "a time off the quarter of an hour", query: "from=2026-01-01T00:10:00Z", field: "from" },
+  { what: "a time off by a nanosecond", query: "to=2026-01-01T00:00:00.000000001Z", field: "to" },
+  { what: "a time that is no time", query: "from=yesterday", field: "from" },
+  { what: "a time before 2000", query: "from=1999-12-31T00:00:00Z", field: "from" },
+  {
+    what: "a range that ends before it starts",
+    query: "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z",
+    field: "from",
+  },
+  { what: "a year of hours", query: `${YEAR}&group_by=hour`, field: "from" },
+  {
+    what: "a hundred years of days",
+    query: "from=2000-01-01T00:00:00Z&to=9999-01-01T00:00:00Z",
+    field: "from",
+  },
+  { what: "an unknown group", query: "group_by=day,colour", field: "group_by" },
+  { what: "the group of operators", query: "group_by=account", field: "group_by" },
+  { what: "an empty group", query: "group_by=day,", field: "group_by" },
+  { what: "two periods", query: "group_by=day,hour", field: "group_by" },
+  {
+    what: "five groups",
+    query: "group_by=day&group_by=day&group_by=day&group_by=day&group_by=day",
+    field: "group_by",
+  },
+  { what: "an unknown time zone", query: "tz=Mars/Olympus", field: "tz" },
+  { what: "an offset in place of a time zone", query: "tz=%2B05:30", field: "tz" },
+  { what: "a time zone with SQL in it", query: "tz=UTC'--", field: "tz" },
+  { what: "a negative page_size", query: "page_size=-1", field: "page_size" },
+  { what: "a token of the ledger", query: `page_token=${token("entries:1")}`, field: "page_token" },
+  { what: "a token without a position", query: `page_token=${token("usage:")}`, field: "page_token" },
+  { what: "a token with too few parts", query: `page_token=${token("usage:1\0key")}`, field: "page_token" },
+  {
+    what: "a token with too many parts",
+    query: `page_token=${token("usage:1\0\0\0\0\0")}`,
+    field: "page_token",
+  },
+  {
+    what: "a token whose start is no number",
+    query: `page_token=${token("usage:-1\0\0\0\0")}`,
+    field: "page_token",
+  },
+  {
+    what: "a token whose start is too large",
+    query: `page_token=${token(`usage:${"9".repeat(10)}\0\0\0\0`)}`,
+    field: "page_token",
+  },
+  { what: "a token that is not base64url", query: "page_token=%2B%2B", field: "page_token" },
+  { what: "a token of 2,049 characters", query: `page_token=${"M".repeat(2049)}`, field: "page_token" },
+])("$what is a 400 that names $field", async ({ query, field }) => {
+  const { status, body } = await sendJson(app.url, {
+    verb: "GET",
+    path: `/v1/usage?${query}`,
+    secret: key.secret,
+  });
+  const { error } = body as { error: { code: string; param: string } };
+  expect([status, error.code, error.param.split("[")[0]]).toEqual([400, "invalid_argument", field]);
+});
+
+test("a changed token only changes where the page starts", async () => {
+  const texts = ["usage:0\0\0\0\0", "usage:999999999\0a\0b\0c\0d", `usage:2000000\0"]}\0\\\0'\0\u{10ffff}`];
+  for (const text of texts) {
+    const path = `/v1/usage?${YEAR}&group_by=day,user&page_token=${token(text)}`;
+    expect(await sendJson(app.url, { verb: "GET", path, secret: key.secret })).toMatchObject({
+      status: 200,
+      body: { rows: [] },
+    });
+  }
+});
+
+test.each(protocols)("$name names the field too", async ({ open }) => {
+  const caller = open(app.url);
+  const request = { from: timestampFromMs(1), tz: "Europe/Berlin" };
+  const outcome = await caller.call(UsageService.method.getUsage, request, bearer(key.secret));
+  caller.close();
+  expect(outcome).toMatchObject({ reason: "invalid_argument", fields: ["from"] });
+});
+
+test("operators get the same errors, and not_found for an unknown account", async () => {
+  await expect(operator.getUsage({ tz: "Mars/Olympus" })).rejects.toThrow("tz: must be a time zone");
+  await expect(operator.getUsage({ accountId: "acct_00000000000000000000000000" })).rejects.toThrow(
+    "There is no account",
+  );
+});

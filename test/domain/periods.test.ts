@@ -1,0 +1,175 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { monthStart, type Period, periodStarts, QUARTER_MS } from "../../src/domain/periods.ts";
+import { timeZoneOf } from "../../src/domain/time-zone.ts";
+
+const quarter = (time: string) => Date.parse(time) / QUARTER_MS;
+const time = (start: number) => new Date(start * QUARTER_MS).toISOString().slice(0, 16);
+
+function starts(tz: string, period: Period, from: string, to: string): string[] | undefined {
+  const range = { from: quarter(`${from}Z`), to: quarter(`${to}Z`) };
+  return periodStarts(timeZoneOf(tz), period, range, 1_000)?.map(time);
+}
+
+test.each([
+  // Berlin: clocks go forward on 29 March 2026, back on 25 October 2026, at 01:00 UTC.
+  [
+    "Europe/Berlin",
+    "day",
+    "2026-03-27T23:00",
+    "2026-03-31T00:00",
+    ["2026-03-27T23:00", "2026-03-28T23:00", "2026-03-29T22:00", "2026-03-30T22:00"],
+  ],
+  [
+    "Europe/Berlin",
+    "day",
+    "2026-10-23T22:00",
+    "2026-10-27T00:00",
+    ["2026-10-23T22:00", "2026-10-24T22:00", "2026-10-25T23:00", "2026-10-26T23:00"],
+  ],
+  [
+    "Europe/Berlin",
+    "hour",
+    "2026-10-25T00:00",
+    "2026-10-25T03:00",
+    ["2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00"],
+  ],
+  [
+    "Europe/Berlin",
+    "month",
+    "2026-03-15T00:00",
+    "2026-05-02T00:00",
+    ["2026-03-15T00:00", "2026-03-31T22:00", "2026-04-30T22:00"],
+  ],
+  [
+    "America/New_York",
+    "day",
+    "2026-10-31T04:00",
+    "2026-11-03T00:00",
+    ["2026-10-31T04:00", "2026-11-01T04:00", "2026-11-02T05:00"],
+  ],
+  [
+    "Asia/Kolkata",
+    "day",
+    "2026-01-01T00:00",
+    "2026-01-03T00:00",
+    ["2026-01-01T00:00", "2026-01-01T18:30", "2026-01-02T18:30"],
+  ],
+  [
+    "Asia/Kolkata",
+    "hour",
+    "2026-01-01T00:00",
+    "2026-01-01T02:00",
+    ["2026-01-01T00:00", "2026-01-01T00:30", "2026-01-01T01:30"],
+  ],
+  ["Asia/Kathmandu", "day", "2026-01-01T18:15", "2026-01-03T00:00", ["2026-01-01T18:15", "2026-01-02T18:15"]],
+  ["UTC", "month", "2026-01-01T00:00", "2026-03-01T00:00", ["2026-01-01T00:00", "2026-02-01T00:00"]],
+  // Lord Howe sets its clock by half an hour: at 02:00 (15:00 UTC) back to 01:30.
+  [
+    "Australia/Lord_Howe",
+    "hour",
+    "2026-04-04T14:00",
+    "2026-04-04T17:00",
+    ["2026-04-04T14:00", "2026-04-04T15:00", "2026-04-04T15:30", "2026-04-04T16:30"],
+  ],
+  // Beirut goes forward at midnight, so that the day starts at 01:00.
+  [
+    "Asia/Beirut",
+    "day",
+    "2026-03-27T22:00",
+    "2026-03-30T00:00",
+    ["2026-03-27T22:00", "2026-03-28T22:00", "2026-03-29T21:00"],
+  ],
+  // Havana goes back from 01:00 to 00:00: the day starts at the first midnight.
+  [
+    "America/Havana",
+    "day",
+    "2026-10-31T04:00",
+    "2026-11-03T00:00",
+    ["2026-10-31T04:00", "2026-11-01T04:00", "2026-11-02T05:00"],
+  ],
+  // Samoa skipped 30 December 2011.
+  [
+    "Pacific/Apia",
+    "day",
+    "2011-12-29T10:00",
+    "2012-01-01T00:00",
+    ["2011-12-29T10:00", "2011-12-30T10:00", "2011-12-31T10:00"],
+  ],
+] satisfies [string, Period, string, string, string[]][])(
+  "%s, by %s from %s to %s",
+  (tz, period, from, to, expected) => {
+    expect(starts(tz, period, from, to)).toEqual(expected);
+  },
+);
+
+const ZONES = [
+  "Europe/Berlin",
+  "America/New_York",
+  "Asia/Kolkata",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "America/Havana",
+  "Africa/Casablanca",
+  "America/St_Johns",
+  "Pacific/Chatham",
+  "Pacific/Apia",
+  "UTC",
+];
+const FIRST = quarter("2000-01-01T00:00Z");
+
+test("a period starts where the date or the hour of the wall clock changes, in every zone", () => {
+  const parts = { hour: 13, day: 10, month: 7 } as const;
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...ZONES),
+      fc.constantFrom<Period>("hour", "day", "month"),
+      fc.nat(1_000_000),
+      fc.nat(400),
+      (tz, period, start, length) => {
+        const zone = timeZoneOf(tz);
+        const range = { from: FIRST + start, to: FIRST + start + length };
+        const label = (at: number) => {
+          const ms = at * QUARTER_MS;
+          const text = new Date(zone.localMs(ms)).toISOString().slice(0, parts[period]);
+          return period === "hour" ? `${text} ${zone.localMs(ms) - ms}` : text;
+        };
+        const expected: number[] = [];
+        for (let at = range.from; at < range.to; at++) {
+          if (at === range.from || label(at) !== label(at - 1)) expected.push(at);
+        }
+        expect(periodStarts(zone, period, range, 1_000)).toEqual(expected);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("more periods than the maximum are not listed", () => {
+  const zone = timeZoneOf("Europe/Berlin");
+  expect(periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 4)).toHaveLength(4);
+  expect(periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 3)).toBeUndefined();
+});
+
+test.each([
+  ["UTC", "2026-11-01T00:00"],
+  ["Asia/Kathmandu", "2026-10-31T18:15"],
+  ["America/New_York", "2026-11-01T04:00"],
+  ["Pacific/Kiritimati", "2026-10-31T10:00"],
+])("the month starts at midnight of %s", (tz, start) => {
+  expect(time(monthStart(timeZoneOf(tz), quarter("2026-11-22T20:30Z")))).toBe(start);
+});
+
+test.each([
+  "Mars/Olympus",
+  "+05:30",
+  "",
+  "Europe/Berlin\0",
+  "../../etc/passwd",
+  "Europe/",
+  "A".repeat(64),
+  "UTC+1",
+  "GMT 1",
+])("%j is refused as a time zone", (tz) => {
+  expect(() => timeZoneOf(tz)).toThrow("tz: must be a time zone of the IANA database");
+});

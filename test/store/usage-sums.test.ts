@@ -1,0 +1,208 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { readPage } from "../../src/domain/page.ts";
+import {
+  currentQuarter,
+  type Grouping,
+  readAllUsage,
+  readUsage,
+  TooMuchUsage,
+  type UsageQuery,
+  type UsageSum,
+} from "../../src/store/usage-sums.ts";
+import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
+
+const store = useStore();
+const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false };
+const page = (pageSize = 1_000, pageToken = "") => readPage("usage", { pageSize, pageToken });
+
+async function charge(
+  payer: Payer,
+  micros: bigint,
+  user: string,
+  billing = createTestBilling(store.database),
+) {
+  const id = newGenerationId(payer);
+  await billing.hold(holdOf(payer, micros, id));
+  const end = endOf(payer, id, micros);
+  await billing.end({ ...end, charge: end.charge && { ...end.charge, user } });
+}
+
+async function today(by: Partial<Grouping> = {}): Promise<UsageQuery> {
+  const now = await currentQuarter(store.database);
+  return { starts: [now - 96], end: now + 2, by: { ...NO_GROUPS, ...by } };
+}
+
+/** Sums of these quarters, directly in the table. */
+async function insertSums({ accountId }: Payer, rows: TestSum[]) {
+  await store.owner`
+    INSERT INTO vx.usage_quarters
+    SELECT ${laneOfId(accountId)}::smallint, ${accountId}, r.quarter, r.key, r.model, r.user_id, 1, r.requests, 1, 0, 0, 2, 0, 0, 0, 3
+    FROM unnest(${rows.map((row) => row.quarter)}::int[], ${rows.map((row) => row.key)}::text[], ${rows.map((row) => row.model)}::text[],
+      ${rows.map((row) => row.user)}::text[], ${rows.map((row) => row.requests)}::int[]) AS r (quarter, key, model, user_id, requests)`;
+}
+
+test("a settlement adds its charge to the sums of its key, model and user", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  await charge(payer, 10n, "");
+  await charge(payer, 20n, "ada");
+  await charge(payer, 30n, "ada");
+  const { rows, throughSeq } = await readUsage(
+    store.database,
+    payer.accountId,
+    await today({ key: true, model: true, user: true }),
+    page(),
+  );
+  const sums = rows.map(({ key_id, model, user_id, requests, input, cost_micros }) => ({
+    key_id,
+    model,
+    user_id,
+    requests,
+    input,
+    cost_micros,
+  }));
+  expect(sums).toEqual([
+    { key_id: payer.keyId, model: "m", user_id: "", requests: 1n, input: 10n, cost_micros: 10n },
+    { key_id: payer.keyId, model: "m", user_id: "ada", requests: 2n, input: 50n, cost_micros: 50n },
+  ]);
+  expect(throughSeq).toBe(4n);
+});
+
+test("credits and released holds are no usage", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const billing = createTestBilling(store.database);
+  const id = newGenerationId(payer);
+  await billing.hold(holdOf(payer, 5n, id));
+  await billing.end(endOf(payer, id, undefined));
+  expect((await readUsage(store.database, payer.accountId, await today(), page())).rows).toEqual([]);
+});
+
+test("after 1,000 users of a day, further ones count for (other); users that have a name keep it", async () => {
+  const payer = await createPayer(store.database, 100_000n);
+  const billing = createTestBilling(store.database, { maxWaiting: 5_000 });
+  for (const end of [998, 1_003]) {
+    await Promise.all(
+      Array.from({ length: end === 998 ? 998 : 5 }, (_, i) => charge(payer, 1n, `user ${end - i}`, billing)),
+    );
+  }
+  await charge(payer, 1n, "user 1", billing);
+  await charge(payer, 1n, "late", billing);
+  await charge(payer, 1n, "", billing);
+  const users = await today({ user: true });
+  const first = await readUsage(store.database, payer.accountId, users, page());
+  const second = await readUsage(store.database, payer.accountId, users, page(1_000, first.nextPageToken));
+  const rows = new Map([...first.rows, ...second.rows].map(({ user_id, requests }) => [user_id, requests]));
+  expect(rows.size).toBe(1_002);
+  expect([rows.get("user 1"), rows.get("(other)"), rows.get("")]).toEqual([2n, 4n, 1n]);
+  expect(second.nextPageToken).toBe("");
+});
+
+test("the users of a new day are counted anew", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  await charge(payer, 1n, "ada");
+  await store.owner`UPDATE vx.usage_user_counts SET day = day - 1, users = 1000 WHERE account_id = ${payer.accountId}`;
+  await store.owner`UPDATE vx.usage_users SET day = day - 1 WHERE account_id = ${payer.accountId}`;
+  await charge(payer, 1n, "bob");
+  const [row] =
+    await store.owner`SELECT users FROM vx.usage_user_counts WHERE account_id = ${payer.accountId}`;
+  const users = await store.owner`SELECT user_id FROM vx.usage_users WHERE account_id = ${payer.accountId}`;
+  expect([row?.users, users.map(({ user_id }) => user_id)]).toEqual([1, ["bob"]]);
+});
+
+type TestSum = { quarter: number; key: string; model: string; user: string; requests: number };
+
+const anySum: fc.Arbitrary<TestSum> = fc.record({
+  quarter: fc.integer({ min: 100, max: 140 }),
+  key: fc.constantFrom("key_a", "key_b"),
+  model: fc.constantFrom("m", "n"),
+  user: fc.constantFrom("", "(other)", "ä", "z", "𝒂", "\ufffd"),
+  requests: fc.integer({ min: 1, max: 5 }),
+});
+
+test("pages of any size, read in pieces of any size, are the sums of the range in order", async () => {
+  const payer = await createPayer(store.database, 0n);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(anySum, { maxLength: 60, selector: ({ requests, ...id }) => JSON.stringify(id) }),
+      fc.record({ key: fc.boolean(), model: fc.boolean(), user: fc.boolean() }),
+      fc.constantFrom([100], [101, 110, 111, 135], [90, 104, 108, 112, 116, 120, 124, 128, 132, 136]),
+      fc.integer({ min: 1, max: 7 }),
+      fc.integer({ min: 1, max: 70 }),
+      async (sums, by, starts, pageSize, pieceRows) => {
+        await store.owner`DELETE FROM vx.usage_quarters WHERE account_id = ${payer.accountId}`;
+        await insertSums(payer, sums);
+        const query = { starts, end: 139, by: { ...NO_GROUPS, ...by } };
+        const read: UsageSum[] = [];
+        let token = "";
+        do {
+          const next = await readUsage(store.database, payer.accountId, query, page(pageSize, token), {
+            rows: BigInt(pieceRows),
+            max: 100,
+          });
+          expect(next.rows.length).toBeLessThanOrEqual(pageSize);
+          read.push(...next.rows);
+          token = next.nextPageToken;
+        } while (token !== "");
+        expect(read.map(groupOf)).toEqual(expectedGroups(sums, query));
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+function groupOf({ start, key_id, model, user_id, requests }: UsageSum): unknown[] {
+  return [start, key_id, model, user_id, Number(requests)];
+}
+
+function expectedGroups(sums: TestSum[], { starts, end, by }: UsageQuery): unknown[][] {
+  const groups = new Map<string, number>();
+  for (const { quarter, key, model, user, requests } of sums) {
+    const start = starts.findLast((one) => one <= quarter);
+    if (start === undefined || quarter >= end) continue;
+    const id = [start, by.key ? key : "", by.model ? model : "", by.user ? user : ""];
+    // Hexadecimal UTF-8 sorts as the database does.
+    const sortable = id
+      .map((part) =>
+        typeof part === "number" ? String(part).padStart(4) : Buffer.from(part).toString("hex"),
+      )
+      .join("|");
+    groups.set(sortable, (groups.get(sortable) ?? 0) + requests);
+  }
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([sortable, requests]) => {
+      const [start, ...ids] = sortable.split("|");
+      return [Number(start), ...ids.map((hex) => Buffer.from(hex, "hex").toString()), requests];
+    });
+}
+
+test("a page that needs too many statements is refused", async () => {
+  const payer = await createPayer(store.database, 0n);
+  await insertSums(
+    payer,
+    Array.from({ length: 30 }, (_, i) => ({ quarter: i, key: "k", model: "m", user: "", requests: 1 })),
+  );
+  const query = { starts: [0], end: 50, by: NO_GROUPS };
+  await expect(
+    readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 3 }),
+  ).rejects.toThrow(TooMuchUsage);
+  const { rows } = await readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 4 });
+  expect(rows.map(({ requests }) => requests)).toEqual([30n]);
+});
+
+test("the usage of all accounts is the sum of theirs, also by account", async () => {
+  const payers = await Promise.all(Array.from({ length: 3 }, () => createPayer(store.database, 0n)));
+  for (const [i, payer] of payers.entries()) {
+    await insertSums(payer, [{ quarter: 9_000, key: `key_${i}`, model: "m", user: "", requests: i + 1 }]);
+  }
+  const query = { starts: [9_000], end: 9_001, by: NO_GROUPS };
+  const total = await readAllUsage(store.database, query, page());
+  expect(total.rows.map(({ requests, account_id }) => [requests, account_id])).toEqual([[6n, ""]]);
+  const ids = payers.map(({ accountId }) => accountId).sort();
+  const byAccount = { ...query, by: { ...NO_GROUPS, account: true } };
+  const first = await readAllUsage(store.database, byAccount, page(2));
+  const second = await readAllUsage(store.database, byAccount, page(2, first.nextPageToken));
+  expect([...first.rows, ...second.rows].map(({ account_id }) => account_id)).toEqual(ids);
+});
