@@ -15,7 +15,6 @@ import { unknownModel } from "../billing/refusals.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import { getAccount as getAccountRow } from "../store/accounts.ts";
-import { audit as auditRows } from "../store/audit.ts";
 import { listFilteredEntries } from "../store/filtered-entries.ts";
 import {
   createKey as createKeyRow,
@@ -44,6 +43,7 @@ import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { actAs } from "./operator-act.ts";
 import { pageOfModels } from "./page-of-models.ts";
+import { audit } from "./run-audit.ts";
 import { getAccountUsage } from "./usage/get-account-usage.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
@@ -137,15 +137,6 @@ export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRe
     page,
   );
   return { entries: rows.map(viewEntry), nextPageToken };
-}
-
-export async function audit(deps: Deps, call: ApiCall) {
-  const { findings, ...totals } = await auditRows(deps.database, call.signal);
-  return {
-    ...totals,
-    consistent: findings.length === 0,
-    findings: findings.map(({ account_id, rule, detail }) => ({ accountId: account_id, rule, detail })),
-  };
 }
 
 export const adminService = defineService(AdminService, ({ deps }) => ({

@@ -27,19 +27,19 @@ type MethodsOf<Service extends DescService> = {
 /** A method without its types, as servers call it. */
 export type MethodFunction = (request: never, call: ApiCall) => unknown;
 
-export type ServiceDefinition = {
+export type ServiceDefinition<Parts = ApiParts> = {
   readonly service: DescService;
   /** Whether a REST request with a field that the .proto does not have is refused. */
   readonly unknownFields: "refuse" | "ignore";
   /** By the local name of the method. */
-  readonly methods: (parts: ApiParts) => Readonly<Record<string, MethodFunction>>;
+  readonly methods: (parts: Parts) => Readonly<Record<string, MethodFunction>>;
 };
 
 /** A service with its methods; a method that is missing does not compile. */
-export function defineService<Service extends DescService>(
+export function defineService<Service extends DescService, Parts = ApiParts>(
   service: Service,
-  methods: (parts: ApiParts) => MethodsOf<Service>,
+  methods: (parts: Parts) => MethodsOf<Service>,
   unknownFields: ServiceDefinition["unknownFields"] = "refuse",
-): ServiceDefinition {
+): ServiceDefinition<Parts> {
   return { service, unknownFields, methods };
 }

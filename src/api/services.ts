@@ -1,6 +1,7 @@
 import { adminService } from "./admin-service.ts";
 import { chatService } from "./chat/chat-service.ts";
 import { completionsService } from "./completions/completions-service.ts";
+import { consoleService, type OperatorParts } from "./console-service.ts";
 import type { ServiceDefinition } from "./define-service.ts";
 import { embedService } from "./embeddings/embed-service.ts";
 import { embeddingsService } from "./embeddings/embeddings-service.ts";
@@ -29,7 +30,7 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   usageService,
 ];
 
-export const OPERATOR_SERVICES: readonly ServiceDefinition[] = [adminService];
+export const OPERATOR_SERVICES: readonly ServiceDefinition<OperatorParts>[] = [adminService, consoleService];
 
 export const developerServices = DEVELOPER_SERVICES.map(({ service }) => service);
 export const operatorServices = OPERATOR_SERVICES.map(({ service }) => service);

@@ -73,7 +73,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
     }
 
     const { registry } = components.metrics;
-    const readMetrics = () => workers?.readMetrics(registry) ?? registry.metrics();
+    const readMetrics = async () => (await workers?.readMetrics(registry)) ?? registry;
     const operator = createOperatorServer({ ...components, config, log, token, readMetrics });
     const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 

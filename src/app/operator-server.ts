@@ -33,6 +33,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Config } from "./config.ts";
 import { createSignIn } from "./create-sign-in.ts";
+import { OverviewFeed } from "./overview-feed.ts";
 
 type OperatorServerOptions = {
   readonly config: Config;
@@ -43,8 +44,8 @@ type OperatorServerOptions = {
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Returns the text of /metrics, for all workers. */
-  readonly readMetrics: () => Promise<string>;
+  /** Returns the metrics of this process and of all workers. */
+  readonly readMetrics: () => Promise<Metrics["registry"]>;
   /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
   readonly drainSignal: AbortSignal;
   readonly shutdownSignal: AbortSignal;
@@ -66,6 +67,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     failures,
     sessions: signIn?.sessions,
   });
+  const readMetrics = async () => await (await options.readMetrics()).metrics();
   prepareValidation(operatorServices);
   const rpcs = rpcServer({
     policies: policiesOf(operatorServices),
@@ -81,7 +83,14 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     openCalls: new OpenCalls(defaultLimits),
     observe: createObserver(log, metrics),
     routes: (router) => {
-      for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(options));
+      const overview = new OverviewFeed({
+        ...options,
+        database: deps.database,
+        isReachable: () => readiness.isReady(),
+        onFailure: (error) => log.error({ err: error }, "measuring for the console failed"),
+      });
+      const parts = { ...options, watchOverview: overview.watch };
+      for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(parts));
     },
     openRoutes: (router) => {
       bindHealth(
@@ -96,7 +105,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const pages = new Map([
     ...probePages(readiness),
     ...consolePages("operator", "/", config.product),
-    ["/metrics", metricsPage(authenticateMetrics, options.readMetrics)],
+    ["/metrics", metricsPage(authenticateMetrics, readMetrics)],
     ["/auth/session", sessionPage(authenticate, signIn)],
     ...(signIn ? signInPages(signIn) : []),
   ]);

@@ -13,7 +13,7 @@ import { StartError } from "./start-error.ts";
 export type Workers = {
   readonly address: AddressInfo;
   /** Returns the metrics of all workers and of this process. */
-  readMetrics(own: Registry): Promise<string>;
+  readMetrics(own: Registry): Promise<Registry>;
   /** Makes the workers reload the models and the TLS certificates. */
   reload(): void;
   stop(delayMs: number): Promise<void>;
@@ -86,7 +86,7 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
     const [address] = await Promise.all(Array.from({ length: count }, fork));
     const readMetrics = async (own: Registry) => {
       await requestMetrics();
-      return await metrics.read(await own.getMetricsAsJSON());
+      return metrics.aggregate(await own.getMetricsAsJSON());
     };
     return { address: address as AddressInfo, readMetrics, reload, stop };
   } catch (error) {

@@ -93,13 +93,19 @@ export class Observation {
  */
 export function createObserver(log: Log, metrics: Metrics): Observe {
   const report = (record: CallRecord) => {
-    const { call, rpc, generation, seconds } = record;
+    const { call, rpc, generation, failure, seconds } = record;
     const { protocol } = call;
     const code = codeName(record);
     metrics.calls.inc({ rpc, protocol, code });
     metrics.latency.observe({ rpc, protocol }, seconds);
-    if (generation) generation.onSettled(() => writeLine(log, record, code));
-    else writeLine(log, record, code);
+    if (failure !== undefined && call.policy.access === "developer")
+      metrics.failures.inc({ reason: reasonOf(failure) });
+    if (!generation) writeLine(log, record, code);
+    else
+      generation.onSettled(() => {
+        metrics.charges.inc(Number(generation.charge?.amountMicros ?? 0n));
+        writeLine(log, record, code);
+      });
   };
   return (call, rpc) => new Observation(call, rpc, report);
 }

@@ -37,12 +37,27 @@ const START: Position = {
   next_hash: new Uint8Array(),
 };
 
-/** Recomputes the ledger lane by lane and piece by piece, so that every statement is short, then the prices and the operator log. */
+/** How far an audit is. Its parts are the lanes in use, the prices and the operator log. */
+export type AuditProgress = { readonly partsDone: number; readonly parts: number; readonly entries: bigint };
+
 export async function audit(
   database: Database,
   signal: AbortSignal,
   pieceRows = PIECE_ROWS,
 ): Promise<AuditReport> {
+  const steps = auditInSteps(database, signal, pieceRows);
+  for (;;) {
+    const step = await steps.next();
+    if (step.done) return step.value.report;
+  }
+}
+
+/** Recomputes the ledger lane by lane and piece by piece, so that every statement is short, then the prices and the operator log. */
+export async function* auditInSteps(
+  database: Database,
+  signal: AbortSignal,
+  pieceRows = PIECE_ROWS,
+): AsyncGenerator<AuditProgress, { readonly parts: number; readonly report: AuditReport }> {
   const report: AuditReport = {
     accounts: 0n,
     entries: 0n,
@@ -52,10 +67,12 @@ export async function audit(
     findings: [],
   };
   const lanes = await database.call<{ lanes_in_use: number }>("lanes_in_use");
-  for (const { lanes_in_use: lane } of lanes) {
+  const parts = lanes.length + 2;
+  for (const [partsDone, { lanes_in_use: lane }] of lanes.entries()) {
     let position: Position | undefined = START;
     while (position) {
       signal.throwIfAborted();
+      yield { partsDone, parts, entries: report.entries };
       position = await auditPiece(database, lane, position, pieceRows, report);
     }
   }
@@ -65,9 +82,10 @@ export async function audit(
   let event: EventPosition | undefined = FIRST_EVENT;
   while (event) {
     signal.throwIfAborted();
+    yield { partsDone: parts - 1, parts, entries: report.entries };
     event = await auditEvents(database, event, pieceRows, report);
   }
-  return report;
+  return { parts, report };
 }
 
 /** The event after which the next piece of the operator log starts. */

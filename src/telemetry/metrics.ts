@@ -17,6 +17,17 @@ export function createMetrics() {
       labelNames: ["rpc", "protocol", "code"],
       registers,
     }),
+    failures: new Counter({
+      name: "vx_failed_calls_total",
+      help: "Failed calls of the developer API by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    charges: new Counter({
+      name: "vx_charged_micros_total",
+      help: "Charges for generations, in micros.",
+      registers,
+    }),
     latency: new Histogram({
       name: "vx_call_seconds",
       help: "Duration from the request headers to the end of the response.",

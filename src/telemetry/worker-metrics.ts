@@ -27,8 +27,8 @@ export class WorkerMetrics {
     this.#exited = AggregatorRegistry.aggregate([this.#exited, kept]).getMetricsAsArray() as Snapshot;
   }
 
-  /** The metrics as text, including those of this process. */
-  async read(own: Snapshot): Promise<string> {
-    return await AggregatorRegistry.aggregate([...this.#alive.values(), this.#exited, own]).metrics();
+  /** The metrics of all processes, including those of this process. */
+  aggregate(own: Snapshot): Registry {
+    return AggregatorRegistry.aggregate([...this.#alive.values(), this.#exited, own]);
   }
 }

@@ -83,7 +83,11 @@ export async function startTwinServers(): Promise<TwinServers> {
   const listeners = [
     createPublicServer(shared),
     createConnectListener({ ...shared, log: connectLog }),
-    createOperatorServer({ ...shared, token: OPERATOR_TOKEN, readMetrics: async () => "" }),
+    createOperatorServer({
+      ...shared,
+      token: OPERATOR_TOKEN,
+      readMetrics: async () => components.metrics.registry,
+    }),
   ];
   const ports: number[] = [];
   for (const listener of listeners) ports.push((await listener.open()).port);

@@ -50,6 +50,7 @@ const GRANTED = [
   "revoke_key",
   "revoke_operator",
   "schema_version",
+  "service_figures",
   "set_account_plan",
   "set_account_suspended",
   "set_key_limit",

@@ -537,6 +537,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
+-- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server

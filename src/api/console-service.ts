@@ -1,0 +1,66 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { ConsoleService, type WatchOverviewResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
+import { DomainError } from "../domain/errors.ts";
+import type { ApiCall } from "./api-call.ts";
+import { type ApiParts, defineService } from "./define-service.ts";
+import type { Overview, WatchOverview } from "./overview.ts";
+import { auditWatcher } from "./run-audit.ts";
+
+/** What services for operators need besides. */
+export type OperatorParts = ApiParts & { readonly watchOverview: WatchOverview };
+
+async function* watchOverview(watch: WatchOverview, call: ApiCall) {
+  for await (const overview of watch(call.operator.id, call.signal)) {
+    // Without a database, no revocation can be stored, and the console shows that it is down.
+    await call.recheckOperator().catch(ifRefused);
+    yield viewOverview(overview);
+  }
+}
+
+function ifRefused(error: unknown): void {
+  const isOutage = error instanceof DomainError && /^(unavailable|overloaded)$/.test(error.reason);
+  if (!isOutage) throw error;
+}
+
+function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverviewResponseSchema> {
+  const { server, service, database } = overview;
+  return {
+    time: timestampFromDate(overview.time),
+    server: {
+      ...server,
+      calls: BigInt(server.calls),
+      failures: server.failures.map(({ reason, calls }) => ({ reason, calls: BigInt(calls) })),
+      chargedMicros: BigInt(server.chargedMicros),
+      runningGenerations: BigInt(server.runningGenerations),
+      upstreams: server.upstreams.map((upstream) => ({
+        ...upstream,
+        running: BigInt(upstream.running),
+        waiting: BigInt(upstream.waiting),
+        succeeded: BigInt(upstream.succeeded),
+        failed: BigInt(upstream.failed),
+      })),
+    },
+    ...(service && {
+      service: {
+        servers: Number(service.servers),
+        runningGenerations: service.generations,
+        heldMicros: service.held_micros,
+      },
+    }),
+    database: {
+      reachable: database.isReachable,
+      latencyMs: database.latencyMs,
+      connections: database.connections,
+      statements: database.statements,
+    },
+  };
+}
+
+export const consoleService = defineService(ConsoleService, (parts: OperatorParts) => {
+  const watchAudit = auditWatcher(parts.deps);
+  return {
+    watchOverview: (_, call) => watchOverview(parts.watchOverview, call),
+    watchAudit: (_, call) => watchAudit(call),
+  };
+});

@@ -1,0 +1,163 @@
+import type { Overview, WatchOverview } from "../api/overview.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { Database } from "../store/driver/database.ts";
+import { readServiceFigures } from "../store/service-figures.ts";
+import { type Counts, readCounts } from "../telemetry/counts.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+
+const PAUSE_MS = 2_000;
+const WINDOW_MS = 60_000;
+const MAX_WATCHERS = 100;
+const MAX_WATCHERS_PER_OPERATOR = 10;
+
+type FeedOptions = {
+  readonly database: Database;
+  readonly isReachable: () => boolean;
+  /** The metrics of this process and of all workers. */
+  readonly readMetrics: () => Promise<Metrics["registry"]>;
+  readonly onFailure: (error: unknown) => void;
+  /** Ends all streams when a drain begins, which they would delay. */
+  readonly drainSignal: AbortSignal;
+};
+
+type Sample = { readonly atMs: number; readonly counts: Counts };
+
+/** Measures the running service while somebody watches, once for all watchers. */
+export class OverviewFeed {
+  readonly #options: FeedOptions;
+  readonly #watchers = new Map<string, number>();
+  readonly #waiting = new Set<(overview: Overview | undefined) => void>();
+  /** Of the last minute, the oldest first. */
+  #samples: Sample[] = [];
+  #latest: Overview | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    options.drainSignal.addEventListener("abort", () => this.#stop(), { once: true });
+  }
+
+  readonly watch: WatchOverview = (operatorId, signal) => this.#watch(operatorId, signal);
+
+  async *#watch(operatorId: string, signal: AbortSignal): AsyncGenerator<Overview, void> {
+    this.#insert(operatorId);
+    try {
+      let overview = this.#latest ?? (await this.#next(signal));
+      while (overview) {
+        yield overview;
+        overview = await this.#next(signal);
+      }
+    } finally {
+      this.#remove(operatorId);
+    }
+  }
+
+  /** The first watcher starts the measurements, and the last one ends them. */
+  #insert(operatorId: string): void {
+    const own = this.#watchers.get(operatorId) ?? 0;
+    const all = [...this.#watchers.values()].reduce((sum, count) => sum + count, 0);
+    if (own >= MAX_WATCHERS_PER_OPERATOR || all >= MAX_WATCHERS) throw new DomainError("overloaded");
+    this.#watchers.set(operatorId, own + 1);
+    if (all === 0) this.#schedule(0);
+  }
+
+  #remove(operatorId: string): void {
+    const own = this.#watchers.get(operatorId) ?? 0;
+    if (own > 1) this.#watchers.set(operatorId, own - 1);
+    else this.#watchers.delete(operatorId);
+    if (this.#watchers.size === 0) this.#stop();
+  }
+
+  /** Undefined when the stream ends. */
+  #next(signal: AbortSignal): Promise<Overview | undefined> {
+    return new Promise((resolve) => {
+      const finish = (overview: Overview | undefined) => {
+        this.#waiting.delete(finish);
+        signal.removeEventListener("abort", end);
+        resolve(overview);
+      };
+      const end = () => finish(undefined);
+      if (signal.aborted || this.#options.drainSignal.aborted) return end();
+      signal.addEventListener("abort", end, { once: true });
+      this.#waiting.add(finish);
+    });
+  }
+
+  #announce(overview: Overview | undefined): void {
+    for (const finish of [...this.#waiting]) finish(overview);
+  }
+
+  #schedule(delayMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#measure().catch((error: unknown) => {
+        this.#options.onFailure(error);
+        if (this.#watchers.size > 0) this.#schedule(PAUSE_MS);
+      });
+    }, delayMs);
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#samples = [];
+    this.#latest = undefined;
+    this.#announce(undefined);
+  }
+
+  async #measure(): Promise<void> {
+    const counts = await readCounts(await this.#options.readMetrics());
+    const sample = { atMs: performance.now(), counts };
+    const overview = {
+      time: new Date(),
+      server: this.#serverFigures(sample),
+      ...(await this.#readDatabase()),
+    };
+    if (this.#watchers.size === 0 || this.#options.drainSignal.aborted) return;
+    this.#samples = [...this.#samples.filter(({ atMs }) => atMs > sample.atMs - WINDOW_MS), sample];
+    this.#latest = overview;
+    this.#announce(overview);
+    this.#schedule(PAUSE_MS);
+  }
+
+  #serverFigures({ atMs, counts }: Sample): Overview["server"] {
+    const first = this.#samples[0] ?? { atMs, counts };
+    const last = this.#samples.at(-1) ?? first;
+    const seconds = (atMs - last.atMs) / 1_000;
+    const failures = [...counts.failures].map(([reason, calls]) => ({
+      reason,
+      calls: calls - (first.counts.failures.get(reason) ?? 0),
+    }));
+    return {
+      windowSeconds: (atMs - first.atMs) / 1_000,
+      callsPerSecond: seconds === 0 ? 0 : (counts.calls - last.counts.calls) / seconds,
+      calls: counts.calls - first.counts.calls,
+      failures: failures.filter(({ calls }) => calls > 0).sort((a, b) => b.calls - a.calls),
+      chargedMicros: counts.chargedMicros - first.counts.chargedMicros,
+      runningGenerations: counts.runningGenerations,
+      upstreams: [...counts.upstreams].map(([name, upstream]) => {
+        const before = first.counts.upstreams.get(name);
+        return {
+          ...upstream,
+          name,
+          succeeded: upstream.succeeded - (before?.succeeded ?? 0),
+          failed: upstream.failed - (before?.failed ?? 0),
+        };
+      }),
+    };
+  }
+
+  async #readDatabase(): Promise<Pick<Overview, "service" | "database">> {
+    const { database, isReachable } = this.#options;
+    const startedAt = performance.now();
+    const service = await readServiceFigures(database).catch(() => undefined);
+    return {
+      service,
+      database: {
+        isReachable: isReachable() && service !== undefined,
+        latencyMs: performance.now() - startedAt,
+        connections: database.connections,
+        statements: database.running,
+      },
+    };
+  }
+}

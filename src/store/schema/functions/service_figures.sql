@@ -1,0 +1,11 @@
+-- How many servers run, and what their generations hold.
+CREATE OR REPLACE FUNCTION service_figures() RETURNS TABLE (servers bigint, generations bigint, held_micros bigint)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  RETURN QUERY
+  SELECT (SELECT count(*) FROM servers s WHERE s.seen_at > clock_timestamp() - interval '20 seconds'),
+         count(*), coalesce(sum(h.amount_micros), 0)::bigint
+  FROM holds h WHERE h.expires_at > clock_timestamp();
+END
+$$;
