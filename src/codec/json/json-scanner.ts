@@ -1,6 +1,7 @@
 import { MAX_UNTYPED_VALUES } from "../../rules/untyped-values.ts";
 import type { Steps } from "../steps.ts";
 import { JsonStrings } from "./json-strings.ts";
+import { MAX_SHORT_UNITS, readShortValue, type ShortValue } from "./short-values.ts";
 
 /** Deeper than any legitimate message, and far below the limit of the stack. */
 const MAX_DEPTH = 64;
@@ -10,6 +11,9 @@ const MAX_VALUES = 100_000;
 
 /** Longer than any field name and any legitimate map key. */
 const MAX_NAME_UNITS = 4_096;
+
+/** Attempts to read values at once that were too long, in a text of the size that can be read at once. */
+const MAX_ATTEMPTS = 8;
 
 /** The longest value that raw() returns. */
 const MAX_RAW_UNITS = 262_144;
@@ -29,6 +33,8 @@ const CLOSE = { object: "}", array: "]" } as const;
 export class JsonScanner extends JsonStrings {
   #depth = 0;
   #untyped = 0;
+  #attempts = 0;
+  #attemptedFrom = 0;
 
   constructor(bytes: Buffer) {
     super(bytes, MAX_RAW_UNITS);
@@ -37,6 +43,16 @@ export class JsonScanner extends JsonStrings {
   /** Counts a value whose type the .proto leaves open; false if there are too many. */
   countUntyped(): boolean {
     return ++this.#untyped <= MAX_UNTYPED_VALUES;
+  }
+
+  /**
+   * The object or the list that is next, read at once and counted with all values in it; undefined, and still unread,
+   * if it must be read in parts.
+   */
+  shortUntyped(): ShortValue["value"] | undefined {
+    const read = this.#readShort(MAX_UNTYPED_VALUES - this.#untyped);
+    if (read) this.#untyped += read.values;
+    return read?.value;
   }
 
   /** The kind of the next value, by its first character. */
@@ -138,6 +154,7 @@ export class JsonScanner extends JsonStrings {
   *skip(): Steps<void> {
     if (this.isDue()) yield;
     const kind = this.peek();
+    if ((kind === "object" || kind === "array") && this.#readShort(MAX_VALUES)) return;
     if (kind === "object") for (const _ of this.members()) yield* this.skip();
     else if (kind === "array") for (const _ of this.items()) yield* this.skip();
     else if (kind === "string") yield* this.skipString();
@@ -154,6 +171,23 @@ export class JsonScanner extends JsonStrings {
   end(): void {
     this.skipSpace();
     if (this.at < this.text.length) throw this.fail("there is text after the end");
+  }
+
+  #readShort(maxValues: number): ShortValue | undefined {
+    if (this.place - this.#attemptedFrom >= MAX_SHORT_UNITS) {
+      this.#attempts = 0;
+      this.#attemptedFrom = this.place;
+    }
+    // In a long value, each level would be tried again.
+    if (this.#attempts >= MAX_ATTEMPTS) return undefined;
+    const read = readShortValue(this.text, this.at, MAX_DEPTH - this.#depth, MAX_NAME_UNITS);
+    if (!read || read.values > Math.min(maxValues, MAX_VALUES - this.values)) {
+      this.#attempts++;
+      return undefined;
+    }
+    this.values += read.values;
+    this.at += read.units;
+    return read;
   }
 
   #count(): true {

@@ -22,8 +22,9 @@ export function* readJsonValue(scanner: JsonScanner, path: string): Steps<JsonVa
     const kind = scanner.peek();
     let value: JsonValue;
     if (kind === "object" || kind === "array") {
-      value = kind === "object" ? {} : [];
-      if (scanner.enter(kind)) {
+      const short = scanner.shortUntyped();
+      value = short ?? (kind === "object" ? {} : []);
+      if (!short && scanner.enter(kind)) {
         stack.push(opened(scanner, value));
         continue;
       }
