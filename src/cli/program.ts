@@ -30,7 +30,8 @@ const GROUPS: Readonly<Record<string, Group>> = {
     load: () => import("./log.ts"),
   },
   audit: {
-    description: "Recompute all balances from the ledger, and the operator log. Exits with 1 if one differs.",
+    description:
+      "Recompute all balances and the usage from the ledger, and the operator log. Exits with 1 if one differs.",
     load: () => import("./audit.ts"),
   },
 };

@@ -52,7 +52,10 @@ export async function audit(
   }
 }
 
-/** Recomputes the ledger lane by lane and piece by piece, so that every statement is short, then the prices and the operator log. */
+/**
+ * Recomputes the ledger and the usage lane by lane and piece by piece, so that every statement is short, then the prices and
+ * the operator log.
+ */
 export async function* auditInSteps(
   database: Database,
   signal: AbortSignal,
@@ -75,6 +78,12 @@ export async function* auditInSteps(
       yield { partsDone, parts, entries: report.entries };
       position = await auditPiece(database, lane, position, pieceRows, report);
     }
+    let usage: UsagePosition | undefined = FIRST_USAGE;
+    while (usage) {
+      signal.throwIfAborted();
+      yield { partsDone, parts, entries: report.entries };
+      usage = await auditUsage(database, lane, usage, pieceRows, report);
+    }
   }
   report.findings.push(
     ...(await database.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
@@ -86,6 +95,34 @@ export async function* auditInSteps(
     event = await auditEvents(database, event, pieceRows, report);
   }
   return { parts, report };
+}
+
+/** The entry after which the next piece of the usage of a lane starts, and the fingerprint of its account up to there. */
+type UsagePosition = { next_account_id: string; next_seq: bigint; next_sum: string };
+
+type UsageAuditRow = AuditFinding & (UsagePosition | { [Name in keyof UsagePosition]: null });
+
+const FIRST_USAGE: UsagePosition = { next_account_id: "", next_seq: 0n, next_sum: "0" };
+
+async function auditUsage(
+  database: Database,
+  lane: number,
+  at: UsagePosition,
+  pieceRows: number,
+  report: AuditReport,
+): Promise<UsagePosition | undefined> {
+  const [next, ...findings] = await database.call<UsageAuditRow>(
+    "audit_usage",
+    lane,
+    at.next_account_id,
+    at.next_seq,
+    at.next_sum,
+    pieceRows,
+    MAX_FINDINGS - report.findings.length,
+  );
+  if (!next) throw new Error("the audit of the usage has no position");
+  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  return next.next_account_id === null ? undefined : next;
 }
 
 /** The event after which the next piece of the operator log starts. */

@@ -12,6 +12,7 @@ const GRANTED = [
   "audit",
   "audit_operator_events",
   "audit_prices",
+  "audit_usage",
   "bill",
   "create_account",
   "create_child_key",

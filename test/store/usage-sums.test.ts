@@ -11,24 +11,12 @@ import {
   type UsageQuery,
   type UsageSum,
 } from "../../src/store/usage-sums.ts";
-import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
 const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false };
 const page = (pageSize = 1_000, pageToken = "") => readPage("usage", { pageSize, pageToken });
-
-async function charge(
-  payer: Payer,
-  micros: bigint,
-  user: string,
-  billing = createTestBilling(store.database),
-) {
-  const id = newGenerationId(payer);
-  await billing.hold(holdOf(payer, micros, id));
-  const end = endOf(payer, id, micros);
-  await billing.end({ ...end, charge: end.charge && { ...end.charge, user } });
-}
 
 async function today(by: Partial<Grouping> = {}): Promise<UsageQuery> {
   const now = await currentQuarter(store.database);
@@ -45,10 +33,11 @@ async function insertSums({ accountId }: Payer, rows: TestSum[]) {
 }
 
 test("a settlement adds its charge to the sums of its key, model and user", async () => {
+  const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 1_000n);
-  await charge(payer, 10n, "");
-  await charge(payer, 20n, "ada");
-  await charge(payer, 30n, "ada");
+  await charge(billing, payer, 10n);
+  await charge(billing, payer, 20n, "ada");
+  await charge(billing, payer, 30n, "ada");
   const { rows, throughSeq } = await readUsage(
     store.database,
     payer.accountId,
@@ -84,12 +73,12 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   const billing = createTestBilling(store.database, { maxWaiting: 5_000 });
   for (const end of [998, 1_003]) {
     await Promise.all(
-      Array.from({ length: end === 998 ? 998 : 5 }, (_, i) => charge(payer, 1n, `user ${end - i}`, billing)),
+      Array.from({ length: end === 998 ? 998 : 5 }, (_, i) => charge(billing, payer, 1n, `user ${end - i}`)),
     );
   }
-  await charge(payer, 1n, "user 1", billing);
-  await charge(payer, 1n, "late", billing);
-  await charge(payer, 1n, "", billing);
+  await charge(billing, payer, 1n, "user 1");
+  await charge(billing, payer, 1n, "late");
+  await charge(billing, payer, 1n, "");
   const users = await today({ user: true });
   const first = await readUsage(store.database, payer.accountId, users, page());
   const second = await readUsage(store.database, payer.accountId, users, page(1_000, first.nextPageToken));
@@ -100,11 +89,12 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
 });
 
 test("the users of a new day are counted anew", async () => {
+  const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 1_000n);
-  await charge(payer, 1n, "ada");
+  await charge(billing, payer, 1n, "ada");
   await store.owner`UPDATE vx.usage_user_counts SET day = day - 1, users = 1000 WHERE account_id = ${payer.accountId}`;
   await store.owner`UPDATE vx.usage_users SET day = day - 1 WHERE account_id = ${payer.accountId}`;
-  await charge(payer, 1n, "bob");
+  await charge(billing, payer, 1n, "bob");
   const [row] =
     await store.owner`SELECT users FROM vx.usage_user_counts WHERE account_id = ${payer.accountId}`;
   const users = await store.owner`SELECT user_id FROM vx.usage_users WHERE account_id = ${payer.accountId}`;

@@ -5,6 +5,7 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
+import type { Billing } from "../../src/store/billing.ts";
 import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
@@ -92,6 +93,14 @@ export function endOf(
           answer,
         };
   return { holdId, accountId: payer.accountId, charge };
+}
+
+/** A generation of the payer, from its hold to its charge. */
+export async function charge(billing: Billing, payer: Payer, micros: bigint, user = ""): Promise<void> {
+  const id = newGenerationId(payer);
+  await billing.hold(holdOf(payer, micros, id));
+  const end = endOf(payer, id, micros);
+  await billing.end({ ...end, charge: end.charge && { ...end.charge, user } });
 }
 
 /** Checks the money invariants of every account directly in the tables. Empty if all hold. */

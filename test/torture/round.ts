@@ -4,7 +4,7 @@ import { runAudit } from "./audit.ts";
 import { checkEpisode, type Verdict } from "./checker/check.ts";
 import type { Violation } from "./checker/facts.ts";
 import { checkInvariants } from "./checker/invariants.ts";
-import { checkHashes, checkMoney } from "./checker/money.ts";
+import { checkHashes, checkMoney, checkUsage } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
 import { type Episode, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -69,7 +69,8 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     violations.push(...of);
     table.push(await rowOf(episode, verdict, of.length, failedAt.get(episode) ?? 0));
   }
-  violations.push(...(await checkMoney(arena.database.owner)), ...(await checkHashes(arena.database.owner)));
+  const { owner } = arena.database;
+  violations.push(...(await checkMoney(owner)), ...(await checkHashes(owner)), ...(await checkUsage(owner)));
   violations.push(...(await runAudit(arena)));
   const tenants = episodes.map((episode) => episode.tenants);
   const entries = episodes.flatMap(({ history }) => history.entries);

@@ -62,6 +62,17 @@ export const VARIANTS: readonly Variant[] = [
     statement: "ALTER TABLE vx.ledger DROP CONSTRAINT ledger_entry_once",
   },
   {
+    name: "usage counts the requests of the last batch alone",
+    under: "none",
+    sql: [
+      {
+        function: "add_usage",
+        find: "requests = u.requests + excluded.requests",
+        put: "requests = excluded.requests",
+      },
+    ],
+  },
+  {
     name: "idempotency keys are ignored",
     under: "none",
     sql: [

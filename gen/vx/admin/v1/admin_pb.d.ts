@@ -2398,8 +2398,8 @@ export declare const AdminService: GenService<{
   /**
    * Audit ledger
    *
-   * Recomputes all balances and hashes from the ledger entries, the hashes of the price versions and those of the operator
-   * log, and returns the differences.
+   * Recomputes all balances, the usage and the hashes from the ledger entries, the hashes of the price versions and those of
+   * the operator log, and returns the differences.
    *
    * @generated from rpc vx.admin.v1.AdminService.Audit
    */

@@ -1,0 +1,57 @@
+-- Compares the usage of one piece of a lane with its ledger: of p_limit entries, in the order of account and seq, after
+-- entry p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there.
+--
+-- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
+-- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot.
+CREATE OR REPLACE FUNCTION audit_usage(
+  p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_limit integer, p_max_findings integer
+) RETURNS TABLE (
+    account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric
+  )
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  -- Forces reads in the order of the primary keys, regardless of the statistics.
+  SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+DECLARE
+  -- Finding the sums that differ reads all entries of an account at once.
+  c_described constant bigint := 100000;
+BEGIN
+  RETURN QUERY
+  WITH piece AS MATERIALIZED (
+    SELECT e.account_id, e.seq, CASE e.requests WHEN 0 THEN 0 ELSE
+      usage_fingerprint(e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.requests, e.input, e.cached_input,
+        e.cache_write, e.output, e.reasoning, e.images, e.image_tokens, e.cost_micros) END AS fingerprint
+    FROM usage_of_entries(p_lane, p_account_id, p_seq, p_limit) e
+  ), parts AS MATERIALIZED (
+    SELECT t.account_id, max(t.seq) AS seq, sum(t.fingerprint) AS fingerprint
+    FROM (SELECT * FROM piece UNION ALL SELECT p_account_id, p_seq, p_sum WHERE p_seq > 0) t
+    GROUP BY t.account_id
+  ), unfinished AS MATERIALIZED (
+    -- The piece is full, so its last account may have more entries.
+    SELECT t.* FROM parts t WHERE (SELECT count(*) FROM piece) = p_limit ORDER BY t.account_id DESC LIMIT 1
+  ), stored AS (
+    SELECT u.account_id,
+           sum(usage_fingerprint(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.requests, u.input,
+             u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros)) AS fingerprint
+    FROM usage_quarters u
+    WHERE u.lane = p_lane AND u.account_id >= p_account_id
+      AND u.account_id < coalesce((SELECT t.account_id FROM unfinished t),
+        (SELECT max(m.account_id) || 'z' FROM usage_quarters m WHERE m.lane = p_lane))
+    GROUP BY u.account_id
+  ), different AS (
+    SELECT coalesce(s.account_id, t.account_id) AS account_id
+    FROM stored s FULL JOIN parts t ON t.account_id = s.account_id
+    WHERE coalesce(s.fingerprint, 0) <> coalesce(t.fingerprint, 0)
+      AND coalesce(s.account_id, t.account_id) <> coalesce((SELECT f.account_id FROM unfinished f), '')
+  )
+  SELECT '', '', '', n.account_id, n.seq, n.fingerprint FROM (VALUES (1)) AS one LEFT JOIN unfinished n ON true
+  UNION ALL
+  (SELECT d.account_id, 'usage_equals_ledger', coalesce(x.detail, 'the sums differ from the ledger'), NULL, NULL, NULL
+   FROM different d
+   LEFT JOIN accounts a ON a.lane = p_lane AND a.id = d.account_id
+   LEFT JOIN LATERAL (SELECT u AS detail FROM usage_differences(p_lane, d.account_id, 10) u
+     WHERE a.last_seq <= c_described) x ON true
+   LIMIT p_max_findings);
+END
+$$;
