@@ -18,7 +18,15 @@ const notShared = [...extras, ...MEASURED, ...ISOLATED];
 const projects = [
   { name: "measured", include: MEASURED, maxWorkers: 2, sequence: { groupOrder: 0 } },
   { name: "isolated", include: ISOLATED, sequence: { groupOrder: 1 } },
-  { name: "shared", include, exclude: notShared, isolate: false, sequence: { groupOrder: 1 } },
+  {
+    name: "shared",
+    include,
+    exclude: notShared,
+    isolate: false,
+    // Random tests of the other projects import it.
+    setupFiles: ["test/support/runs.ts"],
+    sequence: { groupOrder: 1 },
+  },
 ];
 
 export default defineConfig({
@@ -31,7 +39,7 @@ export default defineConfig({
     // More than the two cores that the suite is made for: many tests wait for servers and databases.
     maxWorkers: 3,
     // A limit for tests that hang, not for slow ones: other programs may share the machine.
-    testTimeout: 60_000,
+    testTimeout: 60_000 * Number(process.env.VX_TEST_EXPLORE ?? 1),
     hookTimeout: 30_000,
     reporters: process.env.VX_TEST_REPORT ? ["default", "json"] : ["default"],
     outputFile: { json: process.env.VX_TEST_REPORT ?? "" },

@@ -11,6 +11,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
+import { runs } from "../support/runs.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
 import { useStore } from "../support/store.ts";
 
@@ -121,7 +122,7 @@ test("a charge is the upstream's invoice, or less where the usage exceeds the ho
       if (reported.outputTokens <= OUTPUT) expect(charged).toBe(invoice);
       else expect(charged).toBeLessThanOrEqual(invoice);
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
   const { findings } = await audit(store.database, new AbortController().signal);
   expect(findings).toEqual([]);

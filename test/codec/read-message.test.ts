@@ -5,6 +5,7 @@ import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_p
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { finish } from "../../src/codec/steps.ts";
+import { runs } from "../support/runs.ts";
 import { anyMessage } from "./any-message.ts";
 import { everything, messageTypes, testTypes } from "./messages.ts";
 
@@ -19,7 +20,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
         const bytes = toBinary(desc, message);
         expect(hex(desc, finish(readBinary(desc, bytes)))).toBe(hex(desc, plainly(desc, bytes)));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -38,7 +39,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
         }
         expect(read).toEqual(plainly(desc, bytes));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

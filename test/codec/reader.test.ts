@@ -13,6 +13,7 @@ import { Readers } from "../../src/codec/json/reader.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
 import { RestProblem } from "../../src/codec/problem.ts";
 import { finish } from "../../src/codec/steps.ts";
+import { runs } from "../support/runs.ts";
 import { anyMessage } from "./any-message.ts";
 import { everything, messageTypes, testTypes } from "./messages.ts";
 
@@ -36,7 +37,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
       fc.property(anyMessage(desc), (message) => {
         expect(bytes(desc, read(desc, writerOf(desc)(message)))).toBe(bytes(desc, message));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -51,7 +52,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
           expect(bytes(desc, read(desc, text))).toBe(bytes(desc, fromJson(desc, JSON.parse(text))));
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });

@@ -17,7 +17,7 @@ import { writerOf } from "../../src/codec/json/writer.ts";
 import { omitsUnset } from "../../src/rules/codec-options.ts";
 
 import { testFile } from "../rest/descriptors.ts";
-
+import { runs } from "../support/runs.ts";
 import { anyMessage } from "./any-message.ts";
 import { Digits, type ExactJson, parseExact } from "./exact-json.ts";
 import { messageTypes, testTypes } from "./messages.ts";
@@ -38,7 +38,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
         const canonical = toJson(desc, message, { alwaysEmitImplicit: true, useProtoFieldName: true });
         expect(printed).toEqual(expected(desc, message, canonical));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fingerprintOf, generateKey, isWellFormedKey, laneOfKey, maskKey } from "../../src/domain/api-key.ts";
 import { LANE_COUNT } from "../../src/domain/lane.ts";
+import { runs } from "../support/runs.ts";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX = "vx_live_";
@@ -90,7 +91,7 @@ describe("the checksum of a key", () => {
         fc.pre(secret[i] !== other);
         expect(isWellFormedKey(secret.slice(0, i) + other + secret.slice(i + 1))).toBe(false);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 
@@ -102,7 +103,7 @@ describe("the checksum of a key", () => {
         const swapped = `${secret.slice(0, i)}${secret[i + 1]}${secret[i]}${secret.slice(i + 2)}`;
         expect(isWellFormedKey(swapped)).toBe(false);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import { cutPage, readPage } from "../../src/domain/page.ts";
+import { runs } from "../support/runs.ts";
 
 const positions = fc.stringMatching(/^[0-9a-z_]{1,60}$/);
 
@@ -39,7 +40,7 @@ test("a token has exactly one encoding, and any other text is rejected", () => {
         if (after !== undefined) expect(tokenOf(after)).toBe(pageToken);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { imageOfUrl } from "../../src/domain/image.ts";
+import { runs } from "../support/runs.ts";
 
 const isRefused = (host: string) => {
   try {
@@ -85,12 +86,12 @@ test("a private IPv4 address is refused in every notation, also with dots at its
     fc.property(notation, fc.constantFrom("", ".", "..", "。"), (host, end) => {
       expect(isRefused(`${host}${end}`)).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
   fc.assert(
     fc.property(privateAddress, fc.constantFrom("::ffff:", "::", "64:ff9b::"), (address, prefix) => {
       expect(isRefused(`[${prefix}${address.join(".")}]`)).toBe(true);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

@@ -12,6 +12,7 @@ import type {
 import { charactersIn, inputTokenBound, opaqueTokenBound } from "../../src/domain/prompt-texts.ts";
 import { createDialect, problemWith } from "../../src/upstreams/dialects.ts";
 import { openaiBody } from "../../src/upstreams/openai/openai-body.ts";
+import { runs } from "../support/runs.ts";
 import { promptOf } from "../support/samples.ts";
 
 const reasoned = (reasoning: Reasoning): PromptMessage => ({
@@ -145,7 +146,7 @@ describe.each(REMOTE_KINDS)("%s", (kind) => {
           expect(charactersIn(sent)).toBeGreaterThanOrEqual(body.replace(/\p{ASCII}/gu, "").length);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { ConfigError } from "../../src/app/config-error.ts";
 import { embeddedConnections } from "../../src/app/connection-limit.ts";
 import { closeDatabases, type Databases, openDatabases } from "../../src/app/databases.ts";
 import type { Database } from "../../src/store/driver/database.ts";
+import { runs } from "../support/runs.ts";
 
 const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;
 /** One each for the guard and the migrations, two for psql, three that PostgreSQL reserves for superusers. */
@@ -37,7 +38,7 @@ test("the embedded database allows all connections that the settings permit", as
         expect(embeddedConnections(config)).toBeGreaterThanOrEqual(opened + OTHERS);
       },
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseTemplate, TemplateError } from "../../src/server/rest/template.ts";
 import { DuplicateRouteError, RouteTrie } from "../../src/server/rest/trie.ts";
+import { runs } from "../support/runs.ts";
 
 /** The parsed template: segments, then each variable with its segments. */
 function understood(text: string) {
@@ -101,7 +102,7 @@ describe("templates", () => {
           expect(error).toBeInstanceOf(TemplateError);
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 });
@@ -223,7 +224,7 @@ describe("the trie", () => {
         expect(found === undefined ? undefined : rank(found)).toBe(best(templates, wanted));
         if (found !== undefined) expect(fits(found, wanted)).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });

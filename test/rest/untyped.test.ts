@@ -11,6 +11,7 @@ import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { finish, type Steps } from "../../src/codec/steps.ts";
 import { jsonOf } from "../../src/rules/plain-values.ts";
+import { runs } from "../support/runs.ts";
 
 const reader = new Readers("ignore").of(Chat);
 
@@ -58,7 +59,7 @@ describe.each(forms)("an untyped value, from $name,", ({ read }) => {
           toBinary(Chat, create(Chat, { tools: fromJson(ValueSchema, value) })),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

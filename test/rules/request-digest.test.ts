@@ -6,6 +6,7 @@ import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import type { JsonValue } from "../../src/domain/json.ts";
 import { valueOfJson } from "../../src/rules/plain-values.ts";
 import { digestOfRequest } from "../../src/rules/request-digest.ts";
+import { runs } from "../support/runs.ts";
 
 type GenerateFields = MessageInitShape<typeof GenerateRequestSchema>;
 
@@ -61,6 +62,6 @@ test("untyped values have the same digest if and only if they are the same JSON"
       expect(digest === (await digestOfTools(other as JsonValue))).toBe(areEqual);
       expect(await digestOfTools(structuredClone(one) as JsonValue)).toBe(digest);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });

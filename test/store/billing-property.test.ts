@@ -10,6 +10,7 @@ import {
   newGenerationId,
   type Payer,
 } from "../support/payer.ts";
+import { runs } from "../support/runs.ts";
 import { useStore } from "../support/store.ts";
 import { UncheckedBilling } from "../support/unchecked-billing.ts";
 
@@ -212,7 +213,7 @@ test.each(["together", "one by one"] as const)(
   "random credits, holds, settlements, voids, revocations and retries, sent %s, end as plain arithmetic says",
   async (steps) => {
     const property = fc.asyncProperty(fc.array(turn, { maxLength: 14 }), (turns) => run(turns, steps));
-    await fc.assert(property, { numRuns: 50 });
+    await fc.assert(property, { numRuns: runs(50) });
     expect(await moneyProblems(store)).toEqual([]);
   },
 );

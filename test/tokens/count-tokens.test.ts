@@ -4,6 +4,7 @@ import { Tiktoken } from "tiktoken/lite";
 import { afterAll, expect, test } from "vitest";
 import { countTexts } from "../../src/tokens/count-tokens.ts";
 import { splitTexts } from "../../src/tokens/split-texts.ts";
+import { runs } from "../support/runs.ts";
 
 const reference = new Tiktoken(encoding.bpe_ranks, encoding.special_tokens, encoding.pat_str);
 afterAll(() => reference.free());
@@ -37,7 +38,7 @@ test("counts equal those of OpenAI's implementation", () => {
     fc.property(texts, (text) => {
       expect(countTexts([text])).toBe(expected(text));
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
   for (const text of [PROSE, CHINESE, "x".repeat(128)]) expect(countTexts([text])).toBe(expected(text));
 });

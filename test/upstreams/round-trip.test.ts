@@ -4,10 +4,11 @@ import { REMOTE_KINDS } from "../../src/domain/model.ts";
 import { createDialect, problemWith } from "../../src/upstreams/dialects.ts";
 import { writeBody } from "../../src/upstreams/http/request-body.ts";
 import { requestProblems } from "../support/fake-upstreams/request-schemas.ts";
+import { runs } from "../support/runs.ts";
 import { atomsOf, DECODERS, normalized } from "./body-decoders.ts";
 import { randomPrompt } from "./random-prompts.ts";
 
-const RUNS = 300;
+const RUNS = runs(300);
 
 describe.each(REMOTE_KINDS)("%s", (kind) => {
   const settings = { kind, baseUrl: "http://127.0.0.1", apiKeyEnv: undefined, model: "m", timeoutMs: 1_000 };

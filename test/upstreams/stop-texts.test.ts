@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { StopTexts } from "../../src/upstreams/sandbox/stop-texts.ts";
+import { runs } from "../support/runs.ts";
 
 function cut(pieces: readonly string[], stop: readonly string[]) {
   const stops = new StopTexts(stop);
@@ -48,6 +49,6 @@ test("the size of the pieces has no effect", () => {
         expect(pieces.join("").startsWith(inPieces.text)).toBe(true);
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
