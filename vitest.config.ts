@@ -7,7 +7,7 @@ const extra = EXTRAS.find((name) => process.env[`VX_TEST_${name.toUpperCase()}`]
 /** Tests that measure memory. They run first, each file in its own process. */
 const MEASURED = ["test/field/memory.test.ts", "test/server/floods.test.ts", "test/upstreams/floods.test.ts"];
 
-/** Tests of crashes, stops and lost databases. Each file gets its own process. */
+/** Tests of crashes, stops and lost databases share no process with other tests. */
 const ISOLATED = ["test/embedded-postgres/**/*.test.ts", "test/operations/**/*.test.ts"];
 
 const include = [`test/${extra ? `${extra}/` : ""}**/*.test.ts`];
@@ -17,7 +17,7 @@ const extras = extra ? [] : EXTRAS.map((name) => `test/${name}/**`);
 const notShared = [...extras, ...MEASURED, ...ISOLATED];
 const projects = [
   { name: "measured", include: MEASURED, maxWorkers: 2, sequence: { groupOrder: 0 } },
-  { name: "isolated", include: ISOLATED, sequence: { groupOrder: 1 } },
+  { name: "isolated", include: ISOLATED, isolate: false, sequence: { groupOrder: 1 } },
   {
     name: "shared",
     include,

@@ -20,7 +20,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
         const bytes = toBinary(desc, message);
         expect(hex(desc, finish(readBinary(desc, bytes)))).toBe(hex(desc, plainly(desc, bytes)));
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(15) },
     );
   });
 
@@ -39,7 +39,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
         }
         expect(read).toEqual(plainly(desc, bytes));
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(30) },
     );
   });
 });

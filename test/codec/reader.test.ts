@@ -37,7 +37,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
       fc.property(anyMessage(desc), (message) => {
         expect(bytes(desc, read(desc, writerOf(desc)(message)))).toBe(bytes(desc, message));
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(15) },
     );
   });
 
@@ -52,7 +52,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
           expect(bytes(desc, read(desc, text))).toBe(bytes(desc, fromJson(desc, JSON.parse(text))));
         },
       ),
-      { numRuns: runs(40) },
+      { numRuns: runs(15) },
     );
   });
 });

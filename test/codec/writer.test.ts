@@ -38,7 +38,7 @@ describe.each([...messageTypes, ...testTypes])("$typeName", (desc) => {
         const canonical = toJson(desc, message, { alwaysEmitImplicit: true, useProtoFieldName: true });
         expect(printed).toEqual(expected(desc, message, canonical));
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(15) },
     );
   });
 });

@@ -8,7 +8,7 @@ import { startTwinServers, type TwinServers } from "./twins.ts";
 const SEED = Number(process.env.VX_DIFFERENTIAL_SEED ?? 1);
 const MINUTES = Number(process.env.VX_DIFFERENTIAL_MINUTES ?? 0);
 
-const RANDOM_CALLS = 1_000;
+const RANDOM_CALLS = 400;
 /** The long form stops by time. */
 const MAX_RANDOM_CALLS = 100_000_000;
 

@@ -78,7 +78,7 @@ describe.each(ADDRESSED)("the server address on %s", (path) => {
   test("has a separate ETag for each host", async () => {
     const tag = async (host: string) =>
       (await sendHttp1(app.url, { method: "GET", path, headers: { host } })).headers.etag;
-    const hosts = Array.from({ length: 40 }, (_, i) => `host-${i}`);
+    const hosts = Array.from({ length: 10 }, (_, i) => `host-${i}`);
     const tags = await Promise.all(hosts.map(tag));
     expect(new Set(tags).size).toBe(hosts.length);
     expect(await Promise.all(hosts.map(tag))).toEqual(tags);

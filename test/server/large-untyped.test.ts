@@ -22,11 +22,17 @@ afterAll(async () => {
 
 const LONG = "\u{1f600}".repeat(400_000);
 
-/** Fields that may hold anything, with far more in them than anybody reads. */
-const HOSTILE: [string, string, JsonValue][] = [
+type Hostile = [name: string, field: string, value: JsonValue];
+
+/** Sent once for each way of decoding. */
+const LARGEST: Hostile[] = [
   ["30 MB of texts", "tools", Array(19).fill(LONG)],
   ["30 MB of texts as content", "messages", [{ role: "user", content: Array(19).fill(LONG) }]],
   ["30 MB of texts in an object", "logit_bias", { a: { b: Array(19).fill(LONG) } }],
+];
+
+/** Fields that may hold anything, with far more in them than anybody reads. */
+const HOSTILE: Hostile[] = [
   ["90,000 values", "tools", Array(90_000).fill(true)],
   ["20,000 names", "logit_bias", Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`${i}`, 1]))],
   ["90,000 values as content", "messages", [{ role: "user", content: Array(90_000).fill([]) }]],
@@ -52,23 +58,30 @@ function plain({ messages, tools, logit_bias }: Record<string, JsonValue>) {
 }
 
 describe.each(wires)("over $name", (wire) => {
-  test.each(HOSTILE)("%s are rejected with the name of the field", async (_name, field, value) => {
-    const path = "/vx.openai.v1.ChatService/CreateChatCompletion";
-    const refusal = refusalOf(await wire.send(app.url, path, bodyOf(wire, field, value), { headers }));
-    expect(refusal).toMatch(new RegExp(`INVALID_ARGUMENT[\\s\\S]*${field}`));
-  });
+  const isFirst = wires.find(({ isJson }) => isJson === wire.isJson) === wire;
+  test.each(isFirst ? [...LARGEST, ...HOSTILE] : HOSTILE)(
+    "%s are rejected with the name of the field",
+    async (_name, field, value) => {
+      const path = "/vx.openai.v1.ChatService/CreateChatCompletion";
+      const refusal = refusalOf(await wire.send(app.url, path, bodyOf(wire, field, value), { headers }));
+      expect(refusal).toMatch(new RegExp(`INVALID_ARGUMENT[\\s\\S]*${field}`));
+    },
+  );
 });
 
 describe.each([
   ["HTTP/1.1", sendHttp1],
   ["HTTP/2", sendHttp2],
-])("REST over %s", (_name, send) => {
-  test.each(HOSTILE)("%s are rejected with the name of the field", async (_name, field, value) => {
-    const all = { "content-type": "application/json", ...headers };
-    const body = bodyOf({ isJson: true }, field, value);
-    const answer = await send(app.url, { path: "/v1/chat/completions", headers: all, body });
-    const { error } = JSON.parse(answer.body.toString()) as { error: { code: string; param: string } };
-    expect({ status: answer.status, code: error.code }).toEqual({ status: 400, code: "invalid_argument" });
-    expect(error.param).toContain(field);
-  });
+])("REST over %s", (name, send) => {
+  test.each(name === "HTTP/2" ? [...LARGEST, ...HOSTILE] : HOSTILE)(
+    "%s are rejected with the name of the field",
+    async (_name, field, value) => {
+      const all = { "content-type": "application/json", ...headers };
+      const body = bodyOf({ isJson: true }, field, value);
+      const answer = await send(app.url, { path: "/v1/chat/completions", headers: all, body });
+      const { error } = JSON.parse(answer.body.toString()) as { error: { code: string; param: string } };
+      expect({ status: answer.status, code: error.code }).toEqual({ status: 400, code: "invalid_argument" });
+      expect(error.param).toContain(field);
+    },
+  );
 });

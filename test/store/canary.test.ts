@@ -53,14 +53,17 @@ test("many methods have a string field", () => {
   expect(new Set(cases.map(({ method }) => method)).size).toBeGreaterThanOrEqual(15);
 });
 
+const [firstProtocol] = protocols;
+
 test.each(protocols)("$name: a key in any string field of a request is rejected", async (protocol) => {
+  const texts = protocol === firstProtocol ? [key.secret, `the key ${key.secret}!`] : [key.secret];
   const [callers, ids] = [
     { developer: openAny(protocol, app.url), operator: openAny(protocol, app.adminUrl) },
     { developer: bearer(key.secret), operator: bearer(OPERATOR_TOKEN) },
   ];
   for (const { method, field } of cases) {
     const side = operatorMethods.includes(method as never) ? "operator" : "developer";
-    for (const text of [key.secret, `the key ${key.secret}!`]) {
+    for (const text of texts) {
       const ending = await callers[side].end(
         method,
         ids[side],

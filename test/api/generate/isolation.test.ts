@@ -6,7 +6,7 @@ import { type Generator, generators } from "../../support/generators.ts";
 import { type Metered, REQUEST, startMetered } from "../../support/metered.ts";
 
 const LOOPS = 10;
-const HONEST_CALLS = 100;
+const HONEST_CALLS = 30;
 const POISON = "a prompt that the upstream answers with 500";
 
 /** An upstream that fails for one prompt only. */
