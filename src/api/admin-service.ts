@@ -41,7 +41,7 @@ import {
 import { createOperator, listOperators, revokeOperator } from "./manage-operators.ts";
 import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
-import { actAs } from "./operator-act.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 import { pageOfModels } from "./page-of-models.ts";
 import { audit } from "./run-audit.ts";
 import { getAccountUsage } from "./usage/get-account-usage.ts";
@@ -79,8 +79,8 @@ export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall
     max_active_keys: maxActiveKeys,
     max_keys_created_per_hour: maxKeysCreatedPerHour,
   };
-  const row = await actAs(deps, call, { target: name, reason, details: limits }, (act) =>
-    putPlanRow(deps.database, act, { name, ...limits }),
+  const row = await makeLoggedChange(deps, call, { target: name, reason, details: limits }, (action) =>
+    putPlanRow(deps.database, action, { name, ...limits }),
   );
   return { plan: viewPlan(row) };
 }
@@ -97,8 +97,8 @@ export async function createKey(deps: Deps, request: CreateKeyRequest, call: Api
       rate_limit_rpm: rateLimitRpm,
       expires_at: key.expiresAt?.toISOString(),
     };
-    return actAs(deps, call, { target: accountId, reason, details }, (act) =>
-      createKeyRow(deps.database, act, { ...key, plan, scopes }, generated),
+    return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
+      createKeyRow(deps.database, action, { ...key, plan, scopes }, generated),
     );
   });
 }
@@ -112,8 +112,8 @@ export async function listKeys(deps: Deps, request: ListKeysRequest) {
 
 export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
   const { keyId, reason } = request;
-  const row = await actAs(deps, call, { target: keyId, reason }, (act) =>
-    revokeAnyKey(deps.database, act, keyId),
+  const row = await makeLoggedChange(deps, call, { target: keyId, reason }, (action) =>
+    revokeAnyKey(deps.database, action, keyId),
   );
   return { apiKey: viewKey(row) };
 }
@@ -121,8 +121,8 @@ export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: Api
 export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call: ApiCall) {
   const { keyId, rateLimitRpm, reason } = request;
   const details = { rate_limit_rpm: rateLimitRpm ?? "default" };
-  const row = await actAs(deps, call, { target: keyId, reason, details }, (act) =>
-    setKeyLimitRow(deps.database, act, keyId, rateLimitRpm),
+  const row = await makeLoggedChange(deps, call, { target: keyId, reason, details }, (action) =>
+    setKeyLimitRow(deps.database, action, keyId, rateLimitRpm),
   );
   return { apiKey: viewKey(row) };
 }

@@ -3,6 +3,7 @@ import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Database } from "../store/driver/database.ts";
+import type { OperatorAction } from "../store/operator-log.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies of services. Ids and randomness are injected, so that tests can control them. */
@@ -12,5 +13,7 @@ export type Deps = {
   readonly ids: Ids;
   readonly generateKey: (lane: Lane) => NewKey;
   readonly generateOperatorToken: () => string;
+  /** Called when a refused change of an operator could not be logged. */
+  readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
   readonly decodeTokens: DecodeTokens;
 };

@@ -18,7 +18,7 @@ import {
 } from "../store/accounts.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
-import { actAs } from "./operator-act.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 import { viewAccount } from "./views.ts";
 
 const DEFAULT_PLAN = "free";
@@ -26,8 +26,8 @@ const DEFAULT_PLAN = "free";
 export async function createAccount(deps: Deps, request: CreateAccountRequest, call: ApiCall) {
   const { name, reason, externalId, email, notes } = request;
   const account = { id: deps.ids.account(), name, plan: request.plan || DEFAULT_PLAN };
-  const row = await actAs(deps, call, { reason, details: { plan: account.plan } }, (act) =>
-    createAccountRow(deps.database, act, account, {
+  const row = await makeLoggedChange(deps, call, { reason, details: { plan: account.plan } }, (action) =>
+    createAccountRow(deps.database, action, account, {
       externalId: externalId || undefined,
       email: email || undefined,
       notes: notes || undefined,
@@ -51,11 +51,11 @@ export async function updateAccount(deps: Deps, request: UpdateAccountRequest, c
   const { accountId, name, externalId, email, notes, reason } = request;
   const given = { name, external_id: externalId, email, notes };
   const fields = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
-  const row = await actAs(
+  const row = await makeLoggedChange(
     deps,
     call,
     { target: accountId, reason, details: { fields: fields.join(",") } },
-    (act) => updateAccountRow(deps.database, act, accountId, { name, externalId, email, notes }),
+    (action) => updateAccountRow(deps.database, action, accountId, { name, externalId, email, notes }),
   );
   return { account: viewAccount(row) };
 }
@@ -74,16 +74,16 @@ async function setSuspended(
   call: ApiCall,
   suspended: boolean,
 ) {
-  const row = await actAs(deps, call, { target: accountId, reason }, (act) =>
-    setAccountSuspended(deps.database, act, accountId, suspended),
+  const row = await makeLoggedChange(deps, call, { target: accountId, reason }, (action) =>
+    setAccountSuspended(deps.database, action, accountId, suspended),
   );
   return { account: viewAccount(row) };
 }
 
 export async function setAccountPlan(deps: Deps, request: SetAccountPlanRequest, call: ApiCall) {
   const { accountId, plan, reason } = request;
-  const row = await actAs(deps, call, { target: accountId, reason, details: { plan } }, (act) =>
-    setAccountPlanRow(deps.database, act, accountId, plan),
+  const row = await makeLoggedChange(deps, call, { target: accountId, reason, details: { plan } }, (action) =>
+    setAccountPlanRow(deps.database, action, accountId, plan),
   );
   return { account: viewAccount(row) };
 }

@@ -13,7 +13,7 @@ import {
 } from "../store/operators.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
-import { actAs } from "./operator-act.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 import { viewOperator } from "./views.ts";
 
 /** Stores the fingerprint of a new token and returns the token, which cannot be read again later. */
@@ -22,8 +22,8 @@ export async function createOperator(deps: Deps, request: CreateOperatorRequest,
   const secret = deps.generateOperatorToken();
   // The rules of the request allow no other role.
   const operator = { id: deps.ids.operator(), name, role: role as Role, email };
-  const row = await actAs(deps, call, { reason, details: { name, role } }, (act) =>
-    createOperatorRow(deps.database, act, operator, fingerprintOf(secret)),
+  const row = await makeLoggedChange(deps, call, { reason, details: { name, role } }, (action) =>
+    createOperatorRow(deps.database, action, operator, fingerprintOf(secret)),
   );
   return { operator: viewOperator(row), secret };
 }
@@ -35,8 +35,8 @@ export async function listOperators(deps: Deps, request: ListOperatorsRequest) {
 
 export async function revokeOperator(deps: Deps, request: RevokeOperatorRequest, call: ApiCall) {
   const { operatorId, reason } = request;
-  const row = await actAs(deps, call, { target: operatorId, reason }, (act) =>
-    revokeOperatorRow(deps.database, act, operatorId),
+  const row = await makeLoggedChange(deps, call, { target: operatorId, reason }, (action) =>
+    revokeOperatorRow(deps.database, action, operatorId),
   );
   return { operator: viewOperator(row) };
 }

@@ -3,7 +3,7 @@ import { getAccount } from "../store/accounts.ts";
 import { type Movement, moveBalance as moveBalanceRow } from "../store/ledger.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
-import { actAs } from "./operator-act.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 import { viewAccount, viewEntry } from "./views.ts";
 
 /** Changes a balance for an operator, once per idempotency key. */
@@ -23,8 +23,8 @@ export async function moveBalance(
     idempotencyKey,
   };
   const details = { entry_id: movement.entryId, amount_micros: amountMicros };
-  const entry = await actAs(deps, call, { target: accountId, reason, details }, (act) =>
-    moveBalanceRow(deps.database, act, movement),
+  const entry = await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
+    moveBalanceRow(deps.database, action, movement),
   );
   return { account: viewAccount(await getAccount(deps.database, accountId)), entry: viewEntry(entry) };
 }

@@ -62,6 +62,11 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     ids: typeIds,
     generateKey: (lane) => generateKey(lane, randomBytes),
     generateOperatorToken: () => generateOperatorToken(randomBytes),
+    onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>
+      log.error(
+        { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
+        "logging a refused change failed",
+      ),
     decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
 

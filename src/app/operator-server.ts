@@ -2,7 +2,7 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Deps } from "../api/deps.ts";
-import { actOf } from "../api/operator-act.ts";
+import { actionOf, recordRefusal } from "../api/operator-action.ts";
 import { OPERATOR_SERVICES, operatorServices } from "../api/services.ts";
 import type { Meter } from "../billing/meter.ts";
 import { BodyBudget } from "../codec/body-budget.ts";
@@ -27,7 +27,6 @@ import { consolePages } from "../server/pages/console-pages.ts";
 import { metricsPage } from "../server/pages/metrics-page.ts";
 import { probePages } from "../server/pages/probes.ts";
 import { sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
-import { logRefusal } from "../store/operator-log.ts";
 import { findOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -73,8 +72,8 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     policies: policiesOf(operatorServices),
     gate: operatorGate({
       authenticate,
-      logRefusal: (call, operator, { reason }) =>
-        logRefusal(deps.database, actOf(operator, methodOf(call), call.requestId, {}), reason),
+      logRefusal: (call, operator, error) =>
+        recordRefusal(deps, actionOf(operator, methodOf(call), call.requestId, {}), error),
     }),
     maxBodyBytes: SMALL_BODY_BYTES,
     budget: new BodyBudget(bodyBudget),

@@ -1,5 +1,5 @@
 import type { Deps } from "../api/deps.ts";
-import { actOf } from "../api/operator-act.ts";
+import { actionOf } from "../api/operator-action.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { formatMicros } from "../domain/money.ts";
@@ -16,14 +16,14 @@ const SERVER: Operator = { id: "server", name: "server", role: "admin" };
 
 /** Creates a demo account on an empty database. Returns its key, which cannot be read again. */
 export async function seedDemo(
-  deps: Omit<Deps, "decodeTokens" | "generateOperatorToken">,
+  deps: Pick<Deps, "database" | "ids" | "generateKey">,
 ): Promise<string | undefined> {
   const id = deps.ids.account();
   const lane = laneOfId(id);
   const { secret, ...generated } = deps.generateKey(lane);
   const created = await createFirstAccount(
     deps.database,
-    actOf(SERVER, "", deps.ids.request(), { reason: REASON }),
+    actionOf(SERVER, "", deps.ids.request(), { reason: REASON }),
     { id, name: "demo", plan: PLAN },
     { entryId: deps.ids.entry(lane), amountMicros: BALANCE_MICROS, reason: REASON },
     { id: deps.ids.key(lane), scopes: toScopeBits(SCOPES), generated },

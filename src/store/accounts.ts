@@ -6,7 +6,7 @@ import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
 import type { Database } from "./driver/database.ts";
-import { type Act, actText } from "./operator-log.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type AccountRow = {
   id: string;
@@ -30,13 +30,13 @@ export type AccountProfile = {
 
 export async function createAccount(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
   profile?: AccountProfile,
 ): Promise<AccountRow> {
   const [row] = await database.call<AccountRow>(
     "create_account",
-    actText(act),
+    actionJson(action),
     laneOfId(id),
     id,
     name,
@@ -72,23 +72,29 @@ export async function listAccounts(database: Database, search: string, page: Pag
 
 export async function setAccountPlan(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   id: string,
   plan: string,
 ): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>("set_account_plan", actText(act), laneOfId(id), id, plan);
+  const [row] = await database.call<AccountRow>(
+    "set_account_plan",
+    actionJson(action),
+    laneOfId(id),
+    id,
+    plan,
+  );
   return row as AccountRow;
 }
 
 export async function updateAccount(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   id: string,
   { name, externalId, email, notes }: AccountProfile & { readonly name: string | undefined },
 ): Promise<AccountRow> {
   const [row] = await database.call<AccountRow>(
     "update_account",
-    actText(act),
+    actionJson(action),
     laneOfId(id),
     id,
     name ?? null,
@@ -102,12 +108,18 @@ export async function updateAccount(
 /** Once this returns, every server refuses the account's calls, or admits them again. */
 export async function setAccountSuspended(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   id: string,
   suspended: boolean,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database.call<AccountRow>("set_account_suspended", actText(act), lane, id, suspended);
+  const [row] = await database.call<AccountRow>(
+    "set_account_suspended",
+    actionJson(action),
+    lane,
+    id,
+    suspended,
+  );
   return row as AccountRow;
 }
 
@@ -125,14 +137,14 @@ type FirstKey = {
 /** Creates an account with a credit and a key if the database has no account. Returns whether it did. */
 export async function createFirstAccount(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   account: { readonly id: string; readonly name: string; readonly plan: string },
   credit: FirstCredit,
   key: FirstKey,
 ): Promise<boolean> {
   const [row] = await database.call<{ created: boolean }>(
     "create_first_account",
-    actText(act),
+    actionJson(action),
     laneOfId(account.id),
     account.id,
     account.name,

@@ -4,7 +4,7 @@ import { laneOfId } from "../domain/lane.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { Database } from "./driver/database.ts";
-import { type Act, actText } from "./operator-log.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type KeyRow = {
   id: string;
@@ -47,13 +47,13 @@ type GeneratedKey = Omit<NewKey, "secret">;
 
 export async function createKey(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   key: OperatorKey,
   generated: GeneratedKey,
 ): Promise<KeyRow> {
   const [row] = await database.call<KeyRow>(
     "create_key",
-    actText(act),
+    actionJson(action),
     laneOfId(key.accountId),
     key.accountId,
     key.id,
@@ -121,18 +121,24 @@ export async function revokeKey(database: Database, accountId: string, id: strin
 }
 
 /** The same for an operator, who may revoke a key of any account. */
-export async function revokeAnyKey(database: Database, act: Act, id: string): Promise<KeyRow> {
-  return only(await database.call<KeyRow>("revoke_any_key", actText(act), laneOfId(id), id), id);
+export async function revokeAnyKey(database: Database, action: OperatorAction, id: string): Promise<KeyRow> {
+  return only(await database.call<KeyRow>("revoke_any_key", actionJson(action), laneOfId(id), id), id);
 }
 
 export async function setKeyLimit(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   id: string,
   rateLimitRpm: number | undefined,
 ): Promise<KeyRow> {
   const lane = laneOfId(id);
-  const rows = await database.call<KeyRow>("set_key_limit", actText(act), lane, id, rateLimitRpm ?? null);
+  const rows = await database.call<KeyRow>(
+    "set_key_limit",
+    actionJson(action),
+    lane,
+    id,
+    rateLimitRpm ?? null,
+  );
   return only(rows, id);
 }
 

@@ -6,7 +6,7 @@ import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { Database } from "./driver/database.ts";
-import { type Act, actText } from "./operator-log.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type EntryRow = {
   id: string;
@@ -77,10 +77,14 @@ export type Movement = {
   readonly idempotencyKey: string;
 };
 
-export async function moveBalance(database: Database, act: Act, movement: Movement): Promise<EntryRow> {
+export async function moveBalance(
+  database: Database,
+  action: OperatorAction,
+  movement: Movement,
+): Promise<EntryRow> {
   const [row] = await database.call<EntryRow>(
     "move_balance",
-    actText(act),
+    actionJson(action),
     laneOfId(movement.accountId),
     movement.accountId,
     movement.entryId,

@@ -3,7 +3,7 @@ import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Database } from "./driver/database.ts";
 
 /** Who changes something, by which method and why, for the operator log. It must contain no key and no token. */
-export type Act = {
+export type OperatorAction = {
   readonly actorId: string;
   readonly actorName: string;
   /** Such as "CreditAccount". */
@@ -42,24 +42,24 @@ export type EventFilter = {
   readonly to: Date | undefined;
 };
 
-/** The act as functions of the database take it. */
-export function actText(act: Act): string {
+/** The action as functions of the database take it. */
+export function actionJson(action: OperatorAction): string {
   return JSON.stringify({
-    actor_id: act.actorId,
-    actor_name: act.actorName,
-    method: act.method,
-    target: act.target,
-    reason: act.reason,
-    details: act.details,
-    request_id: act.requestId,
+    actor_id: action.actorId,
+    actor_name: action.actorName,
+    method: action.method,
+    target: action.target,
+    reason: action.reason,
+    details: action.details,
+    request_id: action.requestId,
   });
 }
 
 /** Logs a change that was refused. A change that is made is logged in its transaction. */
-export async function logRefusal(database: Database, act: Act, outcome: string): Promise<void> {
-  const accountId = act.target.startsWith("acct_") ? act.target : "";
-  const lane = /^(acct|key)_/.test(act.target) ? laneOfId(act.target) : GLOBAL_LANE;
-  await database.call("log_refusal", actText(act), lane, accountId, outcome);
+export async function logRefusal(database: Database, action: OperatorAction, outcome: string): Promise<void> {
+  const accountId = action.target.startsWith("acct_") ? action.target : "";
+  const lane = /^(acct|key)_/.test(action.target) ? laneOfId(action.target) : GLOBAL_LANE;
+  await database.call("log_refusal", actionJson(action), lane, accountId, outcome);
 }
 
 /** The lane of events that concern no account. */

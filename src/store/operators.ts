@@ -2,7 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import type { Operator, Role } from "../domain/operator.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import type { Database } from "./driver/database.ts";
-import { type Act, actText } from "./operator-log.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type OperatorRow = {
   id: string;
@@ -24,12 +24,20 @@ export async function findOperator(database: Database, fingerprint: string): Pro
 
 export async function createOperator(
   database: Database,
-  act: Act,
+  action: OperatorAction,
   { id, name, role, email }: Operator & { readonly email: string },
   fingerprint: string,
 ): Promise<OperatorRow> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const row = await database.call<OperatorRow>("create_operator", actText(act), id, name, role, email, bytes);
+  const row = await database.call<OperatorRow>(
+    "create_operator",
+    actionJson(action),
+    id,
+    name,
+    role,
+    email,
+    bytes,
+  );
   return row[0] as OperatorRow;
 }
 
@@ -39,8 +47,12 @@ export async function listOperators(database: Database, page: Page) {
 }
 
 /** Once this returns, every server rejects the token. */
-export async function revokeOperator(database: Database, act: Act, id: string): Promise<OperatorRow> {
-  const [row] = await database.call<OperatorRow>("revoke_operator", actText(act), id);
+export async function revokeOperator(
+  database: Database,
+  action: OperatorAction,
+  id: string,
+): Promise<OperatorRow> {
+  const [row] = await database.call<OperatorRow>("revoke_operator", actionJson(action), id);
   if (!row) throw new DomainError("not_found", { message: `There is no operator "${id}".` });
   return row;
 }

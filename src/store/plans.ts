@@ -1,5 +1,5 @@
 import type { Database } from "./driver/database.ts";
-import { type Act, actText } from "./operator-log.ts";
+import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type PlanRow = {
   name: string;
@@ -17,10 +17,10 @@ export function listPlans(database: Database): Promise<PlanRow[]> {
   return database.call<PlanRow>("list_plans");
 }
 
-export async function putPlan(database: Database, act: Act, plan: PlanToPut): Promise<PlanRow> {
+export async function putPlan(database: Database, action: OperatorAction, plan: PlanToPut): Promise<PlanRow> {
   const [row] = await database.call<PlanRow>(
     "put_plan",
-    actText(act),
+    actionJson(action),
     plan.name,
     plan.rpm,
     plan.max_active_keys,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { type Ended, type RunningServer, spawnVx, startServer, vx } from "./support.ts";
 
 let server: RunningServer;
@@ -26,7 +26,7 @@ async function json(...args: string[]): Promise<any> {
 async function newAccount(): Promise<string> {
   const id = typeIds.account();
   await server.database
-    .owner`SELECT vx.create_account(${TEST_ACT_TEXT}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
+    .owner`SELECT vx.create_account(${TEST_ACTION_JSON}, vx.lane_of(${id}), ${id}, 'acme', 'pro')`;
   return id;
 }
 
@@ -344,7 +344,7 @@ describe("lists", () => {
   test("a table contains the rows of all pages", async () => {
     const account = await newAccount();
     await server.database.owner`
-      SELECT vx.move_balance(${TEST_ACT_TEXT}, vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
+      SELECT vx.move_balance(${TEST_ACTION_JSON}, vx.lane_of(${account}), ${account}, 'led_' || i, 0, 'credit', 1, 'many', 'key' || i)
       FROM generate_series(1, 1001) i`;
     const all = (await run("ledger", "list", account)).stdout.trimEnd().split("\n");
     expect(all.map((line) => line.trim().split(" ")[0])).toEqual([

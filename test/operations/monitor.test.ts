@@ -3,7 +3,7 @@ import { closeAll } from "../../src/app/app.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseMonitor } from "../../src/store/driver/monitor.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 let shared: TestDatabase;
@@ -15,7 +15,7 @@ afterAll(() => shared.drop());
 
 test("too many statements do not make the database unreachable", async () => {
   const lane = laneOfId("acct_1");
-  await shared.owner`SELECT vx.create_account(${TEST_ACT_TEXT}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
+  await shared.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, 'acct_1', 'test', 'free')`;
   const pool = new Database(shared.address, {
     connections: 1,
     statementTimeoutMs: 30_000,
@@ -26,7 +26,7 @@ test("too many statements do not make the database unreachable", async () => {
   const changes: boolean[] = [];
   await shared.owner.begin(async (transaction) => {
     await transaction`SELECT FROM vx.lanes WHERE lane = ${lane} FOR UPDATE`;
-    const blocked = pool.call("set_account_plan", TEST_ACT_TEXT, lane, "acct_1", "pro");
+    const blocked = pool.call("set_account_plan", TEST_ACTION_JSON, lane, "acct_1", "pro");
     const { promise: looked, resolve: look } = Promise.withResolvers<void>();
     const monitor = new DatabaseMonitor(pool, {
       onChange: (reachable) => changes.push(reachable),

@@ -4,7 +4,6 @@ import { seedDemo } from "../../src/app/seed-demo.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
 import { type Ids, typeIds } from "../../src/domain/ids.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
-import { Catalog } from "../../src/models/catalog.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -29,7 +28,6 @@ afterEach(async () => {
 function seed(ids: Ids = typeIds): Promise<string | undefined> {
   return seedDemo({
     database,
-    catalog: new Catalog([]),
     ids,
     generateKey: (lane) => generateKey(lane, randomBytes),
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { typeIds } from "../../src/domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 let database: TestDatabase;
@@ -15,7 +15,7 @@ test("an account is created only in the lane of its id", async () => {
   const { owner } = database;
   const id = typeIds.account();
   const create = (lane: number) =>
-    owner`SELECT id FROM vx.create_account(${TEST_ACT_TEXT}, ${lane}::smallint, ${id}, 'test', 'free')`;
+    owner`SELECT id FROM vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, ${id}, 'test', 'free')`;
   await expect(create((laneOfId(id) + 1) % LANE_COUNT)).rejects.toMatchObject({ code: "23514" });
   expect([...(await create(laneOfId(id)))]).toEqual([{ id }]);
 });

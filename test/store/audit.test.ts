@@ -4,7 +4,7 @@ import { readPage } from "../../src/domain/page.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const LANE = 7;
@@ -27,7 +27,7 @@ beforeEach(async () => {
     name: "audit",
   });
   for (const [i, id] of ACCOUNTS.entries()) {
-    await pool.call("create_account", TEST_ACT_TEXT, LANE, id, "test", "free");
+    await pool.call("create_account", TEST_ACTION_JSON, LANE, id, "test", "free");
     for (let row = 0; row < (ROWS[i] ?? 0); row++) await move(id, 10 + row, `${row}`);
   }
 });
@@ -39,7 +39,7 @@ afterEach(async () => {
 function move(id: string, micros: number, key: string): Promise<unknown> {
   return pool.call(
     "move_balance",
-    TEST_ACT_TEXT,
+    TEST_ACTION_JSON,
     LANE,
     id,
     `led_${id}_${key}`,

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const STATEMENT_TIMEOUT_MS = 300;
@@ -16,7 +16,7 @@ let unlock: () => void;
 
 beforeAll(async () => {
   shared = await createTestDatabase();
-  await shared.owner`SELECT vx.create_account(${TEST_ACT_TEXT}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await shared.owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
 });
 afterAll(() => shared.drop());
 
@@ -52,7 +52,7 @@ function open(options: Partial<ConstructorParameters<typeof Database>[1]> = {}):
 function blocked(): Promise<unknown> {
   return pool.call(
     "move_balance",
-    TEST_ACT_TEXT,
+    TEST_ACTION_JSON,
     LANE,
     ACCOUNT,
     `led_${Math.random()}`,

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 const INSUFFICIENT_PRIVILEGE = "42501";
@@ -79,10 +79,10 @@ beforeAll(async () => {
     onnotice: () => undefined,
   });
   await database.owner.unsafe(
-    `SELECT vx.create_account('${TEST_ACT_TEXT}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`,
+    `SELECT vx.create_account('${TEST_ACTION_JSON}', vx.lane_of('acct_1'), 'acct_1', 'test', 'free')`,
   );
   await database.owner.unsafe(
-    `SELECT vx.move_balance('${TEST_ACT_TEXT}', vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')`,
+    `SELECT vx.move_balance('${TEST_ACTION_JSON}', vx.lane_of('acct_1'), 'acct_1', 'led_1', 0, 'credit', 5, 'test', '1')`,
   );
 });
 afterAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { pagesRead } from "./pages-read.ts";
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const { owner } = database;
   // The number of keys matters here, not their ids.
   await owner`ALTER TABLE vx.keys DROP CONSTRAINT lane_follows_id`;
-  await owner`SELECT vx.create_account(${TEST_ACT_TEXT}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
+  await owner`SELECT vx.create_account(${TEST_ACTION_JSON}, ${LANE}::smallint, ${ACCOUNT}, 'test', 'free')`;
   await owner`
     INSERT INTO vx.keys (lane, fingerprint, id, account_id, name, plan, scopes, visible_start, visible_end,
                          created_at, expires_at, revoked_at)
@@ -49,7 +49,7 @@ test.each([
   { what: "setting a limit", call: "set_key_limit($act, $lane, 'key_000000002', 5)" },
 ])("$what reads few pages, for any number of revoked or expired keys", async ({ call }) => {
   const text = call
-    .replace("$act", `'${TEST_ACT_TEXT}'`)
+    .replace("$act", `'${TEST_ACTION_JSON}'`)
     .replace("$lane", `${LANE}::smallint`)
     .replace("$account", `'${ACCOUNT}'`);
   const { owner } = database;

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Connection } from "../../src/store/driver/connection.ts";
-import { TEST_ACT_TEXT } from "../support/act.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { Line } from "../torture/line.ts";
 
@@ -71,7 +71,7 @@ test.each([
 });
 
 function writing(id = `acct_${Math.random()}`): string {
-  return `SELECT vx.create_account('${TEST_ACT_TEXT}', ${laneOfId(id)}::smallint, '${id}', 'test', 'free')`;
+  return `SELECT vx.create_account('${TEST_ACTION_JSON}', ${laneOfId(id)}::smallint, '${id}', 'test', 'free')`;
 }
 
 test("a statement whose connection takes too long to open is not executed later", async () => {

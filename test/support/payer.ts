@@ -10,7 +10,7 @@ import type { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { moveBalance } from "../../src/store/ledger.ts";
 import { registerPrices } from "../../src/store/prices.ts";
-import { TEST_ACT } from "./act.ts";
+import { TEST_ACTION } from "./action.ts";
 import type { TestDatabase } from "./database.ts";
 import { EXPECTED_HASH } from "./ledger-hash.ts";
 import { modelOf } from "./samples.ts";
@@ -22,7 +22,7 @@ const MODEL = modelOf();
 export type Payer = { readonly accountId: string; readonly keyId: string };
 
 export async function createPayer(database: Database, balanceMicros: bigint): Promise<Payer> {
-  const { id } = await createAccount(database, TEST_ACT, {
+  const { id } = await createAccount(database, TEST_ACTION, {
     id: typeIds.account(),
     name: "payer",
     plan: "scale",
@@ -38,7 +38,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
     mayExceedPlan: false,
     expiresAt: undefined,
   };
-  await createKey(database, TEST_ACT, key, generateKey(lane, randomBytes));
+  await createKey(database, TEST_ACTION, key, generateKey(lane, randomBytes));
   await registerPrices(database, [MODEL]);
   if (balanceMicros > 0n) await credit(database, id, balanceMicros);
   return { accountId: id, keyId: key.id };
@@ -46,7 +46,7 @@ export async function createPayer(database: Database, balanceMicros: bigint): Pr
 
 export async function credit(database: Database, accountId: string, amountMicros: bigint): Promise<void> {
   const entryId = typeIds.entry(laneOfId(accountId));
-  await moveBalance(database, TEST_ACT, {
+  await moveBalance(database, TEST_ACTION, {
     entryId,
     accountId,
     kind: "credit",

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { fingerprintOf } from "../../../src/domain/api-key.ts";
 import { pagesRead } from "../../store/pages-read.ts";
-import { TEST_ACT, TEST_ACT_TEXT } from "../../support/act.ts";
+import { TEST_ACTION, TEST_ACTION_JSON } from "../../support/action.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { type Operator, operatorOf } from "../../support/fixtures.ts";
 
@@ -21,6 +21,7 @@ let root: Operator;
 let admin: Operator;
 let adminId: string;
 let viewer: Operator;
+let viewerId: string;
 
 beforeAll(async () => {
   app = await startTestApp();
@@ -31,6 +32,7 @@ beforeAll(async () => {
   ];
   adminId = ada.operator?.id ?? "";
   admin = operatorOf(app, ada.secret);
+  viewerId = vic.operator?.id ?? "";
   viewer = operatorOf(app, vic.secret);
 });
 afterAll(() => app.stop());
@@ -183,7 +185,7 @@ describe("a change", () => {
       () => admin.setAccountPlan({ accountId, plan: "free" }),
       () => admin.createKey({ accountId, name: "x" }),
       () => admin.createOperator({ name: "x", role: "viewer" }),
-      () => admin.revokeOperator({ operatorId: adminId }),
+      () => admin.revokeOperator({ operatorId: viewerId }),
     ]) {
       expect(await reasonOf(call())).toBe("internal");
     }
@@ -203,7 +205,7 @@ describe("a change", () => {
   test("of an operator who was revoked after the authentication is refused", async () => {
     const { operator } = await root.createOperator({ name: "gone", role: "admin" });
     await root.revokeOperator({ operatorId: operator?.id ?? "" });
-    const act = JSON.stringify({ ...JSON.parse(TEST_ACT_TEXT), actor_id: operator?.id });
+    const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: operator?.id });
     await expect(app.database.owner`SELECT vx.put_plan(${act}, 'late', 1, 1, NULL)`).rejects.toThrow(
       "invalid_operator_token",
     );
@@ -235,11 +237,11 @@ describe("a refused change", () => {
   });
 
   test("is logged at most 100 times a minute for one operator", async () => {
-    const act = JSON.stringify({ ...JSON.parse(TEST_ACT_TEXT), actor_id: "op_noisy" });
+    const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: "op_noisy" });
     await app.database
       .owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found') FROM generate_series(1, 150)`;
     expect(await events({ actorId: "op_noisy", pageSize: 1000 })).toHaveLength(100);
-    expect(await events({ method: TEST_ACT.method, pageSize: 1000 })).toHaveLength(100);
+    expect(await events({ method: TEST_ACTION.method, pageSize: 1000 })).toHaveLength(100);
   });
 });
 
@@ -313,6 +315,42 @@ describe("the list", () => {
     await expect(measured).rejects.toBe(undo);
     expect(reads.map(({ rows }) => rows)).toEqual(filters.map(() => 10));
     for (const [i, { pages }] of reads.entries()) expect(pages, filters[i]).toBeLessThan(30);
+  });
+});
+
+describe("a refusal", () => {
+  const rename = (from: string, to: string) =>
+    app.database.owner.unsafe(`ALTER FUNCTION vx.${from}(text, smallint, text, text) RENAME TO ${to}`);
+
+  test("reaches its caller also if it cannot be logged; the log of the server says so", async () => {
+    await rename("log_refusal", "no_log_refusal");
+    try {
+      expect(await reasonOf(viewer.revokeOperator({ operatorId: "op_none" }))).toBe("insufficient_role");
+      expect(await reasonOf(admin.revokeOperator({ operatorId: "op_none" }))).toBe("not_found");
+    } finally {
+      await rename("no_log_refusal", "log_refusal");
+    }
+    const unlogged = app
+      .logText()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === "logging a refused change failed");
+    expect(unlogged).toEqual(
+      ["insufficient_role", "not_found"].map((outcome) =>
+        expect.objectContaining({
+          level: "error",
+          method: "RevokeOperator",
+          target: expect.anything(),
+          outcome,
+        }),
+      ),
+    );
+  });
+
+  test("cannot have the outcome of a change that was made", async () => {
+    const forged = app.database.owner`SELECT vx.log_refusal(${TEST_ACTION_JSON}, 0::smallint, '', 'ok')`;
+    await expect(forged).rejects.toThrow(/ok is the outcome of a change that was made/);
   });
 });
 

@@ -1,5 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ConsoleService } from "../../../gen/vx/admin/v1/console_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
 import { readConfig } from "../../../src/app/config.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
@@ -310,14 +313,15 @@ describe("answers that are not the provider's for this browser", () => {
 
   test("a provider that fails or floods gets a page, and tokens still work", async () => {
     for (const down of [
-      { status: 500, bytes: 10 },
-      { status: 200, bytes: 1_000_000 },
+      { status: 500, bytes: 10, detail: "unexpected HTTP response status code" },
+      { status: 200, bytes: 1_000_000, detail: "more than 262144 bytes" },
     ]) {
       await createOperator();
       const answer = await expectFailure(502, "unreachable", () => {
         provider.behaviour.down = down;
       });
       expect(answer.body.toString()).toContain("Sign in with the token of an operator");
+      expect(failureInLog().detail).toContain(down.detail);
       expect((await sessionOf(bearer(OPERATOR_TOKEN))).operator.role).toBe("admin");
       provider.reset();
     }
@@ -450,6 +454,20 @@ describe("a session", () => {
       await age(limit);
       expect(await listPlans(headers), limit).toBe(401);
     }
+  });
+
+  test("is not kept alive by a stream, which ends with it", async () => {
+    const { id } = await createOperator();
+    const { cookie = "", origin = "" } = ownHeaders(await signIn());
+    const client = createClient(
+      ConsoleService,
+      createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" }),
+    );
+    const stream = client.watchOverview({}, { headers: { cookie, origin } })[Symbol.asyncIterator]();
+    expect((await stream.next()).done).toBe(false);
+    await app.database.owner`
+      UPDATE vx.operator_sessions SET used_at = clock_timestamp() - interval '1 hour' WHERE operator_id = ${id}`;
+    await expect(stream.next()).rejects.toThrow(/unauthenticated.*expired/);
   });
 
   test("is not stored: the database has its fingerprint", async () => {

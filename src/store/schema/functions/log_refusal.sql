@@ -9,6 +9,9 @@ DECLARE
   v_act constant operator_act := json_populate_record(NULL::operator_act, p_act::json);
   v_since constant timestamptz := clock_timestamp() - interval '1 minute';
 BEGIN
+  IF p_outcome = 'ok' THEN
+    RAISE EXCEPTION 'ok is the outcome of a change that was made';
+  END IF;
   IF (SELECT count(*) FROM (
         SELECT 1 FROM operator_events e
         WHERE e.actor_id = v_act.actor_id AND e.created_at > v_since AND e.outcome <> 'ok' LIMIT c_max_per_minute

@@ -1,7 +1,7 @@
-import { type Act, actText } from "../../src/store/operator-log.ts";
+import { actionJson, type OperatorAction } from "../../src/store/operator-log.ts";
 
 /** Who makes the changes of tests that call the store directly. */
-export const TEST_ACT: Act = {
+export const TEST_ACTION: OperatorAction = {
   actorId: "break-glass",
   actorName: "break-glass",
   method: "Test",
@@ -12,4 +12,4 @@ export const TEST_ACT: Act = {
 };
 
 /** The same, as functions of the database take it. */
-export const TEST_ACT_TEXT: string = actText(TEST_ACT);
+export const TEST_ACTION_JSON: string = actionJson(TEST_ACTION);

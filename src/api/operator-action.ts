@@ -1,6 +1,6 @@
 import { DomainError, ERRORS } from "../domain/errors.ts";
 import type { Operator } from "../domain/operator.ts";
-import { type Act, logRefusal } from "../store/operator-log.ts";
+import { logRefusal, type OperatorAction } from "../store/operator-log.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
 
@@ -12,7 +12,12 @@ export type Change = {
   readonly details?: Readonly<Record<string, string | number | bigint | undefined>>;
 };
 
-export function actOf(operator: Operator, method: string, requestId: string, change: Change): Act {
+export function actionOf(
+  operator: Operator,
+  method: string,
+  requestId: string,
+  change: Change,
+): OperatorAction {
   const { target = "", reason = "", details = {} } = change;
   const known = Object.entries(details).filter(([, value]) => value !== undefined && value !== "");
   return {
@@ -27,19 +32,28 @@ export function actOf(operator: Operator, method: string, requestId: string, cha
 }
 
 /** Makes a change, which logs itself in its transaction. A refused change is logged here; it changed nothing. */
-export async function actAs<Result>(
-  { database }: Pick<Deps, "database">,
+export async function makeLoggedChange<Result>(
+  deps: Deps,
   call: ApiCall,
   change: Change,
-  make: (act: Act) => Promise<Result>,
+  make: (action: OperatorAction) => Promise<Result>,
 ): Promise<Result> {
-  const act = actOf(call.operator, call.method, call.requestId, change);
+  const action = actionOf(call.operator, call.method, call.requestId, change);
   try {
-    return await make(act);
+    return await make(action);
   } catch (error) {
-    if (isRefusal(error)) await logRefusal(database, act, error.reason);
+    if (isRefusal(error)) await recordRefusal(deps, action, error);
     throw error;
   }
+}
+
+/** Logs a refusal. If that fails, the caller still gets the refusal, and the log of the server has the failure. */
+export async function recordRefusal(
+  { database, onUnlogged }: Pick<Deps, "database" | "onUnlogged">,
+  action: OperatorAction,
+  { reason }: DomainError,
+): Promise<void> {
+  await logRefusal(database, action, reason).catch((error: unknown) => onUnlogged(action, reason, error));
 }
 
 /** Other errors, such as a lost connection, do not tell whether the change was made. */
