@@ -155,7 +155,12 @@ test("src/codec knows descriptors, errors and turns, nothing about keys or money
       .map(resolved)
       .filter((path) => path.startsWith("domain/")),
   );
-  expect([...known].sort()).toEqual(["domain/errors.ts", "domain/fair-share.ts", "domain/next-turn.ts"]);
+  expect([...known].sort()).toEqual([
+    "domain/errors.ts",
+    "domain/fair-share.ts",
+    "domain/json-text.ts",
+    "domain/next-turn.ts",
+  ]);
 });
 
 test("src/billing knows no protocol", () => {

@@ -13,7 +13,12 @@ export function jsonTextOf(object: JsonObject): string {
   return text;
 }
 
-/** The text of an object that jsonTextOf() has written. */
+/** Keeps the text of an object as its caller wrote it, if it has the form that JSON.stringify() writes. */
+export function keepJsonText(object: JsonObject, text: string): void {
+  texts.set(object, text);
+}
+
+/** The text of an object if it is known. */
 export function knownJsonText(value: unknown): string | undefined {
   return texts.get(value as JsonObject);
 }

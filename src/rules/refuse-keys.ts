@@ -3,6 +3,7 @@ import type { Value } from "@bufbuild/protobuf/wkt";
 import { containsKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
+import { knownJsonText } from "../domain/json-text.ts";
 import { jsonOf } from "./plain-values.ts";
 import { readField } from "./read-field.ts";
 import { holdsPlainObject, isUntyped } from "./untyped-values.ts";
@@ -73,6 +74,9 @@ function isInJson(json: JsonValue): boolean {
   if (typeof json !== "object" || json === null) return false;
   if (Array.isArray(json)) return (json as readonly JsonValue[]).some(isInJson);
   const object = json as JsonObject;
+  // No character of a key is escaped in JSON text.
+  const text = knownJsonText(object);
+  if (text !== undefined) return containsKey(text);
   for (const name in object) if (containsKey(name) || isInJson(object[name] as JsonValue)) return true;
   return false;
 }

@@ -2,8 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../src/codec/json/json-scanner.ts";
 import { readJsonValue } from "../../src/codec/json/json-value-reader.ts";
-import { MAX_SHORT_UNITS, readShortValue } from "../../src/codec/json/short-values.ts";
+import { readShortValue } from "../../src/codec/json/short-values.ts";
+import { MAX_SHORT_UNITS } from "../../src/codec/json/value-span.ts";
 import { finish } from "../../src/codec/steps.ts";
+import { knownJsonText } from "../../src/domain/json-text.ts";
 
 const LEVELS = 8;
 const LONG = `"${"x".repeat(MAX_SHORT_UNITS)}"`;
@@ -93,5 +95,28 @@ describe("left to the reader in parts is", () => {
     ["a list that does not end", "[1"],
   ])("%s", (_, text) => {
     expect(read(text)).toBeUndefined();
+  });
+});
+
+describe("the text of a large object", () => {
+  const LARGE = "x".repeat(4_096);
+  const textOf = (member: string) => {
+    const { value: tool } = readShortValue(`{"type":"t","parameters":${member}}`, 0, 9, 10) ?? {};
+    return knownJsonText((tool as { parameters?: object }).parameters);
+  };
+
+  test("is kept if it has the form that JSON.stringify() writes", () => {
+    const text = JSON.stringify({ a: [1, -2.5, true, null, {}, [], [{}]], b: { c: LARGE }, d: "€" });
+    expect(textOf(text)).toBe(text);
+  });
+
+  test.each([
+    ["white space", `{ "a":"${LARGE}"}`],
+    ["an escape", `{"a":"${LARGE}\\n"}`],
+    ["a number in another notation", `{"a":"${LARGE}","b":1.0}`],
+    ["names that JavaScript reorders", `{"a":"${LARGE}","1":{}}`],
+    ["fewer characters", '{"a":"x"}'],
+  ])("is not kept with %s", (_, text) => {
+    expect(textOf(text)).toBeUndefined();
   });
 });

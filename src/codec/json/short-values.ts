@@ -1,20 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-
-/** Objects and lists up to this size are read at once: under a millisecond of work. */
-export const MAX_SHORT_UNITS = 65_536;
-const MAX_SHORT_VALUES = 4_096;
-
-/** Longer than any number or indentation that is usual; the scanner has limits for both. */
-const MAX_GAP_UNITS = 256;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+import { keepJsonText } from "../../domain/json-text.ts";
+import { type Part, spanAt } from "./value-span.ts";
 
 /** The start of an escape that may be an unpaired surrogate. */
 const SURROGATES = ["\\ud", "\\uD"];
@@ -46,13 +32,16 @@ export function readShortValue(
   const span = spanAt(text, start, maxDepth);
   if (!span) return undefined;
   const json = text.slice(start, span.end);
-  if (json.includes("\\") && mayBeMisread(json)) return undefined;
+  const hasEscapes = json.includes("\\");
+  if (hasEscapes && mayBeMisread(json)) return undefined;
   const value = parsed(json);
   if (value === undefined) return undefined;
-  const contents = new Contents(maxNameUnits);
-  contents.add(value);
+  const contents = new Contents(span.parts);
+  contents.measure(value);
   // JSON.parse keeps only the last of the members with one name.
-  if (!contents.isPlain || contents.members !== span.members) return undefined;
+  if (!contents.isFinite || contents.members !== span.members) return undefined;
+  if (contents.longestName > maxNameUnits) return undefined;
+  if (!hasEscapes) contents.keepTexts(json);
   return { value, units: json.length, values: contents.values };
 }
 
@@ -68,88 +57,68 @@ function parsed(json: string): JsonObject | JsonValue[] | undefined {
   }
 }
 
-/** Counts what an object or a list contains. */
+/** Counts and measures what an object or a list contains. */
 class Contents {
   values = 0;
   members = 0;
-  /** Whether all names are short enough, and all numbers finite. */
-  isPlain = true;
-  readonly #maxNameUnits: number;
+  longestName = 0;
+  isFinite = true;
+  /** Whether JavaScript keeps the order of all members. */
+  #isInOrder = true;
+  #containers = 0;
+  readonly #parts: ReadonlyMap<number, Part>;
+  readonly #kept: { readonly object: JsonObject; readonly part: Part }[] = [];
 
-  constructor(maxNameUnits: number) {
-    this.#maxNameUnits = maxNameUnits;
+  constructor(parts: ReadonlyMap<number, Part>) {
+    this.#parts = parts;
   }
 
-  add(container: JsonObject | JsonValue[]): void {
-    if (Array.isArray(container)) {
-      this.values += container.length;
-      for (const item of container) this.#addValue(item);
-      return;
+  /** Returns the length of the text that JSON.stringify() writes, apart from escapes. */
+  measure(container: JsonObject | JsonValue[]): number {
+    const part = this.#parts.get(this.#containers++);
+    const isList = Array.isArray(container);
+    const units = isList ? this.#measureItems(container) : this.#measureMembers(container);
+    if (!isList && part?.units === units) this.#kept.push({ object: container, part });
+    return units;
+  }
+
+  /** Keeps the texts of large objects whose text has that length: JSON.stringify() would write the same. */
+  keepTexts(json: string): void {
+    if (!this.#isInOrder) return;
+    for (const { object, part } of this.#kept) {
+      keepJsonText(object, json.slice(part.start, part.start + part.units));
     }
+  }
+
+  #measureItems(list: readonly JsonValue[]): number {
+    this.values += list.length;
+    // Each item is followed by a comma or a bracket.
+    let units = 1;
+    for (const item of list) units += this.#measureValue(item) + 1;
+    return Math.max(units, 2);
+  }
+
+  #measureMembers(object: JsonObject): number {
+    let units = 1;
     // Object.entries takes twice as long for an object with many names.
-    for (const name in container) {
+    for (const name in object) {
       this.members++;
       this.values++;
-      if (name.length > this.#maxNameUnits) this.isPlain = false;
-      this.#addValue(container[name] as JsonValue);
+      this.longestName = Math.max(this.longestName, name.length);
+      if (isDigit(name.charCodeAt(0))) this.#isInOrder = false;
+      units += name.length + 3 + this.#measureValue(object[name] as JsonValue) + 1;
     }
+    return Math.max(units, 2);
   }
 
-  #addValue(value: JsonValue): void {
-    if (typeof value === "object" && value !== null) this.add(value);
-    else if (typeof value === "number" && !Number.isFinite(value)) this.isPlain = false;
+  #measureValue(value: JsonValue): number {
+    if (typeof value === "string") return value.length + 2;
+    if (typeof value === "object" && value !== null) return this.measure(value);
+    if (typeof value === "number" && !Number.isFinite(value)) this.isFinite = false;
+    return String(value).length;
   }
 }
 
-/** The end of the object or list that starts there, and the number of its members; undefined if it is too long or too deep. */
-function spanAt(text: string, start: number, maxDepth: number): { end: number; members: number } | undefined {
-  const stop = Math.min(text.length, start + MAX_SHORT_UNITS);
-  let members = 0;
-  let values = 0;
-  let depth = 0;
-  let gapFrom = start;
-  for (let at = start; at < stop; at++) {
-    switch (text.charCodeAt(at)) {
-      case QUOTE:
-        at = endOfString(text, at, stop);
-        break;
-      case COLON:
-        members++;
-        break;
-      case COMMA:
-        values++;
-        break;
-      case OPEN_LIST:
-      case OPEN_OBJECT:
-        values++;
-        if (++depth > maxDepth) return undefined;
-        break;
-      case CLOSE_LIST:
-      case CLOSE_OBJECT:
-        if (--depth === 0) return { end: at + 1, members };
-        break;
-      default:
-        if (at - gapFrom > MAX_GAP_UNITS) return undefined;
-        continue;
-    }
-    if (values > MAX_SHORT_VALUES) return undefined;
-    gapFrom = at;
-  }
-  return undefined;
-}
-
-/** The quote that ends the string; `stop` if it is not before it. */
-function endOfString(text: string, start: number, stop: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end >= 0 && end < stop && text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) {
-    end = text.indexOf('"', end + 1);
-  }
-  return end < 0 ? stop : end;
-}
-
-/** Whether an odd number of backslashes is before the quote. */
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1;
-  while (text.charCodeAt(at) === BACKSLASH) at--;
-  return (quote - at) % 2 === 0;
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
 }
