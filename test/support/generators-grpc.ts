@@ -11,6 +11,7 @@ import {
   StreamGenerateResponseSchema,
 } from "../../gen/vx/v1/generate_pb.js";
 import { type GenerateFields, type GenerateOptions, type Generator, Refused } from "./generators.ts";
+import { onAbort } from "./on-abort.ts";
 import { bearer } from "./protocols.ts";
 
 /** Google's client, grpc-js. */
@@ -30,7 +31,7 @@ export function openGrpcJs(url: string): Generator {
           deadlineOf(options),
           (error, message) => (message ? resolve(message) : reject(refusedOf(error))),
         );
-        options.signal?.addEventListener("abort", () => call.cancel());
+        onAbort(options.signal, () => call.cancel());
       }),
     async *stream(request, options) {
       const call = client.makeServerStreamRequest(
@@ -41,7 +42,7 @@ export function openGrpcJs(url: string): Generator {
         metadataOf(options),
         deadlineOf(options),
       );
-      options.signal?.addEventListener("abort", () => call.cancel());
+      onAbort(options.signal, () => call.cancel());
       try {
         for await (const message of call) yield message as StreamGenerateResponse;
       } catch (error) {

@@ -8,6 +8,7 @@ import {
   StreamGenerateResponseSchema,
 } from "../../gen/vx/v1/generate_pb.js";
 import { type GenerateFields, type GenerateOptions, type Generator, Refused } from "./generators.ts";
+import { onAbort } from "./on-abort.ts";
 import { bearer } from "./protocols.ts";
 
 /** REST without a generated client. Streams are server-sent events. */
@@ -74,7 +75,7 @@ const postHttp1: Post = (url, body, options) =>
       },
     );
     call.on("error", reject);
-    options.signal?.addEventListener("abort", () => call.destroy(new Refused("", "canceled", "left")));
+    onAbort(options.signal, () => call.destroy(new Refused("", "canceled", "left")));
     call.end(body);
   });
 

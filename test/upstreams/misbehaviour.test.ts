@@ -121,7 +121,7 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   test("a call without a response ends after timeout_ms", async () => {
-    const impatient = openRemote(fake.settings({ timeoutMs: 50 }));
+    const impatient = openRemote(fake.settings({ timeoutMs: 300 }));
     fake.next(silent);
     expect(kindOf((await read(impatient.generate(PROMPT, NEVER))).failure)).toBe("timeout");
     await fake.until(({ calls }) => calls[0]?.ended === "left");

@@ -89,7 +89,7 @@ describe("before the first piece", () => {
 
   test("no response within timeout_ms moves the call to the next upstream", async () => {
     first.next(silent);
-    const impatient = modelOf(first.settings({ timeoutMs: 50 }), second.settings());
+    const impatient = modelOf(first.settings({ timeoutMs: 500 }), second.settings());
     expect((await run(NEVER, impatient)).text).toBe("from the second");
     expect(counts()).toEqual([1, 1]);
   });

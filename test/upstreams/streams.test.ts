@@ -55,7 +55,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
   });
 
   test("a reply without further data ends after timeout_ms", async () => {
-    const impatient = openRemote(fake.settings({ timeoutMs: 50 }));
+    const impatient = openRemote(fake.settings({ timeoutMs: 300 }));
     fake.next(silentAfter(2));
     const { text, failure } = await read(impatient.generate(PROMPT, NEVER));
     expect({ text, kind: kindOf(failure) }).toEqual({ text: "Hello, ", kind: "timeout" });
