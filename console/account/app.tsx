@@ -8,9 +8,11 @@ import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
 import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
+import { OverviewSection } from "./overview-section.tsx";
 import { signIn, type Viewer } from "./viewer.ts";
 
 const SECTIONS: readonly Section[] = [
+  { id: "overview", label: "Overview" },
   { id: "ledger", label: "Ledger" },
   { id: "keys", label: "API keys" },
 ];
@@ -72,7 +74,7 @@ function KeyForm(props: KeyFormProps) {
 
 function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSignOut: () => void }) {
   const route = useRoute();
-  const current = SECTIONS.find(({ id }) => id === route.section)?.id ?? "ledger";
+  const current = SECTIONS.find(({ id }) => id === route.section)?.id ?? "overview";
   return (
     <Frame
       sections={SECTIONS}
@@ -86,6 +88,7 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       onSignOut={onSignOut}
       footer={<Links />}
     >
+      {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
       {current === "keys" && <KeysSection viewer={viewer} />}
     </Frame>

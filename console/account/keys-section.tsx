@@ -83,9 +83,9 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
     { header: "State", cell: ({ state }) => <StateBadge state={state} /> },
     { header: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
     {
-      header: "Requests per minute",
+      header: "Rate limit",
       isNumber: true,
-      cell: ({ rateLimitRpm }) => numberText(rateLimitRpm),
+      cell: ({ rateLimitRpm }) => `${numberText(rateLimitRpm)} per minute`,
     },
     { header: "Last used", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="Never" /> },
     { header: "Created", cell: ({ createdAt }) => <Time at={createdAt} /> },

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ListEntriesRequestSchema } from "../../gen/vx/v1/ledger_pb.js";
 import { Field } from "../shared/field.tsx";
-import { hrefOf, navigate } from "../shared/use-route.ts";
+import { changeParams } from "../shared/use-route.ts";
 
 /** The filters as they are in the URL; empty if not set. Days are in the zone of the viewer, both included. */
 export type LedgerFilter = Readonly<Record<"kind" | "key" | "model" | "from" | "to", string>>;
@@ -32,10 +32,9 @@ function startOfDay(day: string, later: number): Date | undefined {
   return year === undefined ? undefined : new Date(Number(year), Number(month) - 1, Number(date) + later);
 }
 
-/** Each change is a new address, so that the Back button undoes it. */
 export function LedgerFilters({ filter }: { readonly filter: LedgerFilter }) {
   const set = (name: keyof LedgerFilter) => (event: Event & { readonly currentTarget: { value: string } }) =>
-    navigate(hrefOf("ledger", { ...filter, [name]: event.currentTarget.value.trim() }));
+    changeParams("ledger", { [name]: event.currentTarget.value.trim() });
   return (
     <fieldset class="filters">
       <legend class="hidden">Filters</legend>

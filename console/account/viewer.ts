@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
+import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 
 /** Who is signed in: a key, and what can be called with it. */
 export type Viewer = {
@@ -10,15 +11,27 @@ export type Viewer = {
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly ledgerService: Client<typeof LedgerService>;
+  readonly usageService: Client<typeof UsageService>;
+  /** The names of keys by their ids; empty without the scope "keys". */
+  readonly keyNames: () => Promise<ReadonlyMap<string, string>>;
 };
+
+const MAX_NAMES = 1_000;
 
 /** Throws if the server does not accept the key. */
 export async function signIn(transport: Transport): Promise<Viewer> {
   const meService = createClient(MeService, transport);
+  const keyService = createClient(KeyService, transport);
   return {
     me: await meService.getMe({}),
     meService,
-    keyService: createClient(KeyService, transport),
+    keyService,
     ledgerService: createClient(LedgerService, transport),
+    usageService: createClient(UsageService, transport),
+    keyNames: () =>
+      keyService.listKeys({ pageSize: MAX_NAMES }).then(
+        ({ apiKeys }) => new Map(apiKeys.map(({ id, name }) => [id, name])),
+        () => new Map(),
+      ),
   };
 }

@@ -107,6 +107,7 @@ function optionsOf(
       {
         ...axis,
         grid: { show: false },
+        size: 32,
         space: 64,
         incrs: [1, 2, 3, 5, 7, 10, 14, 15, 30, 60, 90],
         values: (_chart, splits) => splits.map((index) => points[index]?.shortLabel ?? ""),
@@ -189,7 +190,7 @@ function Tooltip({ points, series, format, hovered }: TooltipProps) {
   return (
     <div
       class={`tooltip small ${isRight ? "tooltip-left" : ""}`}
-      style={{ left: `${left}px` }}
+      style={{ "--left": `${left}px` }}
       aria-hidden="true"
     >
       <div class="tooltip-title">

@@ -13,14 +13,19 @@ type DialogProps = {
   readonly canClose?: boolean;
 };
 
-/** A modal dialog. The browser keeps the focus in it, and returns it to the element that had it. */
+/** A modal dialog. The browser keeps the focus in it; afterwards the element that had the focus gets it again. */
 export function Dialog({ title, onClose, children, canClose = true }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = element.current;
+    const opener = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // The browser does not return the focus from a dialog that is already removed from the page.
+      if (opener instanceof HTMLElement) opener.focus();
+    };
   }, []);
   return (
     <dialog

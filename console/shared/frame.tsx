@@ -27,7 +27,8 @@ export function Frame({ sections, current, identity, onSignOut, footer, children
     document.title = `${label} · ${PRODUCT.name}`;
     nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     // A new section is announced, and the next Tab starts in it.
-    if (!isFirst.current) main.current?.focus();
+    if (!isFirst.current) main.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
     isFirst.current = false;
   }, [current, sections]);
   return (

@@ -22,16 +22,27 @@ const TITLES: Partial<Record<Code, string>> = {
   [Code.DeadlineExceeded]: "The server took too long",
 };
 
+/** More exact than the title of the code. */
+const REASON_TITLES: Readonly<Record<string, string>> = {
+  ACCOUNT_SUSPENDED: "The account is suspended",
+  INSUFFICIENT_SCOPE: "This key does not have the scope",
+  INSUFFICIENT_ROLE: "Your role does not allow this",
+  RATE_LIMIT_EXCEEDED: "The rate limit of the key is reached",
+};
+
+const UNREACHABLE = "The server cannot be reached";
+
 export function problemOf(error: unknown): Problem {
   const failure = ConnectError.from(error);
   const { code, metadata, rawMessage } = failure;
   const requestId = metadata.get("x-request-id") ?? "";
   const isUnreachable = requestId === "" && [Code.Unknown, Code.Internal, Code.Unavailable].includes(code);
   const retryAfter = Number(metadata.get("retry-after") ?? Number.NaN);
+  const reason = failure.findDetails(ErrorInfoSchema)[0]?.reason ?? "";
   return {
-    title: isUnreachable ? "The server cannot be reached" : (TITLES[code] ?? "Something went wrong"),
+    title: isUnreachable ? UNREACHABLE : (REASON_TITLES[reason] ?? TITLES[code] ?? "Something went wrong"),
     message: isUnreachable ? "Check your connection, then try again." : rawMessage,
-    reason: failure.findDetails(ErrorInfoSchema)[0]?.reason ?? "",
+    reason,
     requestId,
     retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
   };

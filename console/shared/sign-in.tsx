@@ -51,7 +51,9 @@ export function SignIn({ title, lead, label, hint, prefix, notice, onSubmit, foo
 
   return (
     <div class="sign-in">
-      <Brand />
+      <header>
+        <Brand />
+      </header>
       <main class="sign-in-card">
         <h1>{title}</h1>
         <p class="muted">{lead}</p>

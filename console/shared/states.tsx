@@ -60,9 +60,11 @@ export function Notice({ tone, children }: NoticeProps) {
   );
 }
 
+type SkeletonProps = { readonly width?: string; readonly height?: string };
+
 /** The place of a text that is being loaded. */
-export function Skeleton({ width = "6rem" }: { readonly width?: string }) {
-  return <span class="skeleton" style={{ width }} aria-hidden="true" />;
+export function Skeleton({ width = "6rem", height = "0.75em" }: SkeletonProps) {
+  return <span class="skeleton" style={{ width, height }} aria-hidden="true" />;
 }
 
 type BadgeProps = {

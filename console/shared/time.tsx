@@ -5,14 +5,15 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const LONG = new Intl.DateTimeFormat("en", { dateStyle: "long", timeStyle: "long" });
-const SHORT = new Intl.DateTimeFormat("en", {
-  year: "numeric",
+const MINUTE = {
   month: "short",
   day: "numeric",
   hour: "2-digit",
   minute: "2-digit",
   hourCycle: "h23",
-});
+} as const;
+const THIS_YEAR = new Intl.DateTimeFormat("en", MINUTE);
+const OTHER_YEAR = new Intl.DateTimeFormat("en", { ...MINUTE, year: "numeric" });
 const DAY = new Intl.DateTimeFormat("en", { year: "numeric", month: "short", day: "numeric" });
 const DAY_OF_YEAR = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 
@@ -21,8 +22,8 @@ export function Time({ at, none = "–" }: { readonly at: Timestamp | undefined;
   if (at === undefined) return <span class="muted">{none}</span>;
   const date = timestampDate(at);
   return (
-    <time dateTime={date.toISOString()} title={LONG.format(date)}>
-      {SHORT.format(date)}
+    <time class="time" dateTime={date.toISOString()} title={LONG.format(date)}>
+      {(date.getFullYear() === new Date().getFullYear() ? THIS_YEAR : OTHER_YEAR).format(date)}
     </time>
   );
 }
@@ -39,6 +40,12 @@ export function dayText(date: Date): string {
 /** "Nov 22" */
 export function shortDayText(date: Date): string {
   return DAY_OF_YEAR.format(date);
+}
+
+/** "2026-11-22", in the zone of the viewer. */
+export function isoDay(date: Date): string {
+  const two = (number: number) => number.toString().padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
 /** Names the zone that all times of a page use. */

@@ -9,17 +9,25 @@ export function hrefOf(section: string, params: Readonly<Record<string, string>>
   return query === "" ? `#/${section}` : `#/${section}?${query}`;
 }
 
-export function navigate(href: string): void {
-  location.hash = href;
+/** Changes a part of what the section shows; a new address, so that the Back button undoes it. */
+export function changeParams(section: string, part: Readonly<Record<string, string>>): void {
+  // A change that was made just now is in the address, and not yet in what is shown.
+  const current = currentRoute();
+  const others = current.section === section ? Object.fromEntries(current.params) : {};
+  location.hash = hrefOf(section, { ...others, ...part });
 }
 
 export function useRoute(): Route {
-  const [hash, setHash] = useState(location.hash);
+  const [route, setRoute] = useState(currentRoute);
   useEffect(() => {
-    const update = () => setHash(location.hash);
+    const update = () => setRoute(currentRoute());
     addEventListener("hashchange", update);
     return () => removeEventListener("hashchange", update);
   }, []);
-  const [section = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  return route;
+}
+
+function currentRoute(): Route {
+  const [section = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
   return { section, params: new URLSearchParams(query) };
 }

@@ -7,6 +7,7 @@ import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { BRIGHTNESS, CUT_OFF, OUTLINED, outside, overlapping, STORED, violations } from "./page-checks.ts";
+import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
 if (!chromiumPath) {
   console.error("SKIPPED: the pages were tested in no browser. Install chromium, or name one in CHROMIUM.");
@@ -30,8 +31,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
   let key: TestKey;
   let browser: BrowserContext;
   let page: Page;
-  let complaints: string[];
-  let foreign: string[];
+  let watched: WatchedPage;
 
   beforeAll(async () => {
     app = await startTestApp({
@@ -39,20 +39,8 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     });
     key = await createTestKey(operatorOf(app));
     browser = await openBrowser(profile.path);
-    // Requests to other hosts are recorded and aborted.
-    await browser.route("**", async (route) => {
-      const { host, protocol } = new URL(route.request().url());
-      if (host === new URL(app.url).host || protocol === "data:") return await route.continue();
-      foreign.push(route.request().url());
-      await route.abort();
-    });
-    complaints = [];
-    foreign = [];
-    page = await browser.newPage();
-    page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-    });
-    page.on("pageerror", (error) => complaints.push(String(error)));
+    watched = await openWatchedPage(browser, [app.url]);
+    page = watched.page;
   });
   afterAll(async () => {
     await browser?.close();
@@ -185,8 +173,8 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
   });
 
   test("the pages cause no console errors and no requests to other hosts", () => {
-    expect(complaints).toEqual([]);
-    expect(foreign).toEqual([]);
+    expect(watched.complaints).toEqual([]);
+    expect(watched.foreign).toEqual([]);
   });
 
   test("no file of the browser's profile contains the key", async () => {

@@ -93,7 +93,7 @@ describe.each([
   test("names the licenses of the packages in it", async () => {
     const { status, body } = await get(`${assets}licenses.txt`);
     expect([status, body.toString()]).toEqual([200, readFileSync("gen/console/licenses.txt", "utf8")]);
-    for (const name of ["preact", "@connectrpc/connect-web", "@bufbuild/protobuf"])
+    for (const name of ["preact", "uplot", "@connectrpc/connect-web", "@bufbuild/protobuf"])
       expect(body.toString()).toContain(name);
   });
 });

@@ -1,0 +1,49 @@
+import { useMemo } from "preact/hooks";
+import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
+import { BarChart } from "../shared/bar-chart.tsx";
+import { moneyText, numberText } from "../shared/money.tsx";
+import { dayText, shortDayText } from "../shared/time.tsx";
+import { type Group, type Measure, type Split, seriesOf } from "./usage.ts";
+
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
+
+const TITLES: Readonly<Record<Measure, string>> = { cost: "Cost", requests: "Requests", tokens: "Tokens" };
+
+type UsageChartProps = {
+  readonly rows: readonly UsageRow[];
+  readonly groups: readonly Group[];
+  readonly days: readonly Date[];
+  readonly split: Split;
+  readonly measure: Measure;
+  readonly names: ReadonlyMap<string, string>;
+};
+
+/** The usage of each day, by model or key. */
+export function UsageChart({ rows, groups, days, split, measure, names }: UsageChartProps) {
+  const series = useMemo(
+    () => seriesOf(rows, groups, { days, split, measure, nameOf: (id) => names.get(id) ?? id }),
+    [rows, groups, days, split, measure, names],
+  );
+  const points = useMemo(
+    () => days.map((day) => ({ label: dayText(day), shortLabel: shortDayText(day) })),
+    [days],
+  );
+  return (
+    <BarChart
+      label={`${TITLES[measure]} by day and ${split}`}
+      pointName="Day"
+      points={points}
+      series={series}
+      format={measure === "cost" ? moneyText : numberText}
+      formatTick={measure === "cost" ? moneyTick : compactTick}
+    />
+  );
+}
+
+function moneyTick(value: number): string {
+  return moneyText(BigInt(Math.round(value)));
+}
+
+function compactTick(value: number): string {
+  return COMPACT.format(value);
+}

@@ -1,0 +1,407 @@
+import { readFileSync } from "node:fs";
+import type { BrowserContext, Download, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { formatMicros } from "../../src/domain/money.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { chromiumPath, openBrowser } from "../support/browser.ts";
+import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { createFullAccount, type FullAccount, generate, HOSTILE_NAME } from "./account-data.ts";
+import { BRIGHTNESS, outside, overlapping, STORED, violations } from "./page-checks.ts";
+import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
+
+if (!chromiumPath) {
+  console.error(
+    "SKIPPED: the customer page was tested in no browser. Install chromium, or name one in CHROMIUM.",
+  );
+}
+
+const DESKTOP = { width: 1280, height: 900 };
+const PHONE = { width: 390, height: 844 };
+
+describe.skipIf(!chromiumPath)("the customer page", () => {
+  const profile = createTemporaryFolder("account-browser");
+  let app: TestApp;
+  let account: FullAccount;
+  let browser: BrowserContext;
+  let watched: WatchedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    app = await startTestApp({
+      env: { VX_PRODUCT_NAME: "Acme AI", VX_SUPPORT_URL: "https://help.example.com" },
+    });
+    account = await createFullAccount(app);
+    browser = await openBrowser(profile.path);
+    watched = await openWatchedPage(browser, [app.url]);
+    page = watched.page;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+    profile.remove();
+  });
+  beforeEach(async () => {
+    await page.setViewportSize(DESKTOP);
+  });
+
+  const button = (name: string | RegExp) => page.getByRole("button", { name });
+  const link = (name: string) =>
+    page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name });
+  const dialog = () => page.getByRole("dialog");
+  const inDialog = (name: string) => dialog().getByRole("button", { name });
+  const chart = () => page.getByRole("img", { name: /by day and/ });
+
+  async function open(hash = ""): Promise<void> {
+    await page.goto("about:blank");
+    await page.goto(`${app.url}/account${hash}`);
+  }
+
+  async function signIn(secret: string, hash = ""): Promise<void> {
+    await open(hash);
+    await page.getByLabel("API key").fill(secret);
+    await button("Sign in").click();
+    await link("Overview").waitFor();
+  }
+
+  async function see(text: string | RegExp): Promise<void> {
+    await page.getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  describe.each([
+    { ...DESKTOP, colorScheme: "light" },
+    { ...DESKTOP, colorScheme: "dark" },
+    { ...PHONE, colorScheme: "light" },
+    { ...PHONE, colorScheme: "dark" },
+  ] as const)("$width px, $colorScheme", ({ width, height, colorScheme }) => {
+    beforeEach(async () => {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+    });
+
+    /** The view fits the window, has the colors of the setting and violates no rule of accessibility. */
+    async function expectView(elements: string): Promise<void> {
+      const brightness = await page.evaluate<number>(BRIGHTNESS);
+      expect(brightness).toSatisfy((value: number) => (colorScheme === "dark" ? value < 0.2 : value > 0.8));
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      expect(await outside(page, elements)).toEqual([]);
+      // The rules concern the colors and the layout: each is checked once.
+      if ((width === DESKTOP.width) === (colorScheme === "light")) expect(await violations(page)).toEqual([]);
+    }
+
+    test("all views fit the window and are accessible", async () => {
+      await open();
+      await page.getByLabel("API key").waitFor();
+      await expectView("body *");
+      await page.getByLabel("API key").fill(account.secret);
+      await button("Sign in").click();
+      await chart().waitFor();
+      await expectView("main :not(.uplot *), header *");
+      expect(await overlapping(page, "main", "button, a, .segmented label, h1, h2, dd")).toEqual([]);
+
+      await page.getByText("Show as table").click();
+      await page.getByRole("table", { name: "Cost by day and model" }).waitFor();
+
+      await link("Ledger").click();
+      await page.locator(".link-button").first().waitFor();
+      await expectView("main *");
+      await page.locator(".link-button").first().click();
+      await dialog().waitFor();
+      await expectView("dialog *");
+      await page.keyboard.press("Escape");
+
+      await link("API keys").click();
+      await see(HOSTILE_NAME);
+      await expectView("main *");
+      await button("Create key").click();
+      await dialog().waitFor();
+      await expectView("dialog *");
+      await page.keyboard.press("Escape");
+      await button(`Revoke ${HOSTILE_NAME}`).click();
+      await dialog().waitFor();
+      await expectView("dialog *");
+    });
+  });
+
+  describe("the overview", () => {
+    test("shows the exact balance and sums, and the same in the table of the chart", async () => {
+      await signIn(account.secret);
+      await chart().waitFor();
+      const get = async (path: string) => {
+        const headers = { authorization: `Bearer ${account.secret}` };
+        return await (await fetch(`${app.url}${path}`, { headers })).json();
+      };
+      const from = `${new Date(Date.now() - 29 * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`;
+      const { rows } = (await get(`/v1/usage?from=${from}&group_by=month`)) as {
+        rows: { cost_micros: number }[];
+      };
+      const sum = formatMicros(BigInt(rows.reduce((total, row) => total + row.cost_micros, 0)));
+      expect((await figure("Spent in 30 days").innerText()).replaceAll(",", "")).toBe(sum);
+      expect(await figure("Balance").innerText()).toBe(
+        ((await get("/v1/me")) as { balance: string }).balance,
+      );
+      await page.getByText("Show as table").click();
+      const table = page.getByRole("table", { name: "Cost by day and model" });
+      expect(await table.getByRole("row").count()).toBe(1 + 30);
+      expect(await table.getByRole("row").first().innerText()).toContain("acme-large");
+    });
+
+    test("changes with its choices, which are in the address", async () => {
+      await signIn(account.secret);
+      await chart().waitFor();
+      for (const choice of ["7 days", "Tokens", "By key"])
+        await page.locator(".segmented label", { hasText: choice }).click();
+      await page.getByRole("img", { name: "Tokens by day and key" }).waitFor();
+      expect(new URL(page.url()).hash).toBe("#/overview?range=7&measure=tokens&split=key");
+      // The name of a key that can be read, and the id of one that is not the account's.
+      const table = page.getByRole("table", { name: "Usage by key" });
+      expect(await table.innerText()).toMatch(/test[\s\S]*key_batch/);
+      await page.goBack();
+      await page.getByRole("img", { name: "Tokens by day and model" }).waitFor();
+    });
+
+    test("shows the values of a day under the pointer", async () => {
+      await signIn(account.secret);
+      await chart().hover({ position: { x: 400, y: 100 } });
+      const tooltip = page.locator(".tooltip");
+      await tooltip.waitFor();
+      expect(await tooltip.innerText()).toMatch(/^\w{3} \d+, \d{4}\s+\$[\d.]+\s[\s\S]*acme-/);
+    });
+
+    test("downloads the usage as CSV", async () => {
+      await signIn(account.secret);
+      await chart().waitFor();
+      const lines = await downloaded(() => button("Download CSV").click());
+      expect(lines[0]).toMatch(/^day,model,requests,/);
+      expect(lines.length).toBeGreaterThan(100);
+      expect(lines[1]).toMatch(/^\d{4}-\d\d-\d\d,acme-[\w-]+,\d+,\d+,\d+,\d+,\d+,\d+$/);
+    });
+
+    test("of an account without usage says what to do", async () => {
+      const { secret } = await createTestKey(operatorOf(app));
+      await signIn(secret);
+      await see("No usage in the last 30 days");
+      expect(await figure("Balance").innerText()).toBe("$0.00");
+      await link("Ledger").click();
+      await see("No entries yet");
+      expect(await violations(page)).toEqual([]);
+    });
+
+    function figure(name: string): Locator {
+      return page.locator(".stat", { hasText: name }).locator(".stat-value");
+    }
+  });
+
+  describe("the ledger", () => {
+    test("is read page by page", async () => {
+      await signIn(account.secret, "#/ledger");
+      await see("invoice 28");
+      expect(await button("Previous").isDisabled()).toBe(true);
+      await button("Next").click();
+      await see("invoice 1001");
+      expect(await button("Next").isDisabled()).toBe(true);
+      await button("Previous").click();
+      await see("invoice 28");
+    });
+
+    test("is filtered by the address, and shows what no filter matches", async () => {
+      await generate(app, account.secret, "[[tokens=5]]");
+      await signIn(account.secret, "#/ledger");
+      await see("invoice 28");
+      await page.getByLabel("Kind").selectOption("generation");
+      await page.getByText("invoice 28").waitFor({ state: "hidden" });
+      expect(await page.locator(".link-button").count()).toBe(1);
+      await page.getByLabel("Model").fill("no-such-model");
+      await page.keyboard.press("Enter");
+      await see("No entries match the filters");
+      expect(new URL(page.url()).hash).toBe("#/ledger?kind=generation&model=no-such-model");
+      await page.getByRole("link", { name: "Show all entries" }).click();
+      await see("invoice 28");
+      await page.getByLabel("From").fill("2020-01-01");
+      await page.getByLabel("Until").fill("2020-01-31");
+      await see("No entries match the filters");
+    });
+
+    test("shows all fields of an entry", async () => {
+      await generate(app, account.secret, "[[tokens=5]]");
+      await signIn(account.secret, "#/ledger?kind=generation");
+      await page.locator(".link-button").first().click();
+      const text = await dialog().innerText();
+      expect(text).toMatch(/Output tokens\s+5 at \$1.25 per million/);
+      expect(text).toMatch(/Request id\s+req_\w+/);
+    });
+
+    test("is downloaded as CSV, whole and without formulas", async () => {
+      await signIn(account.secret, "#/ledger?kind=credit");
+      await see("invoice 28");
+      await button("Download CSV").click();
+      const lines = await downloaded(() => inDialog("Download").click());
+      expect(lines.length).toBe(1 + 31 + 1);
+      expect(lines[0]).toMatch(/^seq,created_at,kind,amount_micros,/);
+      expect(lines[1]).toContain(`,credit,35787,`);
+      expect(lines[1]).toContain('"<img src=x onerror=""alert(1)"">');
+      await dialog().waitFor({ state: "hidden" });
+    });
+  });
+
+  describe("the keys", () => {
+    test("are created, with the secret shown once, and revoked after a confirmation", async () => {
+      await signIn(account.secret, "#/keys");
+      await button("Create key").click();
+      await inDialog("Create key").click();
+      await see("Enter a name.");
+      await dialog().getByLabel("Name").fill("deploy <b>");
+      await dialog().getByLabel("Requests per minute").fill("7");
+      await dialog()
+        .getByLabel(/^generate/)
+        .uncheck();
+      await inDialog("Create key").click();
+      await see("The key is shown only now.");
+      const secret = await page.locator(".shown-secret").innerText();
+      await page.keyboard.press("Escape");
+      expect(await dialog().isVisible()).toBe(true);
+      await button("Copy key").click();
+      await see("Copied");
+      await button("Done").click();
+      await see("deploy <b>");
+      expect(await page.content()).not.toContain(secret);
+      const me = () => fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${secret}` } });
+      expect(await (await me()).json()).toMatchObject({ key_name: "deploy <b>", rate_limit_rpm: 7 });
+
+      await button("Revoke deploy <b>").click();
+      await inDialog("Cancel").click();
+      expect((await me()).status).toBe(200);
+      await button("Revoke deploy <b>").click();
+      await inDialog("Revoke key").click();
+      await see("The key “deploy <b>” is revoked.");
+      expect((await me()).status).toBe(401);
+    });
+
+    test("cannot exceed the key that creates them: the dialog says why", async () => {
+      await signIn(account.secret, "#/keys");
+      await button("Create key").click();
+      await dialog().getByLabel("Name").fill("fast");
+      await dialog().getByLabel("Requests per minute").fill("999999");
+      await inDialog("Create key").click();
+      await dialog().getByText("Not accepted").waitFor();
+      expect(await dialog().innerText()).toMatch(/Request id: req_/);
+      expect(await dialog().getByLabel("Name").inputValue()).toBe("fast");
+    });
+
+    test("are not shown to a key without the scope, which is explained", async () => {
+      await signIn(account.readOnly.secret, "#/keys");
+      await see("This key cannot manage keys");
+      expect(await button("Create key").count()).toBe(0);
+      expect(await violations(page)).toEqual([]);
+    });
+  });
+
+  describe("signing in", () => {
+    test.each([
+      ["", "Enter the API key."],
+      ["sk-other", "The API key begins with vx_live_."],
+      ["vx_live_\u00e9", "The API key begins with vx_live_."],
+    ])("with %j is refused without a call", async (secret, message) => {
+      await open();
+      await page.getByLabel("API key").fill(secret);
+      await page.keyboard.press("Enter");
+      await see(message);
+    });
+
+    test("with an unknown key shows the error of the server", async () => {
+      await open();
+      await page.getByLabel("API key").fill(`vx_live_${"a".repeat(32)}`);
+      await page.keyboard.press("Enter");
+      await see("Signed out");
+      await see(/^Request id: req_/);
+    });
+
+    test("ends when the key is revoked", async () => {
+      const { id, secret } = await createTestKey(operatorOf(app), { accountId: account.accountId });
+      await signIn(secret, "#/ledger");
+      await see("invoice 28");
+      await operatorOf(app).revokeKey({ keyId: id });
+      await button("Next").click();
+      await see("The API key was revoked. Use another key.");
+      expect(await page.getByLabel("API key").inputValue()).toBe("");
+    });
+
+    test("without the scope for the usage still shows the balance", async () => {
+      const { secret } = await createTestKey(operatorOf(app), { scopes: ["generate"] });
+      await signIn(secret);
+      await see('The API key lacks the scope "read".');
+      await see("$0.00");
+    });
+
+    test("to a suspended account shows the balance and why nothing else is shown", async () => {
+      const { secret, accountId } = await createTestKey(operatorOf(app));
+      await operatorOf(app).suspendAccount({ accountId, reason: "unpaid" });
+      await signIn(secret);
+      await see("The account is suspended");
+      await see("$0.00");
+    });
+
+    test("is over after a reload, and nothing is stored", async () => {
+      await signIn(account.secret);
+      await chart().waitFor();
+      expect(await page.evaluate(STORED)).toEqual({ local: [], session: [], databases: [], caches: [] });
+      expect(await browser.cookies()).toEqual([]);
+      await page.reload();
+      await page.getByLabel("API key").waitFor();
+      expect(await page.getByLabel("API key").inputValue()).toBe("");
+    });
+  });
+
+  test("a server that goes away is shown, and the call can be repeated", async () => {
+    await signIn(account.secret, "#/ledger");
+    await see("invoice 28");
+    await browser.setOffline(true);
+    await button("Next").click();
+    await see("The server cannot be reached");
+    await browser.setOffline(false);
+    await button("Try again").click();
+    await see("invoice 1001");
+  });
+
+  test("everything is reached with the keyboard, and a dialog returns the focus", async () => {
+    const focused = () =>
+      page.evaluate<string>(
+        "(document.activeElement.textContent || document.activeElement.ariaLabel || '').trim()",
+      );
+    const tabTo = async (name: string) => {
+      for (let i = 0; i < 60; i++) {
+        await page.keyboard.press("Tab");
+        if ((await focused()) === name) return;
+      }
+      throw new Error(`Tab does not reach ${name}`);
+    };
+    await open();
+    await page.keyboard.type(account.secret);
+    await page.keyboard.press("Enter");
+    await chart().waitFor();
+    await page.keyboard.press("Tab");
+    await tabTo("API keys");
+    await page.keyboard.press("Enter");
+    await see(HOSTILE_NAME);
+    await tabTo("Create key");
+    await page.keyboard.press("Enter");
+    await dialog().waitFor();
+    await page.keyboard.press("Escape");
+    await dialog().waitFor({ state: "hidden" });
+    expect(await focused()).toBe("Create key");
+    await page.keyboard.press("Shift+Tab");
+    await tabTo("Sign out");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("API key").waitFor();
+  });
+
+  test("there are no errors but those of refused calls, and no requests to other hosts", () => {
+    expect(watched.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+    expect(watched.foreign).toEqual([]);
+  });
+
+  async function downloaded(start: () => Promise<void>): Promise<string[]> {
+    const [download] = await Promise.all([page.waitForEvent("download") as Promise<Download>, start()]);
+    return readFileSync(await download.path(), "utf8").split("\r\n");
+  }
+});
