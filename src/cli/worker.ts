@@ -4,6 +4,7 @@ import { ConfigError } from "../app/config-error.ts";
 import { STOP_MS } from "../app/drain.ts";
 import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
+import { compileNextTick } from "./compile-next-tick.ts";
 import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";
@@ -38,6 +39,7 @@ export async function runWorker(): Promise<void> {
   try {
     const worker = await startWorker(config, log, await started);
     letYoungGenerationGrow();
+    await compileNextTick();
     reloads.start(worker.reload);
     answerMetrics = (id) => {
       worker.registry.getMetricsAsJSON().then(

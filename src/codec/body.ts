@@ -44,11 +44,11 @@ export async function readJsonBytes(source: BodySource, limits: BodyLimits): Pro
 }
 
 /** Whether there is a body. The headers announce it, except for some bodies over HTTP/2. */
-export async function hasBody(source: BodySource): Promise<boolean> {
+export function hasBody(source: BodySource): boolean | Promise<boolean> {
   const { headers, stream } = source;
   if (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0) return true;
   if (stream === undefined || stream.endAfterHeaders) return false;
-  if (source.aborted || source.destroyed) throw new CallerDisconnected();
+  if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
   return new Promise((resolve, reject) => {
     source.on("data", () => resolve(true));
     source.on("end", () => (source.aborted ? reject(new CallerDisconnected()) : resolve(false)));

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 import { typeidUnboxed } from "typeid-js";
 import { type Lane, withLane } from "./lane.ts";
 
@@ -19,9 +19,23 @@ export const typeIds: Ids = {
   key: (lane) => withLane(typeidUnboxed("key"), lane),
   entry: (lane) => withLane(typeidUnboxed("led"), lane),
   generation: (lane) => withLane(typeidUnboxed("gen"), lane),
-  // One per call, so it uses randomUUID: Node caches random bytes for it.
-  request: () => `req_${randomUUID().replaceAll("-", "")}`,
+  request: () => `req_${randomHex()}`,
 };
+
+const REQUEST_ID_BYTES = 16;
+/** Random bytes for many request ids at once: a call of the operating system for each id costs more than the rest. */
+const randomPool = Buffer.alloc(256 * REQUEST_ID_BYTES);
+let poolPosition = randomPool.length;
+
+function randomHex(): string {
+  if (poolPosition === randomPool.length) {
+    randomFillSync(randomPool);
+    poolPosition = 0;
+  }
+  const start = poolPosition;
+  poolPosition += REQUEST_ID_BYTES;
+  return randomPool.toString("hex", start, poolPosition);
+}
 
 const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;

@@ -35,20 +35,25 @@ type HandlerOptions = {
 export function createHandler(options: HandlerOptions): HttpHandler {
   return (request, response) => {
     const requestId = requestIdFrom(request.headers["x-request-id"], options.newRequestId);
-    serve(options, request, response, requestId).catch((error: unknown) => {
+    const fail = (error: unknown) => {
       if (!isClosed(response)) options.log.error({ err: error, request_id: requestId }, "request failed");
       if (!response.headersSent) response.setHeader("x-request-id", requestId);
       sendRefusal(request, response, asDomainError(error), requestId);
-    });
+    };
+    try {
+      serve(options, request, response, requestId)?.catch(fail);
+    } catch (error) {
+      fail(error);
+    }
   };
 }
 
-async function serve(
+function serve(
   { rest, rpcs, pages, posts, cors }: HandlerOptions,
   request: HttpRequest,
   response: HttpResponse,
   requestId: string,
-): Promise<void> {
+): Promise<void> | void {
   const path = pathOf(request) ?? "";
   const isHostValid = hasValidHost(request);
   const isOriginAllowed = cors?.setHeaders(request, response) === true;
@@ -58,14 +63,10 @@ async function serve(
   }
   // Calls write all their headers themselves, at once.
   if (rest && isHostValid && (path.startsWith("/v1/") || path === "/v1")) {
-    await rest(request, response, path, requestId);
-    return;
+    return rest(request, response, path, requestId);
   }
   const serveRpc = isHostValid ? rpcs.get(path) : undefined;
-  if (serveRpc) {
-    await serveRpc(request, response, requestId);
-    return;
-  }
+  if (serveRpc) return serveRpc(request, response, requestId);
   response.setHeader("x-request-id", requestId);
   if (!isHostValid) {
     const problem = new DomainError("invalid_argument", { message: "The Host header is not valid." });
@@ -78,7 +79,7 @@ async function serve(
   if (!servePath) {
     sendRefusal(request, response, noSuchPath(path), requestId);
   } else if (methods.includes(request.method ?? "")) {
-    await servePath(request, response, requestId);
+    return servePath(request, response, requestId);
   } else {
     response.setHeader("allow", methods.join(", "));
     sendRefusal(request, response, new DomainError("method_not_allowed"), requestId);

@@ -16,6 +16,8 @@ type PacedSocketOptions = {
   readonly lingerMs: number;
 };
 
+type Chunk = { readonly chunk: Buffer | string; readonly encoding: BufferEncoding };
+
 /**
  * A connection whose input waits for its turn: data, the end of the data, and the close of the connection. Node
  * offers no way to pause a socket that an HTTP/2 session reads, so the HTTP servers get this stream instead.
@@ -34,7 +36,8 @@ export class PacedSocket extends Duplex {
 
   constructor(raw: Socket, { turns, firstBytes, lingerMs }: PacedSocketOptions) {
     // At most one piece is buffered: a connection that is closed because of a piece reads no further ones.
-    super({ readableHighWaterMark: MAX_PIECE_BYTES });
+    // The socket encodes strings while it writes them, without a buffer of their own.
+    super({ readableHighWaterMark: MAX_PIECE_BYTES, decodeStrings: false });
     this.raw = raw;
     this.#turns = turns;
     this.#undelivered = firstBytes;
@@ -91,14 +94,14 @@ export class PacedSocket extends Duplex {
     else if (this.raw.isPaused()) this.raw.resume();
   }
 
-  override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#afterWrite(this.raw.write(bytes), done);
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: () => void): void {
+    this.#afterWrite(this.raw.write(chunk, encoding), done);
   }
 
-  override _writev(chunks: { readonly chunk: Buffer }[], done: () => void): void {
+  override _writev(chunks: readonly Chunk[], done: () => void): void {
     this.raw.cork();
     let hasRoom = true;
-    for (const { chunk } of chunks) hasRoom = this.raw.write(chunk);
+    for (const { chunk, encoding } of chunks) hasRoom = this.raw.write(chunk, encoding);
     this.raw.uncork();
     this.#afterWrite(hasRoom, done);
   }

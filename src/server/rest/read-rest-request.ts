@@ -15,18 +15,30 @@ const SEARCH_BYTES = 4_194_304;
 type RestRequest = { readonly endpoint: Endpoint; readonly message: Message };
 
 /** Reads the body, then the query, then the path: values in the address win. */
-export async function readRestRequest(
+export function readRestRequest(
+  route: RestRoute,
+  segments: readonly string[],
+  query: string,
+  source: BodySource,
+  limits: RequestLimits,
+): RestRequest | Promise<RestRequest> {
+  const { first } = route;
+  if (first.binding.body !== undefined) return readWithBody(route, segments, query, source, limits);
+  const read = (isBody: boolean) => {
+    if (isBody) throw invalid("", "This path does not take a request body.");
+    return bindAddress(first, create(first.method.input), segments, query);
+  };
+  const isBody = hasBody(source);
+  return typeof isBody === "boolean" ? read(isBody) : isBody.then(read);
+}
+
+async function readWithBody(
   route: RestRoute,
   segments: readonly string[],
   query: string,
   source: BodySource,
   { maxBytes, budget, sender }: RequestLimits,
 ): Promise<RestRequest> {
-  const { first } = route;
-  if (first.binding.body === undefined) {
-    if (await hasBody(source)) throw invalid("", "This path does not take a request body.");
-    return bindAddress(first, create(first.method.input), segments, query);
-  }
   const hold = budget.hold(sender);
   try {
     const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });

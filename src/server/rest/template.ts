@@ -17,7 +17,9 @@ export type Template = {
   readonly verb: string | undefined;
 };
 
-type Segment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "*" | "**" };
+export type Literal = { readonly kind: "literal"; readonly text: string };
+
+export type Segment = Literal | { readonly kind: "*" | "**" };
 
 /** The segments from start to end (exclusive) are the value of the field. */
 export type Variable = {

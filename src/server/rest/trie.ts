@@ -1,4 +1,4 @@
-import type { Template } from "./template.ts";
+import type { Literal, Segment, Template } from "./template.ts";
 
 /** The route picked for a path, and the path segments as matched. */
 type TrieMatch<Picked> = {
@@ -14,6 +14,11 @@ type Pick<Route, Picked> = (routes: ReadonlyMap<string, Route>) => Picked | unde
 
 export class DuplicateRouteError extends Error {}
 
+type LiteralPath<Route> = {
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly segments: readonly string[];
+};
+
 type Node<Route> = {
   readonly literals: Map<string, Node<Route>>;
   single: Node<Route> | undefined;
@@ -25,6 +30,8 @@ type Node<Route> = {
 /** Finds the routes of a path: a literal wins over "*", and "*" over "**". */
 export class RouteTrie<Route> {
   readonly #root: Node<Route> = createNode();
+  /** The nodes of paths that consist of literals, by path. They win over all others, so the trie is not searched. */
+  readonly #literalPaths = new Map<string, LiteralPath<Route>>();
 
   /** `describe` names both routes of a conflict. */
   insert(template: Template, httpVerb: string, route: Route, describe: (route: Route) => string): void {
@@ -40,6 +47,9 @@ export class RouteTrie<Route> {
     if (taken !== undefined)
       throw new DuplicateRouteError(`${describe(taken)} and ${describe(route)} have the same route`);
     byVerb.set(httpVerb, route);
+    const segments = template.segments.flatMap((segment) => (isPlain(segment) ? [segment.text] : []));
+    if (template.verb === undefined && segments.length === template.segments.length)
+      this.#literalPaths.set(`/${segments.join("/")}`, { routes: byVerb, segments });
   }
 
   *routes(): Iterable<Route> {
@@ -55,6 +65,9 @@ export class RouteTrie<Route> {
    * segments stay percent-encoded; literals are compared decoded.
    */
   find<Picked>(path: string, pick: Pick<Route, Picked>): TrieMatch<Picked> | undefined {
+    const literal = this.#literalPaths.get(path);
+    const atLiteral = literal && pick(literal.routes);
+    if (literal && atLiteral !== undefined) return { picked: atLiteral, segments: literal.segments };
     const segments = path.slice(1).split("/");
     const last = segments.length - 1;
     const text = segments[last] as string;
@@ -107,6 +120,11 @@ function walk<Route, Picked>(
   // An empty segment is not a value: "/v1/keys/" is not "/v1/keys/{key_id}".
   if (segment === "") return undefined;
   return (node.single && walk(node.single, segments, at + 1, verb, pick)) ?? pickAt(node.rest);
+}
+
+/** A literal that stands in a path as it is: a decoded "/" would look like a boundary. */
+function isPlain(segment: Segment): segment is Literal {
+  return segment.kind === "literal" && !segment.text.includes("/");
 }
 
 function decodeLiteral(segment: string): string {
