@@ -83,7 +83,7 @@ test("JSON text becomes part of a small and of a large body", async () => {
   expect((await writeBody(small, 10)).parts).toBe('{"call":{"a":[1]},"text":"xxxxxxxxxx"}');
   const long = `{"a": "${"x".repeat(70_000)}"}`;
   const { parts } = await writeBody({ call: new RawJson(long), other: small.call }, 100_000);
-  expect(Buffer.concat(parts as Buffer[]).toString()).toBe(`{"call":${long},"other":{"a":[1]}}`);
+  expect(Buffer.concat(parts as Buffer[]).toString()).toBe(`{"call":${long},"other":{"a": [1]}}`);
 });
 
 test("a large conversation arrives unchanged", async () => {
