@@ -76,7 +76,7 @@ function* readBody({ first, selected }: RestRoute, bytes: Buffer): Steps<RestReq
 
 /** Whether the field is true in the body; checks only the names of the outermost object. */
 function* isFieldTrue(bytes: Buffer, field: DescField): Steps<boolean> {
-  if (!(yield* containsWord(bytes, "true"))) return false;
+  if (!(yield* mayContainTrue(bytes, field))) return false;
   const scanner = new JsonScanner(bytes);
   if (scanner.peek() !== "object") return false;
   let isTrue = false;
@@ -85,6 +85,13 @@ function* isFieldTrue(bytes: Buffer, field: DescField): Steps<boolean> {
     yield* scanner.skip();
   }
   return isTrue;
+}
+
+/** A letter of the name can also be an escape with its number. */
+function* mayContainTrue(bytes: Buffer, { name, jsonName }: DescField): Steps<boolean> {
+  if (!(yield* containsWord(bytes, "true"))) return false;
+  for (const word of [`"${name}"`, `"${jsonName}"`, "\\u"]) if (yield* containsWord(bytes, word)) return true;
+  return false;
 }
 
 /** Whether the body contains the word, which is ASCII. */
