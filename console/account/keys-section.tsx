@@ -71,11 +71,14 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
     {
       header: "Name",
       isRowHeader: true,
-      cell: ({ name, maskedKey }) => (
+      cell: ({ name, maskedKey, createdAt }) => (
         <>
           {name} {maskedKey === own && <Badge tone="neutral">This key</Badge>}
           <div class="nowrap">
             <code class="muted">{maskedKey}</code>
+          </div>
+          <div class="muted small">
+            Created <Time at={createdAt} />
           </div>
         </>
       ),
@@ -85,10 +88,9 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
     {
       header: "Rate limit",
       isNumber: true,
-      cell: ({ rateLimitRpm }) => `${numberText(rateLimitRpm)} per minute`,
+      cell: ({ rateLimitRpm }) => `${numberText(rateLimitRpm)}/min`,
     },
     { header: "Last used", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="Never" /> },
-    { header: "Created", cell: ({ createdAt }) => <Time at={createdAt} /> },
     { header: "Expires", cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
     {
       header: "Actions",

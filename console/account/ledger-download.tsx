@@ -1,9 +1,9 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { Button } from "../shared/button.tsx";
 import { csvOf, download } from "../shared/csv.ts";
-import { ConfirmDialog } from "../shared/dialog.tsx";
+import { Dialog, ProblemNotice, useAction } from "../shared/dialog.tsx";
 import { numberText } from "../shared/money.tsx";
 import { problemOf } from "../shared/problem.ts";
 import type { LedgerRequest } from "./ledger-filters.tsx";
@@ -14,36 +14,46 @@ const PAGE_SIZE = 1_000;
 type LedgerDownloadProps = { readonly viewer: Viewer; readonly request: LedgerRequest };
 
 /** Saves all entries that match the filters as CSV. */
-export function LedgerDownload({ viewer, request }: LedgerDownloadProps) {
+export function LedgerDownload(props: LedgerDownloadProps) {
   const [isOpen, setOpen] = useState(false);
-  const [loaded, setLoaded] = useState(0);
-  const controller = useRef<AbortController>(undefined);
-  useEffect(() => () => controller.current?.abort(), []);
-
-  const save = async () => {
-    controller.current = new AbortController();
-    setLoaded(0);
-    const entries = await loadAll(viewer, request, controller.current.signal, setLoaded);
-    download("ledger.csv", csvOf(HEADER, entries.map(rowOf)));
-  };
   return (
     <>
       <Button onClick={() => setOpen(true)}>Download CSV</Button>
-      {isOpen && (
-        <ConfirmDialog
-          title="Download the ledger as CSV"
-          action="Download"
-          onConfirm={save}
-          onClose={() => setOpen(false)}
-        >
-          <p>
-            The file contains all entries that match the filters. Each {numberText(PAGE_SIZE)} entries count
-            as one request of your key.
-          </p>
-          <p role="status">{loaded > 0 && `${numberText(loaded)} entries loaded`}</p>
-        </ConfirmDialog>
-      )}
+      {isOpen && <DownloadDialog {...props} onClose={() => setOpen(false)} />}
     </>
+  );
+}
+
+type DownloadDialogProps = LedgerDownloadProps & { readonly onClose: () => void };
+
+/** Closing the dialog cancels the download. */
+function DownloadDialog({ viewer, request, onClose }: DownloadDialogProps) {
+  const [loaded, setLoaded] = useState(0);
+  const controller = useMemo(() => new AbortController(), []);
+  useEffect(() => () => controller.abort(), [controller]);
+  const { isBusy, problem, perform } = useAction();
+  const save = async () => {
+    const entries = await loadAll(viewer, request, controller.signal, setLoaded);
+    download("ledger.csv", csvOf(HEADER, entries.map(rowOf)));
+    onClose();
+  };
+  return (
+    <Dialog title="Download the ledger as CSV" onClose={onClose}>
+      <div class="dialog-body">
+        <p>
+          The file contains all entries that match the filters. Each {numberText(PAGE_SIZE)} entries count as
+          one request of your key.
+        </p>
+        <p role="status">{isBusy && `${numberText(loaded)} entries loaded`}</p>
+        {problem && <ProblemNotice problem={problem} />}
+        <div class="dialog-actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="primary" isBusy={isBusy} onClick={() => void perform(save)}>
+            Download
+          </Button>
+        </div>
+      </div>
+    </Dialog>
   );
 }
 

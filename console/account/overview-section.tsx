@@ -1,19 +1,17 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { useMemo } from "preact/hooks";
 import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
 import { Button } from "../shared/button.tsx";
-import { csvOf, download } from "../shared/csv.ts";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money, numberText } from "../shared/money.tsx";
 import { Segmented } from "../shared/segmented.tsx";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../shared/states.tsx";
-import { isoDay, ZoneNote } from "../shared/time.tsx";
+import { ZoneNote } from "../shared/time.tsx";
 import { useQuery } from "../shared/use-query.ts";
 import { changeParams } from "../shared/use-route.ts";
-import { groupsOf, lastDays, loadUsage, type Measure, type Split } from "./usage.ts";
+import { type Group, groupsOf, lastDays, loadUsage, type Measure, type Split } from "./usage.ts";
 import { UsageChart } from "./usage-chart.tsx";
-import { UsageTable } from "./usage-table.tsx";
+import { UsageSums } from "./usage-sums.tsx";
 import type { Viewer } from "./viewer.ts";
 
 const RANGES = [
@@ -68,6 +66,10 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
     },
     [view.split, days],
   );
+  const groups = useMemo(
+    () => groupsOf(usage.data?.rows ?? [], usage.data?.split ?? view.split, view.measure),
+    [usage.data, view.measure],
+  );
   const show = (part: Partial<View>) => changeParams("overview", part);
   return (
     <>
@@ -107,9 +109,12 @@ export function OverviewSection({ viewer, params }: OverviewProps) {
         ) : usage.data === undefined ? (
           <Skeleton width="100%" height="20rem" />
         ) : (
-          <UsageContent {...usage.data} measure={view.measure} />
+          <UsageOfDays {...usage.data} groups={groups} measure={view.measure} />
         )}
       </section>
+      {usage.data?.rows && groups.length > 0 && (
+        <UsageSums {...usage.data} rows={usage.data.rows} groups={groups} />
+      )}
       <ZoneNote />
     </>
   );
@@ -134,7 +139,7 @@ function Figures({ balance, plan, rpm, rows, range }: FiguresProps) {
       <Stat
         label="Balance"
         value={<Money micros={balance} />}
-        note={`Plan “${plan}”, ${numberText(rpm)} requests per minute`}
+        note={`Plan “${plan}”, ${numberText(rpm)} calls per minute`}
       />
       <Stat label={`Spent in ${range} days`} value={cost !== undefined && <Money micros={cost} />} />
       <Stat label="Requests" value={requests !== undefined && numberText(requests)} />
@@ -149,16 +154,16 @@ function Figures({ balance, plan, rpm, rows, range }: FiguresProps) {
   );
 }
 
-type UsageContentProps = {
+type UsageOfDaysProps = {
   readonly rows: readonly UsageRow[] | undefined;
+  readonly groups: readonly Group[];
   readonly names: ReadonlyMap<string, string>;
   readonly days: readonly Date[];
   readonly split: Split;
   readonly measure: Measure;
 };
 
-function UsageContent({ rows, names, days, split, measure }: UsageContentProps) {
-  const groups = useMemo(() => groupsOf(rows ?? [], split, measure), [rows, split, measure]);
+function UsageOfDays({ rows, ...chart }: UsageOfDaysProps) {
   if (rows === undefined) {
     return (
       <EmptyState title="Too much to show">
@@ -166,48 +171,12 @@ function UsageContent({ rows, names, days, split, measure }: UsageContentProps) 
       </EmptyState>
     );
   }
-  if (groups.length === 0) {
-    return (
-      <EmptyState title={`No usage in the last ${days.length} days`}>
-        <p>
-          Charged calls appear here at once. <a href="/">See how to make a call</a>
-        </p>
-      </EmptyState>
-    );
-  }
-  const nameOf = (id: string) => names.get(id) ?? id;
-  const save = () => download(`usage-by-${split}.csv`, usageCsv(rows, split, names));
+  if (rows.length > 0) return <UsageChart rows={rows} {...chart} />;
   return (
-    <>
-      <UsageChart rows={rows} groups={groups} days={days} split={split} measure={measure} names={names} />
-      <UsageTable groups={groups} split={split} nameOf={nameOf} />
-      <div class="page-actions">
-        <Button onClick={save}>Download CSV</Button>
-      </div>
-    </>
+    <EmptyState title={`No usage in the last ${chart.days.length} days`}>
+      <p>
+        Charged calls appear here at once. <a href="/">See how to make a call</a>
+      </p>
+    </EmptyState>
   );
 }
-
-function usageCsv(rows: readonly UsageRow[], split: Split, names: ReadonlyMap<string, string>): string {
-  const header = ["day", ...(split === "key" ? ["key_id", "key_name"] : ["model"]), ...COUNTS];
-  const lines = rows.map((row) => [
-    row.start ? isoDay(timestampDate(row.start)) : "",
-    ...(split === "key" ? [row.keyId, names.get(row.keyId) ?? ""] : [row.model]),
-    row.requests,
-    row.inputTokens,
-    row.cachedInputTokens,
-    row.outputTokens,
-    row.reasoningTokens,
-    row.costMicros,
-  ]);
-  return csvOf(header, lines);
-}
-
-const COUNTS = [
-  "requests",
-  "input_tokens",
-  "cached_input_tokens",
-  "output_tokens",
-  "reasoning_tokens",
-  "cost_micros",
-];

@@ -21,7 +21,7 @@ type DataTableProps<Row> = {
   readonly keyOf: (row: Row) => string;
 };
 
-/** A table. On a narrow screen, each row is a card with the names of the columns in it. */
+/** A table in a panel. In a narrow panel, each row is a card with the names of the columns in it. */
 export function DataTable<Row>({ caption, columns, rows, keyOf }: DataTableProps<Row>) {
   return (
     <table class="table">

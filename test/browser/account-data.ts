@@ -5,6 +5,9 @@ import { createPaidKey } from "../support/openai.ts";
 /** Markup and length that a page must show as text, within its window. */
 export const HOSTILE_NAME = `<img src=x onerror="alert(1)"> ${"long-name-".repeat(6)}`;
 
+/** A spreadsheet would run this reason as a formula. */
+const REASONS: Readonly<Record<number, string>> = { 27: "=1+1", 29: HOSTILE_NAME };
+
 /** An account with usage of many days, several models and keys, and more ledger entries than a page shows. */
 export type FullAccount = TestKey & { readonly readOnly: TestKey };
 
@@ -18,7 +21,7 @@ export async function createFullAccount(app: TestApp): Promise<FullAccount> {
     await operator.creditAccount({
       accountId,
       amountMicros: BigInt(number * 1_234 + 1),
-      reason: number === 29 ? HOSTILE_NAME : `invoice ${number}`,
+      reason: REASONS[number] ?? `invoice ${number}`,
       idempotencyKey: `credit-${number}`,
     });
   }

@@ -7,7 +7,7 @@ import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { createFullAccount, type FullAccount, generate, HOSTILE_NAME } from "./account-data.ts";
-import { BRIGHTNESS, outside, overlapping, STORED, violations } from "./page-checks.ts";
+import { BRIGHTNESS, CUT_OFF, outside, overlapping, STORED, violations } from "./page-checks.ts";
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
 if (!chromiumPath) {
@@ -85,6 +85,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(brightness).toSatisfy((value: number) => (colorScheme === "dark" ? value < 0.2 : value > 0.8));
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
       expect(await outside(page, elements)).toEqual([]);
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
       // The rules concern the colors and the layout: each is checked once.
       if ((width === DESKTOP.width) === (colorScheme === "light")) expect(await violations(page)).toEqual([]);
     }
@@ -121,6 +122,19 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await dialog().waitFor();
       await expectView("dialog *");
     });
+  });
+
+  test.each(["overview", "ledger", "keys"])("%s fits windows of every width", async (section) => {
+    await signIn(account.secret, `#/${section}`);
+    await (section === "overview"
+      ? chart().waitFor()
+      : see(section === "keys" ? HOSTILE_NAME : "invoice 28"));
+    for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      expect(await outside(page, "main :not(.uplot *), header *")).toEqual([]);
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+    }
   });
 
   describe("the overview", () => {
@@ -240,6 +254,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(lines[0]).toMatch(/^seq,created_at,kind,amount_micros,/);
       expect(lines[1]).toContain(`,credit,35787,`);
       expect(lines[1]).toContain('"<img src=x onerror=""alert(1)"">');
+      expect(lines[3]).toContain(",'=1+1,");
       await dialog().waitFor({ state: "hidden" });
     });
   });
