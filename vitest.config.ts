@@ -10,13 +10,21 @@ const MEASURED = ["test/field/memory.test.ts", "test/server/floods.test.ts", "te
 /** Tests of crashes, stops and lost databases share no process with other tests. */
 const ISOLATED = ["test/embedded-postgres/**/*.test.ts", "test/operations/**/*.test.ts"];
 
+/** Small files that take long. Vitest starts large files first, and one process would run these alone at the end. */
+const LONG = [
+  "test/differential/differential.test.ts",
+  "test/field/large-work.test.ts",
+  "test/fuzz/fuzz.test.ts",
+];
+
 const include = [`test/${extra ? `${extra}/` : ""}**/*.test.ts`];
 const extras = extra ? [] : EXTRAS.map((name) => `test/${name}/**`);
 
 /** The other files share processes that load the code once, which saves 0.4 s of CPU time per file. */
-const notShared = [...extras, ...MEASURED, ...ISOLATED];
+const notShared = [...extras, ...MEASURED, ...LONG, ...ISOLATED];
 const projects = [
   { name: "measured", include: MEASURED, maxWorkers: 2, sequence: { groupOrder: 0 } },
+  { name: "long", include: LONG, isolate: false, sequence: { groupOrder: 1 } },
   { name: "isolated", include: ISOLATED, isolate: false, sequence: { groupOrder: 1 } },
   {
     name: "shared",
