@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { Button } from "../shared/button.tsx";
+import { ConfirmDialog } from "../shared/confirm-dialog.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
-import { ConfirmDialog } from "../shared/dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
+import { KeyState } from "../shared/key-state.tsx";
 import { numberText } from "../shared/money.tsx";
+import { SecretDialog } from "../shared/secret-dialog.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
@@ -15,6 +17,7 @@ import type { Viewer } from "./viewer.ts";
 /** The keys of the account. Creating and revoking need a key with the scope "keys", and so does the list. */
 export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
   const [isCreating, setCreating] = useState(false);
+  const [secret, setSecret] = useState<string>();
   const [revoked, setRevoked] = useState<ApiKey>();
   const toast = useToast();
   const pages = usePages(async (pageToken, signal) => {
@@ -25,6 +28,11 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
   const revoke = async (key: ApiKey) => {
     await viewer.keyService.revokeKey({ keyId: key.id });
     toast(`The key “${key.name}” is revoked.`);
+    pages.reload();
+  };
+  const created = (text: string) => {
+    setCreating(false);
+    setSecret(text);
     pages.reload();
   };
   return (
@@ -43,7 +51,10 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
       />
       <ZoneNote />
       {isCreating && (
-        <CreateKeyDialog viewer={viewer} onCreated={pages.reload} onClose={() => setCreating(false)} />
+        <CreateKeyDialog viewer={viewer} onCreated={created} onClose={() => setCreating(false)} />
+      )}
+      {secret !== undefined && (
+        <SecretDialog what="key" secret={secret} onClose={() => setSecret(undefined)} />
       )}
       {revoked && (
         <ConfirmDialog
@@ -83,7 +94,7 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
         </>
       ),
     },
-    { header: "State", cell: ({ state }) => <StateBadge state={state} /> },
+    { header: "State", cell: ({ state }) => <KeyState state={state} /> },
     { header: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
     {
       header: "Rate limit",
@@ -103,13 +114,6 @@ function columnsOf(own: string, onRevoke: (key: ApiKey) => void): readonly Colum
         ),
     },
   ];
-}
-
-const TONES = { active: "good", expired: "warn", revoked: "neutral" } as const;
-
-function StateBadge({ state }: { readonly state: string }) {
-  const tone = state in TONES ? TONES[state as keyof typeof TONES] : "neutral";
-  return <Badge tone={tone}>{state}</Badge>;
 }
 
 function WithoutScope({ viewer: { me } }: { readonly viewer: Viewer }) {

@@ -1,6 +1,5 @@
 import { render } from "preact";
 import "../shared/styles/all.css";
-import "./account.css";
 import { App } from "./app.tsx";
 
 render(<App />, document.body);

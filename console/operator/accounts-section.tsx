@@ -1,69 +1,94 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
-import { Field } from "../shared/field.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money } from "../shared/money.tsx";
-import { Badge, EmptyState } from "../shared/states.tsx";
+import { SearchField } from "../shared/search-field.tsx";
+import { EmptyState } from "../shared/states.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
+import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
-import type { Operator } from "./app.tsx";
+import { navigate } from "../shared/use-route.ts";
+import { AccountState } from "./account-state.tsx";
+import { ActionButton } from "./action-button.tsx";
+import { CreateAccountDialog } from "./create-account-dialog.tsx";
+import { accountHref } from "./links.ts";
+import { useApi } from "./operator-session.ts";
 
 const COLUMNS: readonly Column<Account>[] = [
   {
     header: "Account",
     isRowHeader: true,
-    cell: ({ name, id }) => (
+    cell: ({ name, id, externalId, email }) => (
       <>
-        {name}
-        <div>
-          <code class="muted">{id}</code>
-        </div>
+        <a class="row-link" href={accountHref(id)}>
+          {name}
+        </a>
+        <div class="muted small regular">{[externalId, email].filter((text) => text !== "").join(" · ")}</div>
+        <code class="muted">{id}</code>
       </>
     ),
   },
-  {
-    header: "State",
-    cell: ({ state }) => <Badge tone={state === "active" ? "good" : "bad"}>{state}</Badge>,
-  },
+  { header: "State", cell: (account) => <AccountState account={account} /> },
   { header: "Plan", cell: ({ plan }) => plan },
   {
     header: "Balance",
     isNumber: true,
     cell: ({ balanceMicros }) => <Money micros={balanceMicros} isAligned />,
   },
-  { header: "Held", isNumber: true, cell: ({ heldMicros }) => <Money micros={heldMicros} isAligned /> },
+  {
+    header: "Held",
+    isNumber: true,
+    cell: ({ heldMicros }) =>
+      heldMicros === 0n ? <span class="muted">–</span> : <Money micros={heldMicros} isAligned />,
+  },
   { header: "Created", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
-export function AccountsSection({ operator }: { readonly operator: Operator }) {
+/** All accounts, or those that match a search. */
+export function AccountsSection() {
+  const api = useApi();
+  const toast = useToast();
   const [search, setSearch] = useState("");
+  const [isCreating, setCreating] = useState(false);
   const pages = usePages(async (pageToken, signal) => {
-    const page = await operator.listAccounts({ search, pageToken, pageSize: 25 }, { signal });
+    const page = await api.listAccounts({ search, pageToken, pageSize: 25 }, { signal });
     return { rows: page.accounts, nextPageToken: page.nextPageToken };
   }, search);
+  const created = ({ id, name }: Account) => {
+    toast(`The account “${name}” is created.`);
+    navigate(accountHref(id));
+  };
   return (
     <>
-      <PageHeader title="Accounts" />
-      <Field label="Search" hint="A part of the name, the external id or the e-mail address, or an id.">
-        {(control) => (
-          <input
-            {...control}
-            type="search"
-            maxLength={254}
-            value={search}
-            onChange={(event) => setSearch(event.currentTarget.value.trim())}
-          />
-        )}
-      </Field>
+      <PageHeader title="Accounts">
+        <ActionButton method="createAccount" tone="primary" onClick={() => setCreating(true)}>
+          Create account
+        </ActionButton>
+      </PageHeader>
+      <SearchField
+        label="Search accounts"
+        placeholder="Name, external id, e-mail address or account id"
+        maxLength={254}
+        onSearch={setSearch}
+      />
       <PagedTable
         caption="Accounts"
         columns={COLUMNS}
         keyOf={({ id }) => id}
         pages={pages}
-        empty={<EmptyState title={search === "" ? "No accounts yet" : "No account matches the search"} />}
+        empty={
+          search === "" ? (
+            <EmptyState title="No accounts yet">Create the first one, then credit it.</EmptyState>
+          ) : (
+            <EmptyState title="No account matches the search">
+              The search finds a part of a name, an external id or an e-mail address, and whole account ids.
+            </EmptyState>
+          )
+        }
       />
       <ZoneNote />
+      {isCreating && <CreateAccountDialog onCreated={created} onClose={() => setCreating(false)} />}
     </>
   );
 }

@@ -1,29 +1,38 @@
-import { type Client, createClient } from "@connectrpc/connect";
 import { useEffect, useState } from "preact/hooks";
-import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
-import { Frame, type Section } from "../shared/frame.tsx";
+import { Frame } from "../shared/frame.tsx";
 import { type Problem, problemOf } from "../shared/problem.ts";
 import { PRODUCT } from "../shared/product.ts";
-import { createSession } from "../shared/session.ts";
 import { SignIn } from "../shared/sign-in.tsx";
 import { Toasts } from "../shared/toast.tsx";
-import { AccountsSection } from "./accounts-section.tsx";
+import { useRoute } from "../shared/use-route.ts";
+import { LiveProvider } from "./live-figures.tsx";
+import {
+  endSession,
+  type OperatorSession,
+  readSession,
+  SessionProvider,
+  sessionOf,
+} from "./operator-session.ts";
+import { SECTIONS, sectionOf } from "./sections.tsx";
 
-export type Operator = Client<typeof AdminService>;
-
-const SECTIONS: readonly Section[] = [{ id: "accounts", label: "Accounts" }];
-
-/** The console of operators: signed in with an operator token, which is kept in memory only. */
+/** The console of operators: signed in with a token, which is kept in memory only, or with OpenID Connect. */
 export function App() {
-  const [operator, setOperator] = useState<Operator>();
+  const [session, setSession] = useState<OperatorSession>();
+  const [hasOpenId, setHasOpenId] = useState<boolean>();
   const [notice, setNotice] = useState<string>();
   const end = (message: string | undefined) => {
-    setOperator(undefined);
+    setSession(undefined);
     setNotice(message);
   };
 
-  // A page that the browser kept for its Back button must not show the console again.
   useEffect(() => {
+    const restore = async () => {
+      const state = await readSession().catch(() => undefined);
+      setHasOpenId(state?.openid_connect ?? false);
+      if (state) setSession(sessionOf(state, undefined, end));
+    };
+    void restore();
+    // A page that the browser kept for its Back button must not show the console again.
     const forget = (event: PageTransitionEvent) => {
       if (event.persisted) end(undefined);
     };
@@ -33,42 +42,81 @@ export function App() {
 
   const submit = async (token: string): Promise<Problem | undefined> => {
     try {
-      const client = createClient(AdminService, createSession(token, end));
-      await client.listPlans({});
-      setOperator(() => client);
+      setSession(sessionOf(await readSession(token), token, end));
       setNotice(undefined);
       return undefined;
     } catch (error) {
       return problemOf(error);
     }
   };
+  const signOut = async (isCookie: boolean) => {
+    if (isCookie) await endSession().catch(() => undefined);
+    end(undefined);
+  };
 
-  if (operator === undefined) {
-    return (
-      <SignIn
-        title="Operator console"
-        lead="Accounts, keys, prices and the ledger of this service."
-        label="Operator token"
-        hint="Your token, or the one in the file “admin-token” of the data folder. It stays in the memory of this tab."
-        prefix=""
-        notice={notice}
-        onSubmit={submit}
-        footer={<Links />}
-      />
-    );
-  }
+  // Until the server has said whether the browser has a session, neither page is right.
+  if (hasOpenId === undefined) return null;
+  if (session === undefined) return <TokenForm notice={notice} onSubmit={submit} hasOpenId={hasOpenId} />;
   return (
-    <Toasts>
-      <Frame
-        sections={SECTIONS}
-        current="accounts"
-        identity="Operator"
-        onSignOut={() => end(undefined)}
-        footer={<Links />}
-      >
-        <AccountsSection operator={operator} />
-      </Frame>
-    </Toasts>
+    <SessionProvider value={session}>
+      <Toasts>
+        <LiveProvider>
+          <Console session={session} onSignOut={() => void signOut(session.isCookie)} />
+        </LiveProvider>
+      </Toasts>
+    </SessionProvider>
+  );
+}
+
+type TokenFormProps = {
+  readonly notice: string | undefined;
+  readonly onSubmit: (token: string) => Promise<Problem | undefined>;
+  readonly hasOpenId: boolean;
+};
+
+function TokenForm({ hasOpenId, ...form }: TokenFormProps) {
+  return (
+    <SignIn
+      title="Operator console"
+      lead="Accounts, keys, prices and the ledger of this service."
+      label="Operator token"
+      hint="Your token, or the one in the file “admin-token” of the data folder. It stays in the memory of this tab."
+      prefix=""
+      footer={<Links />}
+      {...form}
+    >
+      {hasOpenId && (
+        <div class="sign-in-other">
+          <span class="muted small">or</span>
+          <a class="button button-plain" href="/auth/sign-in">
+            Sign in with OpenID Connect
+          </a>
+        </div>
+      )}
+    </SignIn>
+  );
+}
+
+type ConsoleProps = { readonly session: OperatorSession; readonly onSignOut: () => void };
+
+function Console({ session: { operator }, onSignOut }: ConsoleProps) {
+  const route = useRoute();
+  const { id, Section } = sectionOf(route.section);
+  return (
+    <Frame
+      sections={SECTIONS}
+      current={id}
+      identity={
+        <>
+          <div>{operator.name}</div>
+          <div class="muted">{operator.role}</div>
+        </>
+      }
+      onSignOut={onSignOut}
+      footer={<Links />}
+    >
+      <Section params={route.params} />
+    </Frame>
   );
 }
 

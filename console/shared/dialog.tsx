@@ -1,7 +1,5 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { Button } from "./button.tsx";
-import { Field } from "./field.tsx";
 import { type Problem, problemOf } from "./problem.ts";
 import { Notice, ProblemText } from "./states.tsx";
 
@@ -11,10 +9,12 @@ type DialogProps = {
   readonly children: ComponentChildren;
   /** False while an action runs, or while the dialog shows what cannot be shown again. */
   readonly canClose?: boolean;
+  /** For tables. */
+  readonly isWide?: boolean;
 };
 
 /** A modal dialog. The browser keeps the focus in it; afterwards the element that had the focus gets it again. */
-export function Dialog({ title, onClose, children, canClose = true }: DialogProps) {
+export function Dialog({ title, onClose, children, canClose = true, isWide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -30,7 +30,7 @@ export function Dialog({ title, onClose, children, canClose = true }: DialogProp
   return (
     <dialog
       ref={element}
-      class="dialog"
+      class={isWide ? "dialog dialog-wide" : "dialog"}
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
@@ -51,66 +51,6 @@ export function Dialog({ title, onClose, children, canClose = true }: DialogProp
       </header>
       {children}
     </dialog>
-  );
-}
-
-type ConfirmDialogProps = {
-  readonly title: string;
-  readonly children: ComponentChildren;
-  /** What the button does: "Revoke key". */
-  readonly action: string;
-  readonly tone?: "primary" | "danger";
-  /** Asks for a written reason, which must not be empty. */
-  readonly reason?: { readonly label: string; readonly hint: string; readonly maxLength: number };
-  /** Closes the dialog when it succeeds; otherwise the dialog shows why it failed. */
-  readonly onConfirm: (reason: string) => Promise<void>;
-  readonly onClose: () => void;
-};
-
-/** Asks before an action that cannot be undone. */
-export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, children, action, tone = "primary", reason, onConfirm, onClose } = props;
-  const [text, setText] = useState("");
-  const [isMissing, setMissing] = useState(false);
-  const { isBusy, problem, perform } = useAction();
-  const confirm = async (event: Event) => {
-    event.preventDefault();
-    setMissing(reason !== undefined && text.trim() === "");
-    if (reason !== undefined && text.trim() === "") return;
-    if (await perform(() => onConfirm(text.trim()))) onClose();
-  };
-  return (
-    <Dialog title={title} onClose={onClose} canClose={!isBusy}>
-      <form class="dialog-body" onSubmit={(event) => void confirm(event)} noValidate>
-        <div class="wrap">{children}</div>
-        {reason && (
-          <Field
-            label={reason.label}
-            hint={reason.hint}
-            error={isMissing ? "Write a reason: it is recorded." : undefined}
-          >
-            {(control) => (
-              <textarea
-                {...control}
-                rows={3}
-                maxLength={reason.maxLength}
-                value={text}
-                onInput={(event) => setText(event.currentTarget.value)}
-              />
-            )}
-          </Field>
-        )}
-        {problem && <ProblemNotice problem={problem} />}
-        <div class="dialog-actions">
-          <Button onClick={onClose} disabled={isBusy}>
-            Cancel
-          </Button>
-          <Button type="submit" tone={tone} isBusy={isBusy}>
-            {action}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   );
 }
 

@@ -5,11 +5,12 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * The connection of a signed-in viewer. The secret stays in this closure: it is never written to a cookie, a storage or
- * the URL. `onEnd` is called when the server no longer accepts it.
+ * the URL. Without a secret, the cookie of a session identifies the viewer. `onEnd` is called when the server no longer
+ * accepts it.
  */
-export function createSession(secret: string, onEnd: (message: string) => void): Transport {
+export function createSession(secret: string | undefined, onEnd: (message: string) => void): Transport {
   const authenticate: Interceptor = (next) => async (request) => {
-    request.header.set("authorization", `Bearer ${secret}`);
+    if (secret !== undefined) request.header.set("authorization", `Bearer ${secret}`);
     try {
       return await next(request);
     } catch (error) {
@@ -18,11 +19,11 @@ export function createSession(secret: string, onEnd: (message: string) => void):
       throw failure;
     }
   };
+  const credentials = secret === undefined ? "same-origin" : "omit";
   return createConnectTransport({
     baseUrl: location.origin,
     defaultTimeoutMs: TIMEOUT_MS,
     interceptors: [authenticate],
-    fetch: (input, init) =>
-      fetch(input, { ...init, cache: "no-store", credentials: "omit", redirect: "error" }),
+    fetch: (input, init) => fetch(input, { ...init, cache: "no-store", credentials, redirect: "error" }),
   });
 }

@@ -20,10 +20,22 @@ type SignInProps = {
   /** Tries the secret; returns why it cannot be used. */
   readonly onSubmit: (secret: string) => Promise<Problem | undefined>;
   readonly footer: ComponentChildren;
+  /** Another way to sign in. */
+  readonly children?: ComponentChildren;
 };
 
 /** Asks for a secret. It is a text control without a name: browsers neither store it nor offer to do so. */
-export function SignIn({ title, lead, label, hint, prefix, notice, onSubmit, footer }: SignInProps) {
+export function SignIn({
+  title,
+  lead,
+  label,
+  hint,
+  prefix,
+  notice,
+  onSubmit,
+  footer,
+  children,
+}: SignInProps) {
   const [secret, setSecret] = useState("");
   const [error, setError] = useState<string>();
   const [problem, setProblem] = useState<Problem>();
@@ -84,6 +96,7 @@ export function SignIn({ title, lead, label, hint, prefix, notice, onSubmit, foo
             Sign in
           </Button>
         </form>
+        {children}
       </main>
       <footer class="frame-footer small">{footer}</footer>
     </div>

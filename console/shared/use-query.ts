@@ -11,6 +11,13 @@ export type Query<Data> = {
 
 type State<Data> = Omit<Query<Data>, "reload">;
 
+const RELOAD = new EventTarget();
+
+/** Loads everything again that could not be loaded: the server can be reached again. */
+export function reloadFailed(): void {
+  RELOAD.dispatchEvent(new Event("reload"));
+}
+
 /** Loads data, again whenever one of the inputs changes. A newer load cancels an older one. */
 export function useQuery<Data>(
   load: (signal: AbortSignal) => Promise<Data>,
@@ -33,5 +40,11 @@ export function useQuery<Data>(
     return () => controller.abort();
   }, [...inputs, attempt]);
   const reload = useCallback(() => setAttempt((number) => number + 1), []);
+  const hasFailed = state.problem !== undefined;
+  useEffect(() => {
+    if (!hasFailed) return;
+    RELOAD.addEventListener("reload", reload);
+    return () => RELOAD.removeEventListener("reload", reload);
+  }, [hasFailed]);
   return { ...state, reload };
 }

@@ -9,12 +9,16 @@ export function hrefOf(section: string, params: Readonly<Record<string, string>>
   return query === "" ? `#/${section}` : `#/${section}?${query}`;
 }
 
+export function navigate(href: string): void {
+  location.hash = href;
+}
+
 /** Changes a part of what the section shows; a new address, so that the Back button undoes it. */
 export function changeParams(section: string, part: Readonly<Record<string, string>>): void {
   // A change that was made just now is in the address, and not yet in what is shown.
   const current = currentRoute();
   const others = current.section === section ? Object.fromEntries(current.params) : {};
-  location.hash = hrefOf(section, { ...others, ...part });
+  navigate(hrefOf(section, { ...others, ...part }));
 }
 
 export function useRoute(): Route {

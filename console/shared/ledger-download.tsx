@@ -1,17 +1,23 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
-import { Button } from "../shared/button.tsx";
-import { csvOf, download } from "../shared/csv.ts";
-import { Dialog, ProblemNotice, useAction } from "../shared/dialog.tsx";
-import { numberText } from "../shared/money.tsx";
-import { problemOf } from "../shared/problem.ts";
+import { Button } from "./button.tsx";
+import { csvOf, download } from "./csv.ts";
+import { Dialog, ProblemNotice, useAction } from "./dialog.tsx";
 import type { LedgerRequest } from "./ledger-filters.tsx";
-import type { Viewer } from "./viewer.ts";
+import type { LedgerSource } from "./ledger-list.tsx";
+import { numberText } from "./money.tsx";
+import { problemOf } from "./problem.ts";
 
-const PAGE_SIZE = 1_000;
+/** Of one call. */
+export const PAGE_SIZE = 1_000;
 
-type LedgerDownloadProps = { readonly viewer: Viewer; readonly request: LedgerRequest };
+type LedgerDownloadProps = {
+  readonly source: LedgerSource;
+  readonly request: LedgerRequest;
+  /** What the download costs. */
+  readonly note?: string;
+};
 
 /** Saves all entries that match the filters as CSV. */
 export function LedgerDownload(props: LedgerDownloadProps) {
@@ -27,23 +33,20 @@ export function LedgerDownload(props: LedgerDownloadProps) {
 type DownloadDialogProps = LedgerDownloadProps & { readonly onClose: () => void };
 
 /** Closing the dialog cancels the download. */
-function DownloadDialog({ viewer, request, onClose }: DownloadDialogProps) {
+function DownloadDialog({ source, request, note, onClose }: DownloadDialogProps) {
   const [loaded, setLoaded] = useState(0);
   const controller = useMemo(() => new AbortController(), []);
   useEffect(() => () => controller.abort(), [controller]);
   const { isBusy, problem, perform } = useAction();
   const save = async () => {
-    const entries = await loadAll(viewer, request, controller.signal, setLoaded);
+    const entries = await loadAll(source, request, controller.signal, setLoaded);
     download("ledger.csv", csvOf(HEADER, entries.map(rowOf)));
     onClose();
   };
   return (
     <Dialog title="Download the ledger as CSV" onClose={onClose}>
       <div class="dialog-body">
-        <p>
-          The file contains all entries that match the filters. Each {numberText(PAGE_SIZE)} entries count as
-          one request of your key.
-        </p>
+        <p>The file contains all entries that match the filters. {note}</p>
         <p role="status">{isBusy && `${numberText(loaded)} entries loaded`}</p>
         {problem && <ProblemNotice problem={problem} />}
         <div class="dialog-actions">
@@ -58,7 +61,7 @@ function DownloadDialog({ viewer, request, onClose }: DownloadDialogProps) {
 }
 
 async function loadAll(
-  { ledgerService }: Viewer,
+  { list }: LedgerSource,
   request: LedgerRequest,
   signal: AbortSignal,
   onProgress: (entries: number) => void,
@@ -67,7 +70,7 @@ async function loadAll(
   let pageToken = "";
   do {
     const page = await waitForSlot(signal, () =>
-      ledgerService.listEntries({ ...request, pageToken, pageSize: PAGE_SIZE }, { signal }),
+      list({ ...request, pageToken, pageSize: PAGE_SIZE }, { signal }),
     );
     all.push(...page.entries);
     onProgress(all.length);

@@ -1,9 +1,9 @@
-import type { ComponentChildren } from "preact";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
-import { Dialog } from "../shared/dialog.tsx";
-import { Money, numberText } from "../shared/money.tsx";
-import { longTimeText } from "../shared/time.tsx";
-import { kindText } from "./ledger-section.tsx";
+import { Detail, Details } from "./details.tsx";
+import { Dialog } from "./dialog.tsx";
+import { kindText } from "./ledger-list.tsx";
+import { Money, numberText } from "./money.tsx";
+import { longTimeText } from "./time.tsx";
 
 /** Everything that the ledger says about one change of the balance. */
 export function EntryDialog({
@@ -15,7 +15,7 @@ export function EntryDialog({
 }) {
   return (
     <Dialog title={entry.reason || kindText(entry.kind)} onClose={onClose}>
-      <dl class="details">
+      <Details isInDialog>
         <Detail name="Amount">
           <Money micros={entry.amountMicros} />
         </Detail>
@@ -43,7 +43,7 @@ export function EntryDialog({
           {entry.id}
         </Detail>
         <Detail name="Number">{numberText(entry.seq)}</Detail>
-      </dl>
+      </Details>
     </Dialog>
   );
 }
@@ -72,21 +72,4 @@ function Tokens({ entry }: { readonly entry: LedgerEntry }) {
         )}
       </Detail>
     ));
-}
-
-type DetailProps = {
-  readonly name: string;
-  readonly isCode?: boolean;
-  readonly children: ComponentChildren;
-};
-
-/** A name and a value; nothing without a value. */
-function Detail({ name, isCode = false, children }: DetailProps) {
-  if (children === "" || children === undefined) return null;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{isCode ? <code>{children}</code> : children}</dd>
-    </div>
-  );
 }

@@ -1,13 +1,19 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { ListEntriesRequestSchema } from "../../gen/vx/v1/ledger_pb.js";
-import { Field } from "../shared/field.tsx";
-import { changeParams } from "../shared/use-route.ts";
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { startOfDay } from "./days.ts";
+import { Field } from "./field.tsx";
+import { changeParams } from "./use-route.ts";
 
 /** The filters as they are in the URL; empty if not set. Days are in the zone of the viewer, both included. */
 export type LedgerFilter = Readonly<Record<"kind" | "key" | "model" | "from" | "to", string>>;
 
-export type LedgerRequest = MessageInitShape<typeof ListEntriesRequestSchema>;
+/** The fields that the requests of customers and operators share. */
+export type LedgerRequest = {
+  readonly kind: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly from?: Timestamp;
+  readonly to?: Timestamp;
+};
 
 export function filterOf(params: URLSearchParams): LedgerFilter {
   const text = (name: string) => params.get(name) ?? "";
@@ -26,15 +32,15 @@ export function requestOf({ kind, key, model, from, to }: LedgerFilter): LedgerR
   };
 }
 
-/** The start of the day in the zone of the viewer, some days later; undefined without a valid day. */
-function startOfDay(day: string, later: number): Date | undefined {
-  const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day) ?? [];
-  return year === undefined ? undefined : new Date(Number(year), Number(month) - 1, Number(date) + later);
-}
+type LedgerFiltersProps = {
+  readonly filter: LedgerFilter;
+  /** The section of the URL that shows the ledger. */
+  readonly section: string;
+};
 
-export function LedgerFilters({ filter }: { readonly filter: LedgerFilter }) {
+export function LedgerFilters({ filter, section }: LedgerFiltersProps) {
   const set = (name: keyof LedgerFilter) => (event: Event & { readonly currentTarget: { value: string } }) =>
-    changeParams("ledger", { [name]: event.currentTarget.value.trim() });
+    changeParams(section, { [name]: event.currentTarget.value.trim() });
   return (
     <fieldset class="filters">
       <legend class="hidden">Filters</legend>

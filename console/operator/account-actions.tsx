@@ -1,0 +1,60 @@
+import { useState } from "preact/hooks";
+import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
+import { useToast } from "../shared/toast.tsx";
+import { ActionButton } from "./action-button.tsx";
+import { EditAccountDialog } from "./edit-account-dialog.tsx";
+import { MoveBalanceDialog } from "./move-balance-dialog.tsx";
+import { SetPlanDialog } from "./set-plan-dialog.tsx";
+import { SuspensionDialog } from "./suspension-dialog.tsx";
+
+type AccountActionsProps = { readonly account: Account; readonly onChanged: () => void };
+
+/** What operators can change about an account. */
+export function AccountActions({ account, onChanged }: AccountActionsProps) {
+  const [open, setOpen] = useState<"credit" | "adjust" | "edit" | "plan" | "suspension">();
+  const toast = useToast();
+  const dialog = {
+    account,
+    onDone: (text: string) => {
+      toast(text);
+      onChanged();
+    },
+    onClose: () => setOpen(undefined),
+  };
+  const isActive = account.state === "active";
+  return (
+    <div class="page-actions">
+      <ActionButton method="creditAccount" tone="primary" onClick={() => setOpen("credit")}>
+        Credit
+      </ActionButton>
+      <ActionButton method="adjustAccount" onClick={() => setOpen("adjust")}>
+        Adjust
+      </ActionButton>
+      <ActionButton method="updateAccount" onClick={() => setOpen("edit")}>
+        Edit
+      </ActionButton>
+      <ActionButton method="setAccountPlan" onClick={() => setOpen("plan")}>
+        Change plan
+      </ActionButton>
+      <ActionButton
+        method={isActive ? "suspendAccount" : "resumeAccount"}
+        onClick={() => setOpen("suspension")}
+      >
+        {isActive ? "Suspend" : "Resume"}
+      </ActionButton>
+      {open === "credit" && <MoveBalanceDialog kind="credit" {...dialog} />}
+      {open === "adjust" && <MoveBalanceDialog kind="adjust" {...dialog} />}
+      {open === "edit" && <EditAccountDialog {...dialog} />}
+      {open === "plan" && <SetPlanDialog {...dialog} />}
+      {open === "suspension" && <SuspensionDialog {...dialog} />}
+    </div>
+  );
+}
+
+/** What each dialog of an account gets. */
+export type AccountDialogProps = {
+  readonly account: Account;
+  /** Called with a short text of what was changed. */
+  readonly onDone: (text: string) => void;
+  readonly onClose: () => void;
+};

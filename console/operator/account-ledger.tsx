@@ -1,0 +1,34 @@
+import { LedgerDownload } from "../shared/ledger-download.tsx";
+import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
+import { LedgerList, type LedgerSource } from "../shared/ledger-list.tsx";
+import type { AccountTabProps } from "./account-page.tsx";
+import { accountHref } from "./links.ts";
+import { type AdminClient, useApi } from "./operator-session.ts";
+
+/** The ledger of an account, as a part of its page. */
+export function AccountLedger({ account, params }: AccountTabProps) {
+  const href = accountHref(account.id, { tab: "ledger" });
+  const source = ledgerOf(useApi(), account.id, { section: "accounts", href });
+  const filter = filterOf(params);
+  return (
+    <>
+      <LedgerList source={source} filter={filter} />
+      <div>
+        <LedgerDownload source={source} request={requestOf(filter)} />
+      </div>
+    </>
+  );
+}
+
+/** The place is where the ledger is shown. */
+export function ledgerOf(
+  api: AdminClient,
+  accountId: string,
+  place: Pick<LedgerSource, "section" | "href">,
+): LedgerSource {
+  return {
+    ...place,
+    id: accountId,
+    list: (request, options) => api.listLedgerEntries({ ...request, accountId }, options),
+  };
+}

@@ -1,0 +1,107 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { ComponentChildren } from "preact";
+import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
+import { Money } from "../shared/money.tsx";
+import { Stat, Stats } from "../shared/stat.tsx";
+import { ErrorState, Notice, Skeleton } from "../shared/states.tsx";
+import { Tabs } from "../shared/tabs.tsx";
+import { dayText, Time } from "../shared/time.tsx";
+import { useQuery } from "../shared/use-query.ts";
+import { hrefOf } from "../shared/use-route.ts";
+import { AccountActions } from "./account-actions.tsx";
+import { AccountActivity } from "./account-activity.tsx";
+import { AccountKeys } from "./account-keys.tsx";
+import { AccountLedger } from "./account-ledger.tsx";
+import { AccountState } from "./account-state.tsx";
+import { AccountSummary } from "./account-summary.tsx";
+import { accountHref } from "./links.ts";
+import { useApi } from "./operator-session.ts";
+
+export type AccountTabProps = {
+  readonly account: Account;
+  readonly params: URLSearchParams;
+};
+
+type Tab = {
+  readonly id: string;
+  readonly label: string;
+  readonly Content: (props: AccountTabProps) => ComponentChildren;
+};
+
+const TABS: readonly [Tab, ...Tab[]] = [
+  { id: "", label: "Summary", Content: AccountSummary },
+  { id: "keys", label: "Keys", Content: AccountKeys },
+  { id: "ledger", label: "Ledger", Content: AccountLedger },
+  { id: "activity", label: "Activity", Content: AccountActivity },
+];
+
+type AccountPageProps = { readonly id: string; readonly params: URLSearchParams };
+
+/** One account: its balance, its keys, its ledger, and what operators changed. */
+export function AccountPage({ id, params }: AccountPageProps) {
+  const api = useApi();
+  const query = useQuery(
+    async (signal) => (await api.getAccount({ accountId: id }, { signal })).account,
+    [id],
+  );
+  const { data: account, problem } = query;
+  const tab = TABS.find((one) => one.id === params.get("tab")) ?? TABS[0];
+  return (
+    <>
+      <nav class="breadcrumb small" aria-label="Breadcrumb">
+        <a href={hrefOf("accounts")}>Accounts</a>
+        <span aria-hidden="true">/</span>
+        <code>{account?.id ?? id}</code>
+      </nav>
+      {problem && <ErrorState problem={problem} onRetry={query.reload} />}
+      {account === undefined && !problem && (
+        <h1>
+          <Skeleton width="14rem" />
+          <span class="hidden">Loading the account</span>
+        </h1>
+      )}
+      {account && (
+        <>
+          <AccountHeader account={account} onChanged={query.reload} />
+          <Tabs
+            label="Parts of the account"
+            current={tab.id}
+            tabs={TABS.map((one) => ({
+              id: one.id,
+              label: one.label,
+              href: accountHref(account.id, { tab: one.id }),
+            }))}
+          />
+          <tab.Content account={account} params={params} />
+        </>
+      )}
+    </>
+  );
+}
+
+type AccountHeaderProps = { readonly account: Account; readonly onChanged: () => void };
+
+function AccountHeader({ account, onChanged }: AccountHeaderProps) {
+  const { name, plan, balanceMicros, heldMicros, createdAt, suspendedAt, state } = account;
+  return (
+    <>
+      <div class="page-header">
+        <h1 class="title-with-badge">
+          <span class="wrap">{name}</span> <AccountState account={account} />
+        </h1>
+        <AccountActions account={account} onChanged={onChanged} />
+      </div>
+      {state === "suspended" && (
+        <Notice tone="warn">
+          Suspended since <Time at={suspendedAt} />: calls with its keys are refused.
+        </Notice>
+      )}
+      <Stats>
+        <Stat label="Balance" value={<Money micros={balanceMicros} />} />
+        <Stat label="Held by running calls" value={<Money micros={heldMicros} />} />
+        <Stat label="Plan" value={plan} />
+        <Stat label="Customer since" value={createdAt && dayText(timestampDate(createdAt))} />
+      </Stats>
+    </>
+  );
+}

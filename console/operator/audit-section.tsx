@@ -1,0 +1,100 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { AuditFinding, AuditResponse } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { WatchAuditResponse } from "../../gen/vx/admin/v1/console_pb.js";
+import { Button } from "../shared/button.tsx";
+import { type Column, DataTable } from "../shared/data-table.tsx";
+import { ProblemNotice, useAction } from "../shared/dialog.tsx";
+import { PageHeader } from "../shared/frame.tsx";
+import { moneyText, numberText } from "../shared/money.tsx";
+import { Stat, Stats } from "../shared/stat.tsx";
+import { Notice } from "../shared/states.tsx";
+import { accountHref } from "./links.ts";
+import { useSession } from "./operator-session.ts";
+
+/** Recomputes all balances and hashes, and shows what differs. */
+export function AuditSection() {
+  const { live } = useSession();
+  const [progress, setProgress] = useState<WatchAuditResponse>();
+  const { isBusy, problem, perform } = useAction();
+  const controller = useRef<AbortController>(undefined);
+  useEffect(() => () => controller.current?.abort(), []);
+  const run = async () => {
+    controller.current = new AbortController();
+    setProgress(undefined);
+    const { signal } = controller.current;
+    for await (const message of live.watchAudit({}, { signal, timeoutMs: 0 })) setProgress(message);
+  };
+  const result = isBusy ? undefined : progress?.result;
+  return (
+    <>
+      <PageHeader title="Audit">
+        {isBusy ? (
+          <Button onClick={() => controller.current?.abort()}>Cancel</Button>
+        ) : (
+          <Button tone="primary" onClick={() => void perform(run)}>
+            Run audit
+          </Button>
+        )}
+      </PageHeader>
+      <p>
+        An audit recomputes every balance and every hash from the entries of the ledger, the prices and the
+        operator log. It changes nothing, and calls are served meanwhile.
+      </p>
+      {problem && problem.title !== "" && <ProblemNotice problem={problem} />}
+      {isBusy && <Progress progress={progress} />}
+      {result && <Result result={result} />}
+    </>
+  );
+}
+
+function Progress({ progress }: { readonly progress: WatchAuditResponse | undefined }) {
+  const { partsDone = 0, parts = 0, entries = 0n } = progress ?? {};
+  return (
+    <div class="card progress">
+      <progress aria-label="Progress of the audit" max={Math.max(parts, 1)} value={partsDone} />
+      <p class="muted small" role="status">
+        {numberText(partsDone)} of {numberText(parts)} parts, {numberText(entries)} ledger entries
+      </p>
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<AuditFinding>[] = [
+  { header: "Rule", isRowHeader: true, cell: ({ rule }) => <code>{rule}</code> },
+  {
+    header: "Account",
+    cell: ({ accountId }) =>
+      accountId === "" ? <span class="muted">–</span> : <a href={accountHref(accountId)}>{accountId}</a>,
+  },
+  { header: "Difference", cell: ({ detail }) => <span class="wrap">{detail}</span> },
+];
+
+function Result({ result }: { readonly result: AuditResponse }) {
+  const { consistent, accounts, entries, keys, balanceMicros, findings, operatorEvents } = result;
+  return (
+    <>
+      <Notice tone={consistent ? "good" : "bad"}>
+        {consistent
+          ? "Consistent: the audit found no difference."
+          : `The audit found ${numberText(findings.length)} differences.`}{" "}
+        The sum of all balances is {moneyText(balanceMicros)}.
+      </Notice>
+      <Stats>
+        <Stat label="Accounts" value={numberText(accounts)} />
+        <Stat label="Ledger entries" value={numberText(entries)} />
+        <Stat label="Keys" value={numberText(keys)} />
+        <Stat label="Operator log" value={numberText(operatorEvents)} />
+      </Stats>
+      {findings.length > 0 && (
+        <div class="panel">
+          <DataTable
+            caption="Differences"
+            columns={COLUMNS}
+            rows={findings}
+            keyOf={({ rule, accountId, detail }) => `${rule} ${accountId} ${detail}`}
+          />
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,111 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { useState } from "preact/hooks";
+import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { startOfDay } from "../shared/days.ts";
+import { Detail, Details } from "../shared/details.tsx";
+import { Dialog } from "../shared/dialog.tsx";
+import { Badge, EmptyState } from "../shared/states.tsx";
+import { longTimeText, Time, ZoneNote } from "../shared/time.tsx";
+import { usePages } from "../shared/use-pages.ts";
+import type { EventFilter } from "./event-filters.tsx";
+import { accountHref } from "./links.ts";
+import { useApi } from "./operator-session.ts";
+
+/** The changes that operators made, and those that were refused. */
+export function EventList({ filter }: { readonly filter: EventFilter }) {
+  const api = useApi();
+  const [opened, setOpened] = useState<OperatorEvent>();
+  const pages = usePages(async (pageToken, signal) => {
+    const page = await api.listOperatorEvents({ ...requestOf(filter), pageToken, pageSize: 25 }, { signal });
+    return { rows: page.events, nextPageToken: page.nextPageToken };
+  }, JSON.stringify(filter));
+  return (
+    <>
+      <PagedTable
+        caption="Operator log"
+        columns={columnsOf(setOpened)}
+        keyOf={({ id }) => id}
+        pages={pages}
+        empty={<EmptyState title="No changes">Every change of an operator appears here.</EmptyState>}
+      />
+      <ZoneNote />
+      {opened && <EventDialog event={opened} onClose={() => setOpened(undefined)} />}
+    </>
+  );
+}
+
+function requestOf({ actor, method, target, account, from, to }: EventFilter) {
+  const start = startOfDay(from, 0);
+  const end = startOfDay(to, 1);
+  return {
+    actorId: actor,
+    method,
+    target,
+    accountId: account,
+    ...(start && { from: timestampFromDate(start) }),
+    ...(end && { to: timestampFromDate(end) }),
+  };
+}
+
+function columnsOf(onOpen: (event: OperatorEvent) => void): readonly Column<OperatorEvent>[] {
+  return [
+    {
+      header: "Change",
+      isRowHeader: true,
+      cell: (event) => (
+        <>
+          <button type="button" class="link-button" onClick={() => onOpen(event)}>
+            {event.method}
+          </button>
+          {event.reason !== "" && <div class="muted small regular wrap">{event.reason}</div>}
+        </>
+      ),
+    },
+    { header: "Operator", cell: ({ actorName }) => <span class="wrap">{actorName}</span> },
+    { header: "Target", cell: ({ target }) => <code class="muted">{target}</code> },
+    { header: "Outcome", cell: ({ outcome }) => <Outcome outcome={outcome} /> },
+    { header: "Time", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ];
+}
+
+function Outcome({ outcome }: { readonly outcome: string }) {
+  return <Badge tone={outcome === "ok" ? "good" : "bad"}>{outcome}</Badge>;
+}
+
+type EventDialogProps = { readonly event: OperatorEvent; readonly onClose: () => void };
+
+function EventDialog({ event, onClose }: EventDialogProps) {
+  const { method, actorName, actorId, target, accountId, reason, outcome, createdAt, requestId, id } = event;
+  return (
+    <Dialog title={method} onClose={onClose}>
+      <Details isInDialog>
+        <Detail name="Outcome">
+          <Outcome outcome={outcome} />
+        </Detail>
+        <Detail name="Reason">{reason}</Detail>
+        <Detail name="Operator">
+          {actorName} <code class="muted">{actorId}</code>
+        </Detail>
+        <Detail name="Time">{createdAt && longTimeText(createdAt)}</Detail>
+        <Detail name="Target" isCode>
+          {target}
+        </Detail>
+        <Detail name="Account">
+          {accountId === "" ? undefined : <a href={accountHref(accountId)}>{accountId}</a>}
+        </Detail>
+        {Object.entries(event.details).map(([name, value]) => (
+          <Detail key={name} name={name}>
+            {value}
+          </Detail>
+        ))}
+        <Detail name="Request id" isCode>
+          {requestId}
+        </Detail>
+        <Detail name="Event" isCode>
+          {id}
+        </Detail>
+      </Details>
+    </Dialog>
+  );
+}

@@ -1,0 +1,101 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import type { WatchOverviewResponse } from "../../gen/vx/admin/v1/console_pb.js";
+import { Button } from "../shared/button.tsx";
+import { reloadFailed } from "../shared/use-query.ts";
+import { type OperatorSession, useSession } from "./operator-session.ts";
+
+const MAX_FIGURES = 90;
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 30_000;
+
+/** The figures of the running service. */
+export type LiveFigures = {
+  /** The last minutes, oldest first. */
+  readonly figures: readonly WatchOverviewResponse[];
+  /** When the next attempt to connect starts, in milliseconds since 1970; undefined while figures arrive. */
+  readonly retryAt: number | undefined;
+};
+
+const NONE: LiveFigures = { figures: [], retryAt: undefined };
+
+const LiveContext = createContext<LiveFigures>(NONE);
+
+export function useLiveFigures(): LiveFigures {
+  return useContext(LiveContext);
+}
+
+/** Keeps one stream of figures, and says when the server is away. */
+export function LiveProvider({ children }: { readonly children: ComponentChildren }) {
+  const session = useSession();
+  const [live, setLive] = useState(NONE);
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    const controller = new AbortController();
+    void watch(session, controller.signal, setLive);
+    return () => controller.abort();
+  }, [session, attempt]);
+  return (
+    <LiveContext.Provider value={live}>
+      {live.retryAt !== undefined && (
+        <Banner retryAt={live.retryAt} onRetry={() => setAttempt((number) => number + 1)} />
+      )}
+      {children}
+    </LiveContext.Provider>
+  );
+}
+
+/** Connects again whenever the stream ends, and waits longer each time. */
+async function watch(
+  { live }: OperatorSession,
+  signal: AbortSignal,
+  set: (change: (before: LiveFigures) => LiveFigures) => void,
+): Promise<void> {
+  let waitMs = FIRST_WAIT_MS;
+  while (!signal.aborted) {
+    try {
+      for await (const message of live.watchOverview({}, { signal, timeoutMs: 0 })) {
+        if (waitMs > FIRST_WAIT_MS) reloadFailed();
+        waitMs = FIRST_WAIT_MS;
+        set(({ figures }) => ({ figures: [...figures, message].slice(-MAX_FIGURES), retryAt: undefined }));
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      // The session shows the sign-in.
+      if (ConnectError.from(error).code === Code.Unauthenticated) return;
+    }
+    const retryAt = Date.now() + waitMs;
+    set(({ figures }) => ({ figures, retryAt }));
+    await delay(waitMs, signal);
+    waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
+  }
+}
+
+function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+type BannerProps = { readonly retryAt: number; readonly onRetry: () => void };
+
+function Banner({ retryAt, onRetry }: BannerProps) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.max(0, Math.ceil((retryAt - now) / 1_000));
+  return (
+    <div class="banner">
+      <span role="alert">The connection to the server is lost. What you see may be out of date.</span>
+      <span class="banner-wait">{seconds > 0 ? `Next attempt in ${seconds} s` : "Connecting …"}</span>
+      <Button onClick={onRetry}>Try now</Button>
+    </div>
+  );
+}

@@ -1,0 +1,15 @@
+import { PageHeader } from "../shared/frame.tsx";
+import { EventFilters, eventFilterOf } from "./event-filters.tsx";
+import { EventList } from "./event-list.tsx";
+
+/** Who changed what, for which reason, and what was refused. */
+export function LogSection({ params }: { readonly params: URLSearchParams }) {
+  const filter = eventFilterOf(params);
+  return (
+    <>
+      <PageHeader title="Operator log" />
+      <EventFilters filter={filter} />
+      <EventList filter={filter} />
+    </>
+  );
+}

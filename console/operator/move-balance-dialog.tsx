@@ -1,0 +1,74 @@
+import { useState } from "preact/hooks";
+import { parseAmount } from "../../src/domain/money.ts";
+import { Money, moneyText } from "../shared/money.tsx";
+import { TextField } from "../shared/text-field.tsx";
+import type { AccountDialogProps } from "./account-actions.tsx";
+import { useApi } from "./operator-session.ts";
+import { ReasonDialog } from "./reason-dialog.tsx";
+
+type MoveBalanceDialogProps = AccountDialogProps & { readonly kind: "credit" | "adjust" };
+
+/** Credits an account, or adjusts its balance in either direction. */
+export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanceDialogProps) {
+  const api = useApi();
+  const [text, setText] = useState("");
+  // The same for every attempt: after a lost response, the next one does not move the amount again.
+  const [idempotencyKey] = useState(() => `console-${randomText()}`);
+  const amount = parseAmount(text.trim().replace(/^\+/, ""));
+  const move = async (reason: string) => {
+    const request = { accountId: account.id, amountMicros: amount ?? 0n, reason, idempotencyKey };
+    if (kind === "credit") await api.creditAccount(request);
+    else await api.adjustAccount(request);
+    onDone(`${moneyText(amount ?? 0n)} ${kind === "credit" ? "credited to" : "added to"} “${account.name}”.`);
+  };
+  const isCredit = kind === "credit";
+  return (
+    <ReasonDialog
+      title={`${isCredit ? "Credit" : "Adjust"} “${account.name}”`}
+      action={amount === undefined ? actionOf(kind) : `${actionOf(kind)} ${moneyText(amount)}`}
+      errors={{ amount: amountError(kind, amount) }}
+      hint="The customer sees it in the ledger."
+      onSubmit={move}
+      onClose={onClose}
+    >
+      {(errors) => (
+        <>
+          <TextField
+            label="Amount"
+            hint={isCredit ? "Such as 25 or 25.00." : "Such as 25.00, or -25.00 to subtract."}
+            error={errors.amount}
+            value={text}
+            maxLength={21}
+            inputMode="decimal"
+            onChange={setText}
+          />
+          <dl class="sum">
+            <dt>Balance now</dt>
+            <dd>
+              <Money micros={account.balanceMicros} />
+            </dd>
+            <dt>Balance after</dt>
+            <dd>
+              <Money micros={account.balanceMicros + (amount ?? 0n)} />
+            </dd>
+          </dl>
+        </>
+      )}
+    </ReasonDialog>
+  );
+}
+
+function actionOf(kind: "credit" | "adjust"): string {
+  return kind === "credit" ? "Credit" : "Adjust by";
+}
+
+function amountError(kind: "credit" | "adjust", amount: bigint | undefined): string | undefined {
+  if (amount === undefined) return "Enter an amount with at most 6 decimals, such as 25.00.";
+  if (amount === 0n) return "Enter an amount that is not 0.";
+  return kind === "credit" && amount < 0n ? "Enter an amount above 0. “Adjust” can subtract." : undefined;
+}
+
+/** crypto.randomUUID is missing on pages that are neither secure nor local. */
+function randomText(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("");
+}

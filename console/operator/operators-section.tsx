@@ -1,0 +1,124 @@
+import { useState } from "preact/hooks";
+import type { Operator } from "../../gen/vx/admin/v1/admin_pb.js";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { PageHeader } from "../shared/frame.tsx";
+import { SecretDialog } from "../shared/secret-dialog.tsx";
+import { Badge, EmptyState } from "../shared/states.tsx";
+import { Time, ZoneNote } from "../shared/time.tsx";
+import { useToast } from "../shared/toast.tsx";
+import { usePages } from "../shared/use-pages.ts";
+import { hrefOf } from "../shared/use-route.ts";
+import { ActionButton } from "./action-button.tsx";
+import { CreateOperatorDialog } from "./create-operator-dialog.tsx";
+import { useApi, useSession } from "./operator-session.ts";
+import { ReasonDialog } from "./reason-dialog.tsx";
+
+/** All operators, revoked ones included. */
+export function OperatorsSection() {
+  const api = useApi();
+  const own = useSession().operator.id;
+  const toast = useToast();
+  const [isCreating, setCreating] = useState(false);
+  const [secret, setSecret] = useState<string>();
+  const [revoked, setRevoked] = useState<Operator>();
+  const pages = usePages(async (pageToken, signal) => {
+    const page = await api.listOperators({ pageToken, pageSize: 25 }, { signal });
+    return { rows: page.operators, nextPageToken: page.nextPageToken };
+  }, "");
+  const created = (text: string) => {
+    setCreating(false);
+    setSecret(text);
+    pages.reload();
+  };
+  const revoke = async ({ id, name }: Operator, reason: string) => {
+    await api.revokeOperator({ operatorId: id, reason });
+    toast(`The operator “${name}” is revoked.`);
+    pages.reload();
+  };
+  return (
+    <>
+      <PageHeader title="Operators">
+        <ActionButton method="createOperator" tone="primary" onClick={() => setCreating(true)}>
+          Create operator
+        </ActionButton>
+      </PageHeader>
+      <PagedTable
+        caption="Operators"
+        columns={columnsOf(own, setRevoked)}
+        keyOf={({ id }) => id}
+        pages={pages}
+        empty={
+          <EmptyState title="No operators yet">
+            Until then, the holder of VX_ADMIN_TOKEN makes all changes, and the log cannot tell who it was.
+          </EmptyState>
+        }
+      />
+      <ZoneNote />
+      {isCreating && <CreateOperatorDialog onCreated={created} onClose={() => setCreating(false)} />}
+      {secret !== undefined && (
+        <SecretDialog what="token" secret={secret} onClose={() => setSecret(undefined)} />
+      )}
+      {revoked && (
+        <ReasonDialog
+          title={`Revoke “${revoked.name}”?`}
+          action="Revoke operator"
+          tone="danger"
+          onSubmit={(reason) => revoke(revoked, reason)}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>The token and the sessions of the operator end at once. This cannot be undone.</p>
+          {revoked.id === own && <p>You are this operator: you will be signed out.</p>}
+        </ReasonDialog>
+      )}
+    </>
+  );
+}
+
+function columnsOf(own: string, onRevoke: (operator: Operator) => void): readonly Column<Operator>[] {
+  return [
+    {
+      header: "Operator",
+      isRowHeader: true,
+      cell: ({ id, name, email }) => (
+        <>
+          {name} {id === own && <Badge tone="neutral">You</Badge>}
+          {email !== "" && <div class="muted small regular">{email}</div>}
+          <div class="regular">
+            <code class="muted">{id}</code>
+          </div>
+        </>
+      ),
+    },
+    { header: "Role", cell: ({ role }) => role },
+    {
+      header: "State",
+      cell: ({ state }) => <Badge tone={state === "active" ? "good" : "neutral"}>{state}</Badge>,
+    },
+    { header: "Last used", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="Never" /> },
+    { header: "Created", cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      header: "Actions",
+      isAction: true,
+      cell: (operator) => (
+        <div class="row-actions">
+          <a
+            class="button button-plain"
+            href={hrefOf("log", { actor: operator.id })}
+            aria-label={`Log of ${operator.name}`}
+          >
+            Log
+          </a>
+          {operator.state === "active" && (
+            <ActionButton
+              method="revokeOperator"
+              label={`Revoke ${operator.name}`}
+              onClick={() => onRevoke(operator)}
+            >
+              Revoke
+            </ActionButton>
+          )}
+        </div>
+      ),
+    },
+  ];
+}

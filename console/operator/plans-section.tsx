@@ -1,0 +1,77 @@
+import { useState } from "preact/hooks";
+import type { Plan } from "../../gen/vx/admin/v1/admin_pb.js";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { PageHeader } from "../shared/frame.tsx";
+import { numberText } from "../shared/money.tsx";
+import { EmptyState } from "../shared/states.tsx";
+import { useToast } from "../shared/toast.tsx";
+import { usePages } from "../shared/use-pages.ts";
+import { ActionButton } from "./action-button.tsx";
+import { useApi } from "./operator-session.ts";
+import { PlanDialog } from "./plan-dialog.tsx";
+
+/** All plans. A plan can be changed, but not removed. */
+export function PlansSection() {
+  const api = useApi();
+  const toast = useToast();
+  const [edited, setEdited] = useState<Plan | "new">();
+  const pages = usePages(
+    async (_, signal) => ({ rows: (await api.listPlans({}, { signal })).plans, nextPageToken: "" }),
+    "",
+  );
+  const saved = (name: string) => {
+    toast(`The plan “${name}” is saved.`);
+    pages.reload();
+  };
+  return (
+    <>
+      <PageHeader title="Plans">
+        <ActionButton method="putPlan" tone="primary" onClick={() => setEdited("new")}>
+          Create plan
+        </ActionButton>
+      </PageHeader>
+      <PagedTable
+        caption="Plans"
+        columns={columnsOf(setEdited)}
+        keyOf={({ name }) => name}
+        pages={pages}
+        empty={<EmptyState title="No plans" />}
+      />
+      <p class="muted small">The limits apply to each key. New limits apply from the next call.</p>
+      {edited && (
+        <PlanDialog
+          plan={edited === "new" ? undefined : edited}
+          names={pages.data?.rows.map(({ name }) => name) ?? []}
+          onSaved={saved}
+          onClose={() => setEdited(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+function columnsOf(onEdit: (plan: Plan) => void): readonly Column<Plan>[] {
+  return [
+    { header: "Plan", isRowHeader: true, cell: ({ name }) => name },
+    { header: "Requests per minute", isNumber: true, cell: ({ rpm }) => numberText(rpm) },
+    {
+      header: "Active keys per account",
+      isNumber: true,
+      cell: ({ maxActiveKeys }) => numberText(maxActiveKeys),
+    },
+    {
+      header: "Keys created per hour",
+      isNumber: true,
+      cell: ({ maxKeysCreatedPerHour }) => numberText(maxKeysCreatedPerHour),
+    },
+    {
+      header: "Actions",
+      isAction: true,
+      cell: (plan) => (
+        <ActionButton method="putPlan" label={`Edit ${plan.name}`} onClick={() => onEdit(plan)}>
+          Edit
+        </ActionButton>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,61 @@
+import type { PriceVersion } from "../../gen/vx/admin/v1/admin_pb.js";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { Dialog } from "../shared/dialog.tsx";
+import { Money } from "../shared/money.tsx";
+import { EmptyState } from "../shared/states.tsx";
+import { Time } from "../shared/time.tsx";
+import { usePages } from "../shared/use-pages.ts";
+import { useApi } from "./operator-session.ts";
+
+const KINDS = [
+  ["input", "Input"],
+  ["cachedInput", "Cached input"],
+  ["cacheWrite", "Cache write"],
+  ["output", "Output"],
+  ["reasoning", "Reasoning"],
+  ["image", "Image"],
+  ["request", "Request"],
+] as const;
+
+const COLUMNS: readonly Column<PriceVersion>[] = [
+  {
+    header: "Since",
+    isRowHeader: true,
+    cell: ({ version, effectiveFrom }) => (
+      <>
+        <Time at={effectiveFrom} />
+        <div class="muted small regular">Version {version}</div>
+      </>
+    ),
+  },
+  ...KINDS.map(([kind, header]) => ({
+    header,
+    isNumber: true,
+    cell: ({ prices }: PriceVersion) => <Money micros={prices?.[kind] ?? 0n} />,
+  })),
+];
+
+type PriceHistoryDialogProps = { readonly model: string; readonly onClose: () => void };
+
+/** All prices that a model has had. */
+export function PriceHistoryDialog({ model, onClose }: PriceHistoryDialogProps) {
+  const api = useApi();
+  const pages = usePages(async (pageToken, signal) => {
+    const page = await api.listPrices({ model, pageToken, pageSize: 10 }, { signal });
+    return { rows: page.versions, nextPageToken: page.nextPageToken };
+  }, model);
+  return (
+    <Dialog title={`Prices of ${model}`} onClose={onClose} isWide>
+      <div class="dialog-body">
+        <p class="muted small">Per million tokens; images and requests each.</p>
+        <PagedTable
+          caption={`Prices of ${model}`}
+          columns={COLUMNS}
+          keyOf={({ version }) => String(version)}
+          pages={pages}
+          empty={<EmptyState title="No prices yet" />}
+        />
+      </div>
+    </Dialog>
+  );
+}

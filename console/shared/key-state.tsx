@@ -1,0 +1,9 @@
+import { Badge } from "./states.tsx";
+
+const TONES = { active: "good", expired: "warn", revoked: "neutral" } as const;
+
+/** Whether a key works: "active", "expired" or "revoked". */
+export function KeyState({ state }: { readonly state: string }) {
+  const tone = state in TONES ? TONES[state as keyof typeof TONES] : "neutral";
+  return <Badge tone={tone}>{state}</Badge>;
+}

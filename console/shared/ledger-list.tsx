@@ -1,0 +1,100 @@
+import { useState } from "preact/hooks";
+import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import { type Column, PagedTable } from "./data-table.tsx";
+import { EntryDialog } from "./entry-dialog.tsx";
+import { type LedgerFilter, LedgerFilters, type LedgerRequest, requestOf } from "./ledger-filters.tsx";
+import { Money, numberText } from "./money.tsx";
+import { Badge, EmptyState } from "./states.tsx";
+import { Time, ZoneNote } from "./time.tsx";
+import { usePages } from "./use-pages.ts";
+
+/** The ledger of one account. */
+export type LedgerSource = {
+  /** Identifies the ledger: with another one, the first page is shown. */
+  readonly id: string;
+  readonly list: (
+    request: LedgerRequest & { readonly pageToken: string; readonly pageSize: number },
+    options: { readonly signal: AbortSignal },
+  ) => Promise<{ readonly entries: readonly LedgerEntry[]; readonly nextPageToken: string }>;
+  /** The section of the URL that shows the ledger. */
+  readonly section: string;
+  /** The address of the ledger without filters. */
+  readonly href: string;
+};
+
+type LedgerListProps = { readonly source: LedgerSource; readonly filter: LedgerFilter };
+
+/** All changes of a balance, with filters. */
+export function LedgerList({ source, filter }: LedgerListProps) {
+  const [opened, setOpened] = useState<LedgerEntry>();
+  const pages = usePages(
+    async (pageToken, signal) => {
+      const request = { ...requestOf(filter), pageToken, pageSize: 25 };
+      const { entries, nextPageToken } = await source.list(request, { signal });
+      return { rows: entries, nextPageToken };
+    },
+    JSON.stringify([source.id, filter]),
+  );
+  const isFiltered = Object.values(filter).some((value) => value !== "");
+  return (
+    <>
+      <LedgerFilters filter={filter} section={source.section} />
+      <PagedTable
+        caption="Ledger entries"
+        columns={columnsOf(setOpened)}
+        keyOf={(entry) => entry.id}
+        pages={pages}
+        empty={
+          <EmptyState title={isFiltered ? "No entries match the filters" : "No entries yet"}>
+            {isFiltered ? (
+              <a href={source.href}>Show all entries</a>
+            ) : (
+              <>Credits and the charge of each call appear here.</>
+            )}
+          </EmptyState>
+        }
+      />
+      <ZoneNote />
+      {opened && <EntryDialog entry={opened} onClose={() => setOpened(undefined)} />}
+    </>
+  );
+}
+
+function columnsOf(onOpen: (entry: LedgerEntry) => void): readonly Column<LedgerEntry>[] {
+  return [
+    {
+      header: "Description",
+      isRowHeader: true,
+      cell: (entry) => (
+        <button type="button" class="link-button" onClick={() => onOpen(entry)}>
+          {entry.reason || kindText(entry.kind)}
+        </button>
+      ),
+    },
+    {
+      header: "Kind",
+      cell: ({ kind }) => <Badge tone={kind === "generation" ? "neutral" : "good"}>{kindText(kind)}</Badge>,
+    },
+    {
+      header: "Tokens",
+      isNumber: true,
+      cell: ({ inputTokens, outputTokens, kind }) =>
+        kind === "generation" ? numberText(inputTokens + outputTokens) : <span class="muted">–</span>,
+    },
+    {
+      header: "Amount",
+      isNumber: true,
+      cell: ({ amountMicros }) => <Money micros={amountMicros} isAligned />,
+    },
+    {
+      header: "Balance",
+      isNumber: true,
+      cell: (entry) => <Money micros={entry.balanceAfterMicros} isAligned />,
+    },
+    { header: "Time", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ];
+}
+
+export function kindText(kind: string): string {
+  return kind.slice(0, 1).toUpperCase() + kind.slice(1);
+}

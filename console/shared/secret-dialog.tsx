@@ -1,0 +1,31 @@
+import { Button } from "./button.tsx";
+import { CopyButton } from "./copy-button.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Notice } from "./states.tsx";
+
+type SecretDialogProps = {
+  /** What the secret is: "key". */
+  readonly what: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+};
+
+/** Shows a secret once. Escape does not close it. */
+export function SecretDialog({ what, secret, onClose }: SecretDialogProps) {
+  return (
+    <Dialog title={`Save the new ${what}`} onClose={onClose} canClose={false}>
+      <div class="dialog-body">
+        <Notice tone="warn">
+          The {what} is shown only now. Copy it to the place where you keep secrets.
+        </Notice>
+        <code class="shown-secret">{secret}</code>
+        <div class="dialog-actions">
+          <CopyButton text={secret} what={what} />
+          <Button tone="primary" onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

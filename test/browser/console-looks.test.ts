@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath } from "../support/browser.ts";
+import type { TestKey } from "../support/fixtures.ts";
+import { fillDatabase, MARKUP, OperatorConsole } from "./operator-console.ts";
+import { BRIGHTNESS, outside, STORED, violations } from "./page-checks.ts";
+
+const NAME = "Acme <b>AI</b>";
+const SECTIONS = ["Overview", "Accounts", "Ledger", "Models", "Plans", "Operators", "Log", "Audit"];
+const TABS = ["Summary", "Keys", "Ledger", "Activity"];
+
+const WIDE = { width: 1280, height: 900 } as const;
+const NARROW = { width: 390, height: 844 } as const;
+
+type Look = typeof WIDE | typeof NARROW;
+type Scheme = "light" | "dark";
+
+describe.skipIf(!chromiumPath)("the operator console", () => {
+  let console: OperatorConsole;
+
+  beforeAll(async () => {
+    console = await OperatorConsole.start({ VX_PRODUCT_NAME: NAME });
+  });
+  afterAll(() => console?.stop());
+
+  async function signInAs(size: Look, colorScheme: Scheme): Promise<void> {
+    await console.page.setViewportSize(size);
+    await console.page.emulateMedia({ colorScheme });
+    await console.signIn();
+  }
+
+  /** The page fits the window, has the colors of the setting, and can be used by everyone. */
+  async function expectLook({ width }: Look, colorScheme: Scheme): Promise<void> {
+    const { page } = console;
+    await console.loaded();
+    expect(await page.evaluate<number>(BRIGHTNESS)).toSatisfy((value: number) =>
+      colorScheme === "dark" ? value < 0.2 : value > 0.8,
+    );
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    expect(await outside(page, "main *")).toEqual([]);
+    expect(await violations(page)).toEqual([]);
+  }
+
+  const empty: [Look, Scheme][] = [
+    [WIDE, "dark"],
+    [NARROW, "light"],
+  ];
+
+  test.each(empty)("of a new service shows every page at %o, %s", async (size, colorScheme) => {
+    await signInAs(size, colorScheme);
+    for (const section of SECTIONS) {
+      await console.select(section);
+      await expectLook(size, colorScheme);
+    }
+    await console.select("Accounts");
+    await console.seen("No accounts yet");
+    await console.select("Operators");
+    await console.seen("No operators yet");
+    expect(console.complaints).toEqual([]);
+  });
+
+  describe("with ten thousand accounts", () => {
+    let key: TestKey;
+
+    beforeAll(async () => {
+      key = await fillDatabase(console);
+    });
+
+    const full: [Look, Scheme][] = [
+      [WIDE, "light"],
+      [NARROW, "dark"],
+    ];
+
+    test.each(full)("shows every page at %o, %s", async (size, colorScheme) => {
+      const { page } = console;
+      await signInAs(size, colorScheme);
+      for (const section of SECTIONS) {
+        await console.select(section);
+        if (section === "Audit") {
+          await page.getByRole("button", { name: "Run audit" }).click();
+          await console.seen(/^Consistent/);
+        }
+        await expectLook(size, colorScheme);
+      }
+      await console.select("Accounts");
+      await page.getByRole("link", { name: MARKUP }).click();
+      for (const tab of TABS) {
+        await page
+          .getByRole("navigation", { name: "Parts of the account" })
+          .getByRole("link", { name: tab })
+          .click();
+        await expectLook(size, colorScheme);
+        expect(await console.text()).toContain(MARKUP);
+      }
+      expect(console.complaints).toEqual([]);
+    });
+
+    test("lists the accounts page by page, and finds them by name and id", async () => {
+      const { page } = console;
+      await signInAs(WIDE, "light");
+      await console.select("Accounts");
+      const rows = page.getByRole("row");
+      expect(await rows.count()).toBe(26);
+      await page.getByRole("button", { name: "Next" }).click();
+      await console.seen("account 9976");
+      await console.seen("Page 2");
+      await page.getByRole("button", { name: "Previous" }).click();
+      await console.seen(MARKUP);
+      const search = page.getByRole("searchbox", { name: "Search accounts" });
+      for (const [text, name] of [
+        ["unt 9999", "account 9999"],
+        [key.accountId, MARKUP],
+      ] as const) {
+        await search.fill(text);
+        await expect.poll(() => rows.count()).toBe(2);
+        await console.seen(name);
+      }
+      await search.fill("nothing like this");
+      await console.seen("No account matches the search");
+    });
+
+    test("finds the ledger of an account by its external id, and filters it by the address", async () => {
+      const { page } = console;
+      await signInAs(NARROW, "light");
+      await console.select("Ledger");
+      await page.getByLabel("Account", { exact: true }).fill(`crm-${MARKUP}`.slice(0, 100));
+      await page.keyboard.press("Enter");
+      await page.getByText("Entries of").waitFor();
+      await page.getByLabel("Kind").selectOption("generation");
+      await console.seen("No entries match the filters");
+      expect(page.url()).toMatch(/#\/ledger\?account=crm-[^&]+&kind=generation$/);
+      await page.goBack();
+      await console.seen("$25.000000");
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Download CSV" }).click();
+      await page.getByRole("button", { name: "Download", exact: true }).click();
+      expect((await download).suggestedFilename()).toBe("ledger.csv");
+    });
+
+    test("stores nothing in the browser, and a reload signs out", async () => {
+      const { page } = console;
+      await signInAs(WIDE, "light");
+      await console.select("Accounts");
+      expect(await page.evaluate(STORED)).toEqual({ local: [], session: [], databases: [], caches: [] });
+      expect(await page.evaluate("document.cookie")).toBe("");
+      await page.reload();
+      await page.getByLabel("Operator token").waitFor();
+    });
+  });
+});
