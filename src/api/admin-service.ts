@@ -44,6 +44,7 @@ import { newKey, scopesOf } from "./new-key.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { pageOfModels } from "./page-of-models.ts";
 import { audit } from "./run-audit.ts";
+import { exportUsage } from "./usage/export-usage-stream.ts";
 import { getAccountUsage } from "./usage/get-account-usage.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
 
@@ -159,6 +160,7 @@ export const adminService = defineService(AdminService, ({ deps }) => ({
   setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
   listLedgerEntries: (request) => listLedgerEntries(deps, request),
   getUsage: (request) => getAccountUsage(deps, request),
+  exportUsage: (request, call) => exportUsage(deps, request, call),
   createOperator: (request, call) => createOperator(deps, request, call),
   listOperators: (request) => listOperators(deps, request),
   revokeOperator: (request, call) => revokeOperator(deps, request, call),

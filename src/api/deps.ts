@@ -16,4 +16,6 @@ export type Deps = {
   /** Called when a refused change of an operator could not be logged. */
   readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
   readonly decodeTokens: DecodeTokens;
+  /** Names the provider in exports. */
+  readonly productName: string;
 };

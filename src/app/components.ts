@@ -67,6 +67,7 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
         { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
         "logging a refused change failed",
       ),
+    productName: config.product.name,
     decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
 

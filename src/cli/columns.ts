@@ -1,5 +1,6 @@
 import type {
   Account,
+  AccountUsageRow,
   AuditFinding,
   CatalogModel,
   Operator,
@@ -104,6 +105,18 @@ export const entryColumns: readonly Column<LedgerEntry>[] = [
   { title: "INPUT", value: (entry) => tokens(entry, entry.inputTokens), align: "right" },
   { title: "OUTPUT", value: (entry) => tokens(entry, entry.outputTokens), align: "right" },
   { title: "REASON", value: (entry) => entry.reason },
+];
+
+export const usageColumns: readonly Column<AccountUsageRow>[] = [
+  { title: "START", value: ({ usage }) => formatTime(usage?.start) },
+  { title: "ACCOUNT", value: ({ accountId }) => accountId },
+  { title: "KEY", value: ({ usage }) => usage?.keyId ?? "" },
+  { title: "MODEL", value: ({ usage }) => usage?.model ?? "" },
+  { title: "USER", value: ({ usage }) => usage?.user ?? "" },
+  { title: "REQUESTS", value: ({ usage }) => String(usage?.requests ?? 0), align: "right" },
+  { title: "INPUT", value: ({ usage }) => String(usage?.inputTokens ?? 0), align: "right" },
+  { title: "OUTPUT", value: ({ usage }) => String(usage?.outputTokens ?? 0), align: "right" },
+  { title: "COST", value: ({ usage }) => usage?.cost ?? "", align: "right" },
 ];
 
 export const findingColumns: readonly Column<AuditFinding>[] = [

@@ -1,11 +1,12 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ListLedgerEntriesResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import { accountIdOf } from "./account-reference.ts";
 import { accountOf, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { addListOptions, type ListOptions, type PageRequest, printCsv, printList } from "./list.ts";
 
 type Options = ListOptions & {
   readonly account?: string;
@@ -14,6 +15,7 @@ type Options = ListOptions & {
   readonly model?: string;
   readonly from?: Date;
   readonly to?: Date;
+  readonly csv?: true;
 };
 
 export const define: Define = (group) => {
@@ -30,6 +32,7 @@ export const define: Define = (group) => {
     .option("--model <id>", "only entries of this model")
     .option("--from <time>", "only entries at this time or later", time("--from"))
     .option("--to <time>", "only entries before this time", time("--to"));
+  listing.option("--csv", "print the entries as CSV, with all fields");
   addListOptions(listing).action(list);
 };
 
@@ -45,9 +48,14 @@ async function list(argument: string | undefined, options: Options): Promise<voi
   };
   await withAdmin(async (admin) => {
     const accountId = await accountIdOf(admin, account);
+    const fetch = (page: PageRequest) => admin.listLedgerEntries({ accountId, ...filter, ...page });
+    if (options.csv) {
+      await printCsv(options, { fetch, desc: LedgerEntrySchema, rows: (page) => page.entries });
+      return;
+    }
     await printList(options, {
       desc: ListLedgerEntriesResponseSchema,
-      fetch: (page) => admin.listLedgerEntries({ accountId, ...filter, ...page }),
+      fetch,
       rows: (page) => page.entries,
       columns: entryColumns,
       none: "The ledger of the account is empty.",

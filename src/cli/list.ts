@@ -1,5 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import { csvWriterOf } from "../codec/message-csv.ts";
 import { positiveNumber } from "./arguments.ts";
 import type { JsonOption } from "./command.ts";
 import { usageFailure } from "./failure.ts";
@@ -12,7 +13,7 @@ export type ListOptions = JsonOption & {
   readonly pageToken?: string;
 };
 
-type PageRequest = { readonly pageSize: number; readonly pageToken: string };
+export type PageRequest = { readonly pageSize: number; readonly pageToken: string };
 
 type List<Desc extends DescMessage, Row> = {
   readonly desc: Desc;
@@ -57,20 +58,54 @@ export async function printList<Desc extends DescMessage, Row>(
   if (printed === 0) await printError(list.none);
 }
 
+type CsvList<Page, Desc extends DescMessage> = {
+  readonly fetch: (page: PageRequest) => Promise<Page>;
+  readonly desc: Desc;
+  readonly rows: (page: Page) => readonly MessageShape<Desc>[];
+};
+
+/** Prints all pages as CSV. */
+export async function printCsv<Page extends { nextPageToken: string }, Desc extends DescMessage>(
+  { json, limit = Number.POSITIVE_INFINITY, pageSize, pageToken }: ListOptions,
+  { fetch, desc, rows }: CsvList<Page, Desc>,
+): Promise<void> {
+  if (json || pageSize !== undefined || pageToken !== undefined) {
+    throw usageFailure("--csv contains all pages, or --limit rows; it excludes --json and its options");
+  }
+  const { header, line } = csvWriterOf(desc);
+  await printOut(header);
+  await eachPage(fetch, limit, async (page) => {
+    const lines = rows(page);
+    return { printed: lines.length, isOpen: await printOut(lines.map(line).join("")) };
+  });
+}
+
 /** Prints page by page, so that memory does not grow with the length of the list. */
 async function printPages<Desc extends DescMessage, Row>(
   list: List<Desc, Row>,
   limit: number,
 ): Promise<number> {
   const format = createTable(list.columns);
+  return await eachPage(list.fetch, limit, async (page) => {
+    const rows = list.rows(page);
+    return { printed: rows.length, isOpen: rows.length === 0 || (await printOut(format(rows))) };
+  });
+}
+
+/** Prints pages up to the limit, or until the reader closes the output. Returns the number of rows. */
+async function eachPage<Page extends { nextPageToken: string }>(
+  fetch: (page: PageRequest) => Promise<Page>,
+  limit: number,
+  print: (page: Page) => Promise<{ printed: number; isOpen: boolean }>,
+): Promise<number> {
   let printed = 0;
   let pageToken = "";
   do {
-    const page = await list.fetch({ pageSize: Math.min(limit - printed, MAX_PAGE_SIZE), pageToken });
-    const rows = list.rows(page);
-    printed += rows.length;
+    const page = await fetch({ pageSize: Math.min(limit - printed, MAX_PAGE_SIZE), pageToken });
+    const { printed: count, isOpen } = await print(page);
+    printed += count;
+    if (!isOpen) break;
     pageToken = page.nextPageToken;
-    if (rows.length > 0 && !(await printOut(format(rows)))) break;
   } while (printed < limit && pageToken !== "");
   return printed;
 }

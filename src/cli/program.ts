@@ -21,6 +21,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   models: { description: "List the models of the server.", load: () => import("./models.ts") },
   prices: { description: "List the price versions of a model.", load: () => import("./prices.ts") },
   ledger: { description: "List the ledger entries of an account.", load: () => import("./ledger.ts") },
+  usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
   operators: {
     description: "Manage operators and their tokens.",
     load: () => import("./operators.ts"),

@@ -20,6 +20,8 @@ const GRANTED = [
   "create_key",
   "create_operator",
   "end_session",
+  "export_movements",
+  "export_usage",
   "filter_entries",
   "find_accounts",
   "find_operator",

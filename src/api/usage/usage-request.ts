@@ -27,7 +27,6 @@ export async function usageQueryOf(
   const zone = timeZoneOf(request.tz === "" ? "UTC" : request.tz);
   const { period, by } = groupingOf(request.groupBy, names);
   const { from, to } = await rangeOf(database, request, zone);
-  if (from > to) throw DomainError.ofField("from", "must not be after `to`");
   const starts = period && from < to ? periodStarts(zone, period, { from, to }, MAX_PERIODS) : [from];
   if (!starts) {
     throw DomainError.ofField(
@@ -54,15 +53,26 @@ function groupingOf(values: readonly string[], names: readonly (keyof Grouping)[
   return { period, by };
 }
 
+/** The range of a request without periods. */
+export async function usageRangeOf(
+  database: Database,
+  request: Pick<UsageFields, "from" | "to">,
+): Promise<{ from: Quarter; to: Quarter }> {
+  return await rangeOf(database, request, timeZoneOf("UTC"));
+}
+
 async function rangeOf(
   database: Database,
-  { from, to }: UsageFields,
+  request: Pick<UsageFields, "from" | "to">,
   zone: TimeZone,
 ): Promise<{ from: Quarter; to: Quarter }> {
-  const [first, end] = [quarterAt("from", from), quarterAt("to", to)];
-  if (first !== undefined && end !== undefined) return { from: first, to: end };
-  const now = await currentQuarter(database);
-  return { from: first ?? monthStart(zone, now), to: end ?? Math.max(now + 1, first ?? 0) };
+  const [first, end] = [quarterAt("from", request.from), quarterAt("to", request.to)];
+  const isComplete = first !== undefined && end !== undefined;
+  const now = isComplete ? 0 : await currentQuarter(database);
+  const from = first ?? monthStart(zone, now);
+  const to = end ?? Math.max(now + 1, from);
+  if (from > to) throw DomainError.ofField("from", "must not be after `to`");
+  return { from, to };
 }
 
 /** Before this year, some time zones differed from UTC by odd minutes. */

@@ -1,12 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { UsageRowSchema } from "../../../gen/vx/v1/usage_pb.js";
 import { formatMicros } from "../../domain/money.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
 import type { UsageSum } from "../../store/usage-sums.ts";
 
-/** Public counts include their details. */
-export function viewUsage(sum: UsageSum): MessageInitShape<typeof UsageRowSchema> {
+/** The fields of a row. Public counts include their details. */
+export function viewUsage(sum: UsageSum) {
   return {
     start: timestampFromMs(sum.start * QUARTER_MS),
     keyId: sum.key_id,

@@ -1,6 +1,6 @@
 import { type DescMethod, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import { csv_rows as csvRowsOption } from "../../../gen/vx/options/v1/options_pb.js";
-import { csvWriterOf } from "../../codec/csv.ts";
+import { csvWriterOf } from "../../codec/message-csv.ts";
 
 /** How a response is written for callers that accept CSV. */
 export type CsvForm = {

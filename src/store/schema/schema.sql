@@ -470,7 +470,7 @@ CREATE VIEW priced_ledger AS
    FROM (ledger l
      LEFT JOIN price_versions p ON (((p.model = l.model) AND (p.version = l.price_version))));
 
--- FUNCTION add_usage(p_rows ledger[], p_now timestamp with time zone) RETURNS void
+-- FUNCTION add_usage(p_rows ledger[], p_now timestamp with time zone, p_has_users boolean) RETURNS void
 -- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
@@ -490,6 +490,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
+-- FUNCTION export_movements(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_after_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text, created_at timestamp with time zone); for the server
+-- FUNCTION export_usage(p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer) RETURNS TABLE(account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint, cache_write_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint); for the server
 -- FUNCTION filter_entries(p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views; for the server
 -- FUNCTION find_operator(p_fingerprint bytea) RETURNS TABLE(id text, name text, role operator_role); for the server

@@ -2105,6 +2105,88 @@ export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
 export declare const AccountUsageRowSchema: GenMessage<AccountUsageRow>;
 
 /**
+ * Selects the usage to export.
+ *
+ * @generated from message vx.admin.v1.ExportUsageRequest
+ */
+export declare type ExportUsageRequest = Message<"vx.admin.v1.ExportUsageRequest"> & {
+  /**
+   * The id of the account: "acct_…". Empty for all accounts.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The start of the range, on a quarter of an hour. Default: the start of the current month in UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * The end of the range, on a quarter of an hour; usage at this time is not included. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * The format of the file: "csv" (the default) or "focus".
+   *
+   * @generated from field: string format = 4;
+   */
+  format: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ExportUsageRequest.
+ * Use `create(ExportUsageRequestSchema)` to create a new message.
+ */
+export declare const ExportUsageRequestSchema: GenMessage<ExportUsageRequest>;
+
+/**
+ * A piece of the file.
+ *
+ * @generated from message vx.admin.v1.ExportUsageResponse
+ */
+export declare type ExportUsageResponse = Message<"vx.admin.v1.ExportUsageResponse"> & {
+  /**
+   * The next part of the text, as whole lines.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * The number of lines after the header so far.
+   *
+   * @generated from field: int64 rows = 2;
+   */
+  rows: bigint;
+
+  /**
+   * The number of lanes, parts of the accounts, that are complete. All are complete in the last piece.
+   *
+   * @generated from field: int32 lanes_done = 3;
+   */
+  lanesDone: number;
+
+  /**
+   * The number of lanes that are exported.
+   *
+   * @generated from field: int32 lanes = 4;
+   */
+  lanes: number;
+};
+
+/**
+ * Describes the message vx.admin.v1.ExportUsageResponse.
+ * Use `create(ExportUsageResponseSchema)` to create a new message.
+ */
+export declare const ExportUsageResponseSchema: GenMessage<ExportUsageResponse>;
+
+/**
  * The operator API: accounts, balances, plans, keys and operators. Only the operator listener serves it.
  *
  * @generated from service vx.admin.v1.AdminService
@@ -2345,6 +2427,20 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof GetUsageRequestSchema;
     output: typeof GetUsageResponseSchema;
+  },
+  /**
+   * Export usage
+   *
+   * Returns the usage as a file, in pieces of its text. "csv" has a line for each quarter of an hour, account, key, model, user
+   * and price version; "focus" is a FOCUS 1.2 file with a line for each day in UTC, account, key, model, price version and
+   * meter, and with credits and adjustments.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ExportUsage
+   */
+  exportUsage: {
+    methodKind: "server_streaming";
+    input: typeof ExportUsageRequestSchema;
+    output: typeof ExportUsageResponseSchema;
   },
   /**
    * Create operator

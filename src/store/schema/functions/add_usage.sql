@@ -1,13 +1,13 @@
--- Adds generations to the sums of the current quarter of an hour. The caller has just written the rows and holds the
--- locks of their lanes.
-CREATE OR REPLACE FUNCTION add_usage(p_rows ledger[], p_now timestamptz) RETURNS void
+-- Adds generations to the sums of the current quarter of an hour. p_has_users tells whether one names an end user. The
+-- caller has just written the rows and holds the locks of their lanes.
+CREATE OR REPLACE FUNCTION add_usage(p_rows ledger[], p_now timestamptz, p_has_users boolean) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
   c_quarter constant integer := floor(extract(epoch FROM p_now) / 900);
   c_day constant integer := c_quarter / 96;
 BEGIN
-  IF EXISTS (SELECT 1 FROM unnest(p_rows) r WHERE r.user_id <> '') THEN
+  IF p_has_users THEN
     PERFORM name_users(p_rows, c_day);
   END IF;
   -- A user without a name of its own on this day counts for "(other)".

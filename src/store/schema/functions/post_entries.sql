@@ -25,6 +25,7 @@ DECLARE
   v_seq bigint;
   v_hash bytea;
   v_current_hold text;
+  v_has_users boolean := false;
   v_amount bigint;
   r record;
 BEGIN
@@ -77,6 +78,7 @@ BEGIN
       v_rows := array_append(v_rows, ROW(r.lane, r.account_id, v_seq, r.id, r.month, r.kind, v_amount, v_balance,
         r.reason, r.request_id, r.key_id, r.model, r.price_version, r.input, r.cached_input, r.cache_write, r.output,
         r.reasoning, r.images, r.image_tokens, r.user_id, r.trace_id, v_now, c_version, v_hash)::ledger);
+      v_has_users := v_has_users OR r.user_id <> '';
       v_results := array_append(v_results,
         ROW('end', r.n, 'posted', v_balance, NULL, v_amount, NULL)::item_result);
     END IF;
@@ -93,7 +95,7 @@ BEGIN
   IF v_account_place IS NOT NULL THEN
     DELETE FROM holds h WHERE h.ctid = ANY (v_ended);
     INSERT INTO ledger SELECT * FROM unnest(v_rows);
-    PERFORM add_usage(v_rows, v_now);
+    PERFORM add_usage(v_rows, v_now, v_has_users);
     v_changes := array_append(v_changes, ROW(v_account_place, v_held, v_balance, v_seq, v_hash)::account_change);
     UPDATE accounts a SET
       held_micros = t.held_micros, balance_micros = t.balance_micros, last_seq = t.last_seq, last_hash = t.last_hash

@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { csvLine } from "../domain/csv.ts";
 import { isWellKnown } from "./json/well-known.ts";
 import { fieldWriterOf } from "./json/writer.ts";
 
@@ -14,10 +15,6 @@ export function csvWriterOf(desc: DescMessage): CsvWriter {
     header: csvLine(columns.map(({ name }) => name)),
     line: (message) => csvLine(columns.map(({ read }) => read(message))),
   };
-}
-
-export function csvLine(cells: readonly string[]): string {
-  return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
 function columnsOf(desc: DescMessage, prefix: string): Column[] {
@@ -43,15 +40,4 @@ function textReader(field: DescField): (message: Message) => string {
     if (json === "null") return "";
     return json.startsWith('"') ? (JSON.parse(json) as string) : json;
   };
-}
-
-/**
- * Spreadsheets evaluate cells that begin with these characters, and callers choose some of the texts. Amounts such as
- * "-$0.50" stay as they are.
- */
-const FORMULA = /^[=@\t\r]|^[+-](?!\$?[\d.]+$)/;
-
-function csvCell(text: string): string {
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,0 +1,92 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ExportUsageRequest, ExportUsageResponseSchema } from "../../../gen/vx/admin/v1/admin_pb.js";
+import { csvLine } from "../../domain/csv.ts";
+import { formatMicros } from "../../domain/money.ts";
+import { QUARTER_MS } from "../../domain/periods.ts";
+import { getAccount } from "../../store/accounts.ts";
+import {
+  type ExportRange,
+  type ExportRow,
+  exportLanes,
+  exportMovementsOfLane,
+  exportUsageOfLane,
+} from "../../store/export-usage.ts";
+import type { ApiCall } from "../api-call.ts";
+import type { Deps } from "../deps.ts";
+import { FOCUS_COLUMNS, type FocusRow } from "./focus-columns.ts";
+import { FocusDays, focusRowOfMovement } from "./focus-rows.ts";
+import { usageRangeOf } from "./usage-request.ts";
+
+type Piece = { readonly text: string; readonly rows: number };
+
+/** The usage as a file, in pieces of some hundred kilobytes. */
+export async function* exportUsage(
+  deps: Deps,
+  request: ExportUsageRequest,
+  call: ApiCall,
+): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>> {
+  const { accountId } = request;
+  if (accountId !== "") await getAccount(deps.database, accountId);
+  const range = { accountId, ...(await usageRangeOf(deps.database, request)) };
+  const lanes = await exportLanes(deps.database, range);
+  let rows = 0n;
+  yield { text: request.format === "focus" ? csvLine(FOCUS_COLUMNS) : csvLine(Object.keys(CSV_COLUMNS)) };
+  for (const [lanesDone, lane] of lanes.entries()) {
+    const pieces = request.format === "focus" ? focusPieces(deps, lane, range) : csvPieces(deps, lane, range);
+    for await (const piece of pieces) {
+      call.signal.throwIfAborted();
+      await call.recheckOperator();
+      rows += BigInt(piece.rows);
+      yield { text: piece.text, rows, lanesDone, lanes: lanes.length };
+    }
+  }
+  yield { rows, lanesDone: lanes.length, lanes: lanes.length };
+}
+
+/** Counts include their details, as in responses. */
+const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
+  start: ({ quarter }) => new Date(quarter * QUARTER_MS).toISOString().replace(".000Z", "Z"),
+  account_id: (row) => row.account_id,
+  key_id: (row) => row.key_id,
+  model: (row) => row.model,
+  user: (row) => row.user_id,
+  price_version: (row) => row.price_version,
+  requests: (row) => row.requests,
+  input_tokens: (row) => row.input + row.cached_input + row.cache_write,
+  cached_input_tokens: (row) => row.cached_input,
+  cache_write_tokens: (row) => row.cache_write,
+  output_tokens: (row) => row.output + row.reasoning,
+  reasoning_tokens: (row) => row.reasoning,
+  image_tokens: (row) => row.image_tokens,
+  images: (row) => row.images,
+  cost_micros: (row) => row.cost_micros,
+  cost: (row) => formatMicros(row.cost_micros),
+};
+
+async function* csvPieces({ database }: Deps, lane: number, range: ExportRange): AsyncGenerator<Piece> {
+  const values = Object.values(CSV_COLUMNS);
+  for await (const rows of exportUsageOfLane(database, lane, range)) {
+    const lines = rows.map((row) => csvLine(values.map((value) => String(value(row)))));
+    yield { text: lines.join(""), rows: rows.length };
+  }
+}
+
+async function* focusPieces(
+  { database, productName }: Deps,
+  lane: number,
+  range: ExportRange,
+): AsyncGenerator<Piece> {
+  const days = new FocusDays(productName);
+  for await (const rows of exportUsageOfLane(database, lane, range)) {
+    yield focusPiece(rows.flatMap((row) => days.add(row)));
+  }
+  yield focusPiece(days.finish());
+  for await (const rows of exportMovementsOfLane(database, lane, range)) {
+    yield focusPiece(rows.map((row) => focusRowOfMovement(row, productName)));
+  }
+}
+
+function focusPiece(rows: readonly FocusRow[]): Piece {
+  const text = rows.map((row) => csvLine(FOCUS_COLUMNS.map((name) => row[name]))).join("");
+  return { text, rows: rows.length };
+}

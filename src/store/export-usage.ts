@@ -1,0 +1,91 @@
+import { laneOfId } from "../domain/lane.ts";
+import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
+import type { Database } from "./driver/database.ts";
+import type { UsageSum } from "./usage-sums.ts";
+
+export type ExportRange = {
+  /** Empty for all accounts. */
+  readonly accountId: string;
+  readonly from: Quarter;
+  /** Exclusive. */
+  readonly to: Quarter;
+};
+
+/** A stored sum: of one quarter of an hour and one price version. Prices are null if the version is unknown. */
+export type ExportRow = Omit<UsageSum, "start"> & {
+  account_name: string;
+  quarter: Quarter;
+  price_version: number;
+  input_price: bigint | null;
+  cached_input_price: bigint | null;
+  cache_write_price: bigint | null;
+  output_price: bigint | null;
+  reasoning_price: bigint | null;
+  image_price: bigint | null;
+  request_price: bigint | null;
+};
+
+export type MovementRow = {
+  account_id: string;
+  account_name: string;
+  seq: bigint;
+  id: string;
+  kind: "credit" | "adjustment";
+  amount_micros: bigint;
+  reason: string;
+  created_at: Date;
+};
+
+/** A statement reads so many rows. */
+const PIECE_ROWS = 1_000;
+
+/** The lanes that an export reads. */
+export async function exportLanes(database: Database, { accountId }: ExportRange): Promise<number[]> {
+  if (accountId !== "") return [laneOfId(accountId)];
+  return (await database.call<{ lanes_in_use: number }>("lanes_in_use")).map((row) => row.lanes_in_use);
+}
+
+/** The sums of a lane by account and time, piece by piece. */
+export async function* exportUsageOfLane(
+  database: Database,
+  lane: number,
+  { accountId, from, to }: ExportRange,
+  pieceRows = PIECE_ROWS,
+): AsyncGenerator<ExportRow[]> {
+  let position = "";
+  let rows: ExportRow[];
+  do {
+    rows = await database.call<ExportRow>("export_usage", lane, accountId, from, to, position, pieceRows);
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1);
+    if (last) {
+      position = JSON.stringify([
+        last.account_id,
+        last.quarter,
+        last.key_id,
+        last.model,
+        last.user_id,
+        last.price_version,
+      ]);
+    }
+  } while (rows.length === pieceRows);
+}
+
+/** The credits and adjustments of a lane by account and number, piece by piece. */
+export async function* exportMovementsOfLane(
+  database: Database,
+  lane: number,
+  { accountId, from, to }: ExportRange,
+  pieceRows = PIECE_ROWS,
+): AsyncGenerator<MovementRow[]> {
+  const [first, end] = [new Date(from * QUARTER_MS), new Date(to * QUARTER_MS)];
+  let [afterId, seq] = ["", 0n];
+  let rows: MovementRow[];
+  do {
+    const position = [afterId, seq, pieceRows] as const;
+    rows = await database.call<MovementRow>("export_movements", lane, accountId, first, end, ...position);
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1);
+    if (last) [afterId, seq] = [last.account_id, last.seq];
+  } while (rows.length === pieceRows);
+}

@@ -1,0 +1,60 @@
+-- The sums of the usage of a lane, or of one account of it, from quarter p_from until before p_end, with the names of
+-- accounts and the prices: at most p_limit, in the order of the primary key, after p_position (JSON; empty for the start).
+CREATE OR REPLACE FUNCTION export_usage(
+  p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer
+) RETURNS TABLE (
+    account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer,
+    requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint,
+    images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint,
+    cache_write_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint
+  )
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+DECLARE
+  v_position constant json := nullif(p_position, '');
+  v_first_id constant text := coalesce(v_position ->> 0, p_account_id);
+  v_left integer := p_limit;
+  v_count integer;
+  v_quarter integer;
+  v_key_id text;
+  v_model text;
+  v_user_id text;
+  v_price_version integer;
+  r record;
+BEGIN
+  FOR r IN
+    SELECT a.id, a.name FROM accounts a
+    WHERE a.lane = p_lane AND a.id >= v_first_id AND (p_account_id = '' OR a.id = p_account_id) ORDER BY a.id
+  LOOP
+    IF r.id = v_position ->> 0 THEN
+      v_quarter := v_position ->> 1;
+      v_key_id := v_position ->> 2;
+      v_model := v_position ->> 3;
+      v_user_id := v_position ->> 4;
+      v_price_version := v_position ->> 5;
+    ELSE
+      -- No key has an empty id, so this position is before every sum of its quarter.
+      v_quarter := p_from;
+      v_key_id := '';
+      v_model := '';
+      v_user_id := '';
+      v_price_version := 0;
+    END IF;
+    RETURN QUERY
+    SELECT r.id, r.name, u.quarter, u.key_id::text, u.model::text, u.user_id::text, u.price_version, u.requests, u.input,
+           u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros, p.input,
+           p.cached_input, p.cache_write, p.output, p.reasoning, p.image, p.request
+    FROM usage_quarters u
+    LEFT JOIN price_versions p ON p.model = u.model COLLATE "default" AND p.version = u.price_version
+    WHERE u.lane = p_lane AND u.account_id = r.id AND u.quarter < p_end
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version)
+        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version)
+    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version LIMIT v_left;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    v_left := v_left - v_count;
+    EXIT WHEN v_left = 0;
+  END LOOP;
+END
+$$;

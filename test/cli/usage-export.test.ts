@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createProgress } from "../../src/cli/progress.ts";
+import { QUARTER_MS } from "../../src/domain/periods.ts";
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { FOCUS } from "../support/focus-columns.ts";
+import { vx } from "./support.ts";
+
+const MODEL = "vx-sandbox-small";
+const RANGE = ["--from", "2026-05-01", "--to", "2026-06-01"];
+
+let app: TestApp;
+let operator: Operator;
+let keys: TestKey[];
+
+beforeAll(async () => {
+  app = await startTestApp();
+  operator = operatorOf(app);
+  keys = [await createTestKey(operator), await createTestKey(operator)];
+  for (const { id, accountId } of keys) {
+    // Two days. The cost is rounded up: the tokens of the second cost 2.5 micros.
+    await insertUsage(accountId, id, "2026-05-01T10:15Z", { requests: 2, input: 8, output: 4, cost: 7 });
+    await insertUsage(accountId, id, "2026-05-02T00:00Z", { requests: 1, input: 10, output: 0, cost: 3 });
+    await insertUsage(accountId, id, "2026-06-01T00:00Z", { requests: 9, input: 9, output: 9, cost: 99 });
+    await operator.creditAccount({
+      accountId,
+      amountMicros: 5_000_000n,
+      reason: '=1+1, "gift"',
+      idempotencyKey: "a",
+    });
+    await operator.adjustAccount({
+      accountId,
+      amountMicros: -1_500_000n,
+      reason: "chargeback",
+      idempotencyKey: "b",
+    });
+    await app.database
+      .owner`UPDATE vx.ledger SET created_at = '2026-05-03T12:00Z' WHERE account_id = ${accountId}`;
+  }
+});
+afterAll(() => app.stop());
+
+async function insertUsage(
+  accountId: string,
+  keyId: string,
+  time: string,
+  sum: { requests: number; input: number; output: number; cost: number },
+) {
+  await app.database.owner`
+    INSERT INTO vx.usage_quarters
+    VALUES (vx.lane_of(${accountId}), ${accountId}, ${Date.parse(time) / QUARTER_MS}, ${keyId}, ${MODEL}, 'ada', 1,
+      ${sum.requests}, ${sum.input}, 0, 0, ${sum.output}, 0, 0, 0, ${sum.cost})`;
+}
+
+async function run(...args: string[]): Promise<string> {
+  const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: OPERATOR_TOKEN };
+  const { code, stdout, stderr } = await vx(args, env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
+/** The rows of a CSV text by the names of its columns. */
+function parseCsv(text: string): { header: string[]; rows: Record<string, string>[] } {
+  const [header = [], ...lines] = text
+    .trimEnd()
+    .split("\r\n")
+    .map((line) =>
+      [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+        ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? "",
+      ),
+    );
+  return {
+    header,
+    rows: lines.map((cells) => Object.fromEntries(cells.map((cell, i) => [header[i] ?? "", cell]))),
+  };
+}
+
+test("csv has a line per quarter of an hour, account, key, model, user and price version", async () => {
+  const { rows } = parseCsv(await run("usage", "export", "--format", "csv", ...RANGE));
+  expect(rows).toHaveLength(4);
+  const [key] = keys;
+  const own = rows.filter(({ account_id }) => account_id === key?.accountId);
+  expect(own).toMatchObject([
+    {
+      start: "2026-05-01T10:15:00Z",
+      key_id: key?.id,
+      model: MODEL,
+      user: "ada",
+      price_version: "1",
+      requests: "2",
+      input_tokens: "8",
+      output_tokens: "4",
+      cost_micros: "7",
+      cost: "$0.000007",
+    },
+    { start: "2026-05-02T00:00:00Z", requests: "1", cost_micros: "3" },
+  ]);
+});
+
+describe("focus", () => {
+  let header: string[];
+  let rows: Record<string, string>[];
+
+  beforeAll(async () => {
+    ({ header, rows } = parseCsv(await run("usage", "export", "--format", "focus", ...RANGE)));
+  });
+
+  test("has every mandatory column, known columns in order, and own columns last", () => {
+    const mandatory = [...FOCUS].filter(([, { level }]) => level === "mandatory").map(([name]) => name);
+    expect(mandatory.filter((name) => !header.includes(name))).toEqual([]);
+    const known = header.filter((name) => !name.startsWith("x_"));
+    expect(known).toEqual([...FOCUS.keys()].filter((name) => known.includes(name)));
+    expect(header.slice(known.length).every((name) => /^x_[A-Z][A-Za-z]+$/.test(name))).toBe(true);
+  });
+
+  test("has values of the types of the specification, and null only where it is allowed", () => {
+    expect(rows).toHaveLength(10);
+    const forms = {
+      string: /./,
+      decimal: /^-?\d+(\.\d+)?$/,
+      time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+      json: /^\{.*\}$/,
+    };
+    for (const row of rows) {
+      for (const [name, { nullable, type }] of FOCUS) {
+        const value = row[name];
+        if (value === undefined || (value === "" && nullable)) continue;
+        expect(value, name).toMatch(forms[type]);
+      }
+      expect(["Usage", "Credit", "Adjustment"]).toContain(row.ChargeCategory);
+      expect(["", "Correction"]).toContain(row.ChargeClass);
+      expect([row.ServiceCategory, row.BillingCurrency]).toEqual(["AI and Machine Learning", "USD"]);
+    }
+  });
+
+  test("has the list price of each meter, and costs that add up to the charges", () => {
+    const usage = rows.filter(
+      (row) => row.ChargeCategory === "Usage" && row.BillingAccountId === keys[0]?.accountId,
+    );
+    expect(
+      usage.map((row) => [
+        row.ChargePeriodStart,
+        row.SkuMeter,
+        row.ConsumedQuantity,
+        row.ConsumedUnit,
+        row.PricingQuantity,
+        row.PricingUnit,
+        row.ListUnitPrice,
+        row.ListCost,
+        row.BilledCost,
+      ]),
+    ).toEqual([
+      [
+        "2026-05-01T00:00:00Z",
+        "Input Tokens",
+        "8",
+        "Tokens",
+        "0.000008",
+        "1000000 Tokens",
+        "0.25",
+        "0.000002",
+        "0.000002",
+      ],
+      [
+        "2026-05-01T00:00:00Z",
+        "Output Tokens",
+        "4",
+        "Tokens",
+        "0.000004",
+        "1000000 Tokens",
+        "1.25",
+        "0.000005",
+        "0.000005",
+      ],
+      [
+        "2026-05-02T00:00:00Z",
+        "Input Tokens",
+        "10",
+        "Tokens",
+        "0.00001",
+        "1000000 Tokens",
+        "0.25",
+        "0.0000025",
+        "0.000003",
+      ],
+    ]);
+    expect(usage[0]).toMatchObject({
+      SkuId: MODEL,
+      SkuPriceId: `${MODEL}/1/input-tokens`,
+      ChargePeriodEnd: "2026-05-02T00:00:00Z",
+      BillingPeriodStart: "2026-05-01T00:00:00Z",
+      BillingPeriodEnd: "2026-06-01T00:00:00Z",
+      ProviderName: "vx",
+      x_KeyId: keys[0]?.id,
+      x_Requests: "2",
+    });
+  });
+
+  test("has credits and corrections with their reasons", () => {
+    const movements = rows.filter((row) => row.BillingAccountId === keys[0]?.accountId && row.SkuId === "");
+    expect(
+      movements.map((row) => [row.ChargeCategory, row.ChargeClass, row.BilledCost, row.ChargeDescription]),
+    ).toEqual([
+      ["Credit", "", "-5", `'=1+1, "gift"`],
+      ["Adjustment", "Correction", "1.5", "chargeback"],
+    ]);
+  });
+});
+
+test("one account is exported, by its name too", async () => {
+  await operator.updateAccount({ accountId: keys[1]?.accountId ?? "", name: "acme" });
+  const { rows } = parseCsv(await run("usage", "export", "--account", "acme", ...RANGE));
+  expect(rows.map(({ account_id }) => account_id)).toEqual([keys[1]?.accountId, keys[1]?.accountId]);
+});
+
+test("show prints the usage as a table, and with --json as the response message", async () => {
+  const table = await run(
+    "usage",
+    "show",
+    keys[0]?.accountId ?? "",
+    ...RANGE,
+    "--group-by",
+    "day,model",
+    "--tz",
+    "Asia/Kathmandu",
+  );
+  expect(table.split("\n").slice(1, 3)).toEqual([
+    expect.stringMatching(/^2026-05-01T00:00:00Z +acct_\S+ +- +vx-sandbox-small +- +2 +8 +4 +\$0\.000007$/),
+    expect.stringMatching(/^2026-05-01T18:15:00Z .* 1 +10 +0 +\$0\.000003$/),
+  ]);
+  const json = await run("usage", "show", ...RANGE, "--group-by", "month", "--json");
+  expect(JSON.parse(json)).toMatchObject({
+    rows: [{ account_id: "", usage: { requests: 6, cost_micros: 20 } }],
+  });
+});
+
+test("ledger list --csv prints all fields of all pages", async () => {
+  const { header, rows } = parseCsv(await run("ledger", "list", keys[0]?.accountId ?? "", "--csv"));
+  expect(header.slice(0, 5)).toEqual(["id", "seq", "kind", "amount_micros", "amount"]);
+  expect(rows.map(({ seq, amount, reason }) => [seq, amount, reason])).toEqual([
+    ["2", "-$1.50", "chargeback"],
+    ["1", "$5.00", `'=1+1, "gift"`],
+  ]);
+});
+
+test.each([
+  [["usage", "export", "--format", "xml"], /--format: must be csv or focus/],
+  [["ledger", "list", "acct_00000000000000000000000000", "--csv", "--json"], /--csv contains all pages/],
+])("%s is wrong usage", async (args, message) => {
+  const { code, stderr } = await vx(args, { VX_ADMIN_TOKEN: OPERATOR_TOKEN });
+  expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+});
+
+test("the export is for the role finance", async () => {
+  const { secret } = await operator.createOperator({ name: "ada", role: "support" });
+  const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: secret };
+  const { code, stderr } = await vx(["usage", "export"], env);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("finance")]);
+});
+
+test("the progress bar is drawn on a terminal only, and erased at the end", () => {
+  const draw = (isTTY: boolean) => {
+    const pieces: string[] = [];
+    const write = (piece: string) => pieces.push(piece) > 0;
+    const progress = createProgress({ isTTY, write } as never);
+    progress.show(0.5, "10 lines");
+    progress.show(0.5, "10 lines");
+    progress.show(1, "20 lines");
+    progress.clear();
+    return pieces.join("");
+  };
+  expect(draw(false)).toBe("");
+  const erase = "\r\x1b[2K";
+  expect(draw(true)).toBe(
+    `${erase}[${"#".repeat(15)}${" ".repeat(15)}] 50 %  10 lines${erase}[${"#".repeat(30)}] 100 %  20 lines${erase}`,
+  );
+});
