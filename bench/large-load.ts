@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { cpuMicrosOf } from "./cpu-time.ts";
 import { getRequest, postRequest } from "./http-load.ts";
 import type { LargeChat } from "./large-chats.ts";
 import { type LoadResult, runLoadProgram } from "./load-program.ts";
@@ -15,6 +16,12 @@ export type LargeLoad = {
   readonly perSecond: number;
   readonly aloneP50Ms: number;
   readonly aloneP99Ms: number;
+  readonly calls: number;
+};
+
+export type LargeServerLoad = LargeLoad & {
+  /** CPU time of the server and its PostgreSQL per call. */
+  readonly cpuMs: number;
 };
 
 const CHAT_PATH = "/v1/chat/completions";
@@ -25,8 +32,27 @@ export function largeArm(chat: LargeChat, target: ChatTarget): () => Promise<Lar
   const send = senderOf(chat, target);
   return async () => {
     const alone = await send(1, SECONDS);
-    const { perSecond } = await send(chat.callers, SECONDS);
-    return { perSecond, aloneP50Ms: alone.p50Ms, aloneP99Ms: alone.p99Ms };
+    const { perSecond, calls } = await send(chat.callers, SECONDS);
+    return {
+      perSecond,
+      aloneP50Ms: alone.p50Ms,
+      aloneP99Ms: alone.p99Ms,
+      calls: alone.calls + calls,
+    };
+  };
+}
+
+/** Adds the CPU time per call of the server. */
+export function largeServerArm(
+  pid: number,
+  chat: LargeChat,
+  target: ChatTarget,
+): () => Promise<LargeServerLoad> {
+  const arm = largeArm(chat, target);
+  return async () => {
+    const before = cpuMicrosOf(pid);
+    const load = await arm();
+    return { ...load, cpuMs: (cpuMicrosOf(pid) - before) / 1_000 / load.calls };
   };
 }
 

@@ -2,7 +2,14 @@
 // kind of model server, and the delay that they cause to small calls. One part for each kind of large call.
 import type { Checkout } from "../checkout.ts";
 import { LARGE_CHATS, type LargeChat } from "../large-chats.ts";
-import { type LargeLoad, largeArm, type SmallCalls, smallCallsArm } from "../large-load.ts";
+import {
+  type LargeLoad,
+  type LargeServerLoad,
+  largeArm,
+  largeServerArm,
+  type SmallCalls,
+  smallCallsArm,
+} from "../large-load.ts";
 import { buildLoadProgram } from "../load-program.ts";
 import type { AnyPart, Figure } from "../part.ts";
 import { createPayers, type Payer } from "../payers.ts";
@@ -15,7 +22,7 @@ const SEVERAL = 4;
 const MAX_DELAY_MS = 50;
 
 type Round = {
-  server: LargeLoad;
+  server: LargeServerLoad;
   /** The model server without anything in front of it. */
   direct: LargeLoad;
   bare: LargeLoad;
@@ -56,7 +63,7 @@ async function openServer(chat: LargeChat, checkout: Checkout, cleanup: AsyncDis
   const target = { url: server.url, model: "large", secret: one.secret };
   const probe = { url: server.url, model: "small", secret: other.secret };
   return {
-    server: largeArm(chat, target),
+    server: largeServerArm(server.pid, chat, target),
     noLarge: smallCallsArm(chat, target, probe, 0),
     oneLarge: smallCallsArm(chat, target, probe, 1),
     severalLarge: smallCallsArm(chat, target, probe, SEVERAL),
@@ -81,6 +88,7 @@ function figuresFor(chat: LargeChat): Figure<Round>[] {
     { name: `${chat.name}, ${chat.callers} callers`, unit: "/s", value: (r) => r.server.perSecond },
     { name: "  a proxy that does nothing else", unit: "/s", value: (r) => r.bare.perSecond },
     { name: "  server / proxy", unit: "×", value: (r) => r.server.perSecond / r.bare.perSecond },
+    { name: "  CPU time of server and PostgreSQL per call", unit: "ms", value: (r) => r.server.cpuMs },
     ...addedBy("the server", "server"),
     ...addedBy("the proxy", "bare"),
     ...(chat.pieces === undefined ? comparedWithPeer() : []),
