@@ -13,7 +13,7 @@ export type Problem = {
 };
 
 const TITLES: Partial<Record<Code, string>> = {
-  [Code.Unauthenticated]: "Signed out",
+  [Code.Unauthenticated]: "Not signed in",
   [Code.PermissionDenied]: "Not allowed",
   [Code.ResourceExhausted]: "Too many requests",
   [Code.NotFound]: "Not found",

@@ -1,3 +1,4 @@
+import { QUARTER_MS } from "../../src/domain/periods.ts";
 import type { TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
@@ -40,6 +41,19 @@ async function insertUsage(app: TestApp, { accountId, id }: TestKey): Promise<vo
     FROM generate_series(0, 59) d, generate_series(1, 8) m,
          LATERAL (SELECT ((60 - d) * (17 + (d * 7 + m * 5) % 13) * 40 / (m * m))::bigint AS n) a
     WHERE (d + m) % 7 <> 0`;
+}
+
+/** A charge at a time in the past, which must be on a quarter of an hour. */
+export async function insertCharge(
+  app: TestApp,
+  { accountId, id }: TestKey,
+  timeMs: number,
+  micros: number,
+): Promise<void> {
+  await app.database.owner`
+    INSERT INTO vx.usage_quarters
+    VALUES (vx.lane_of(${accountId}), ${accountId}, ${timeMs / QUARTER_MS}, ${id}, 'acme-large', '', 1,
+            1, 1, 0, 0, 1, 0, 0, 0, ${micros})`;
 }
 
 export async function generate(app: TestApp, secret: string, text: string): Promise<void> {

@@ -6,7 +6,7 @@ import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { createFullAccount, type FullAccount, generate, HOSTILE_NAME } from "./account-data.ts";
+import { createFullAccount, type FullAccount, generate, HOSTILE_NAME, insertCharge } from "./account-data.ts";
 import { BRIGHTNESS, CUT_OFF, outside, overlapping, STORED, violations } from "./page-checks.ts";
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
@@ -182,6 +182,32 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       expect(await tooltip.innerText()).toMatch(/^\w{3} \d+, \d{4}\s+\$[\d.]+\s[\s\S]*acme-/);
     });
 
+    test("counts a charge on the day of the viewer's time zone, which it names", async () => {
+      const timezoneId = "America/New_York";
+      const key = await createTestKey(operatorOf(app));
+      // At 03:00 UTC, it is still the evening before in New York.
+      const midnight = Date.parse(new Date().toISOString().slice(0, 10)) - 20 * 86_400_000;
+      const charges = [
+        { time: midnight + 3 * 3_600_000, micros: 77 },
+        { time: midnight + 15 * 3_600_000, micros: 66 },
+      ];
+      for (const { time, micros } of charges) await insertCharge(app, key, time, micros);
+      const session = await browser.newCDPSession(page);
+      await session.send("Emulation.setTimezoneOverride", { timezoneId });
+      await signIn(key.secret);
+      await chart().waitFor();
+      await page.getByText("Show as table").click();
+      const table = page.getByRole("table", { name: "Cost by day and model" });
+      for (const { time, micros } of charges) {
+        const row = table.getByRole("row", { name: `$0.0000${micros}` });
+        const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: timezoneId }).format(time);
+        expect(await row.innerText()).toContain(day);
+      }
+      await see("Times are in your time zone, America/New_York.");
+      await session.send("Emulation.setTimezoneOverride", { timezoneId: "" });
+      await session.detach();
+    });
+
     test("downloads the usage as CSV", async () => {
       await signIn(account.secret);
       await chart().waitFor();
@@ -327,7 +353,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await open();
       await page.getByLabel("API key").fill(`vx_live_${"a".repeat(32)}`);
       await page.keyboard.press("Enter");
-      await see("Signed out");
+      await see("Not signed in");
       await see(/^Request id: req_/);
     });
 
