@@ -35,7 +35,7 @@ export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | u
   assertInvariant(
     isWithin(inputTokensOf(usage), size.inputTokens) && isWithin(outputTokensOf(usage), size.maxTokens),
     "the usage is within the size of the hold",
-    { generation: id, ...usage, maxInputTokens: size.inputTokens, maxOutputTokens: size.maxTokens },
+    () => ({ generation: id, ...usage, maxInputTokens: size.inputTokens, maxOutputTokens: size.maxTokens }),
   );
   return {
     amountMicros: costOf(model.prices, usage),

@@ -53,7 +53,7 @@ async function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size)
   assertInvariant(
     amountMicros === maxCostOf(pending.model.prices, extent),
     "the amount of a hold is the maximum cost of its size",
-    { generation: pending.id, amountMicros, ...extent },
+    () => ({ generation: pending.id, amountMicros, ...extent }),
   );
   const hold: HoldRequest = {
     holdId: pending.id,

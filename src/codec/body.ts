@@ -11,6 +11,8 @@ export type BodySource = {
   readonly aborted: boolean;
   readonly destroyed: boolean;
   readonly readableEnded: boolean;
+  /** The whole body has arrived, read or not. */
+  readonly complete?: boolean;
   /** HTTP/2 only. */
   readonly stream?: { readonly endAfterHeaders: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
@@ -79,9 +81,10 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
     // response.
     if (source.stream) source.pause();
   };
-  const timer = setTimeout(() => {
+  const onTimeout = () =>
     stop(new DomainError("deadline_exceeded", { message: "The request body was not received in time." }));
-  }, limits.bodyMs);
+  // Most small bodies arrive with their head.
+  const timer = source.complete ? undefined : setTimeout(onTimeout, limits.bodyMs);
   source.on("data", (chunk) => {
     if (!isWanted) return;
     try {

@@ -20,8 +20,14 @@ export class InvariantViolation extends DomainError {
 /** A channel, so that a violation is reported even if the error is caught. */
 const violations = channel("vx.invariant-violation");
 
-export function assertInvariant(condition: boolean, invariant: string, facts: Facts): asserts condition {
-  if (!condition) throw reportViolation(new InvariantViolation(invariant, facts));
+/** Pass facts that are costly to collect as a function. */
+export function assertInvariant(
+  condition: boolean,
+  invariant: string,
+  facts: Facts | (() => Facts),
+): asserts condition {
+  if (condition) return;
+  throw reportViolation(new InvariantViolation(invariant, typeof facts === "function" ? facts() : facts));
 }
 
 /** Tells the process about a violation, also one of another process. */

@@ -32,20 +32,23 @@ export function assertEnd(end: EndRequest, open: OpenHold | undefined): void {
   });
   if (!charge) return;
   const { amountMicros, keyId, usage, prices, priceVersion } = charge;
-  const facts = { hold: holdId, account: accountId, key: keyId, amountMicros, ...usage };
+  const facts = () => ({ hold: holdId, account: accountId, key: keyId, amountMicros, ...usage });
   assertInvariant(areInOneLane(accountId, keyId), "the key of a charge is in the account's lane", facts);
   assertInvariant(open !== undefined, "only an open hold is charged", facts);
   assertInvariant(open.charge === undefined || open.charge === charge, "a hold is charged once", facts);
   assertInvariant(
     isAmount(amountMicros) && amountMicros <= open.amountMicros,
     "a charge is at least 0 and at most its hold",
-    { ...facts, heldMicros: open.amountMicros },
+    () => ({ ...facts(), heldMicros: open.amountMicros }),
   );
-  assertInvariant(priceVersion > 0, "the prices of a charge are registered", { ...facts, priceVersion });
+  assertInvariant(priceVersion > 0, "the prices of a charge are registered", () => ({
+    ...facts(),
+    priceVersion,
+  }));
   assertInvariant(
     Object.values(usage).every((count) => count >= 0) && amountMicros === costOf(prices, usage),
     "a charge is the cost of its usage",
-    { ...facts, ...prices },
+    () => ({ ...facts(), ...prices }),
   );
 }
 

@@ -20,13 +20,17 @@ export class CompositeType<Name extends string> {
 
   /** The rows as an array in PostgreSQL's text form. A field that is left out is null. */
   arrayOf(rows: readonly { readonly [Key in Name]?: Field }[]): string {
-    return `{${rows.map((row) => this.#element(row)).join(",")}}`;
-  }
-
-  #element(row: { readonly [Key in Name]?: Field }): string {
     let text = "";
-    for (const field of this.fields) text += `,${fieldText(row[field])}`;
-    return `"(${text.slice(1)})"`;
+    for (const row of rows) {
+      text += text === "" ? '"(' : ',"(';
+      let separator = "";
+      for (const field of this.fields) {
+        text += separator + fieldText(row[field]);
+        separator = ",";
+      }
+      text += ')"';
+    }
+    return `{${text}}`;
   }
 }
 
