@@ -141,6 +141,7 @@ describe("the trie", () => {
     ["/v1", "/v1/**", ["/v1/**"]],
     ["/", "/**", ["/**", "/*", "/v1"]],
     ["/:go", "/**:go", ["/**:go", "/*:go"]],
+    ["/v1/x:go", "/v1/x:go", ["/v1/x%3Ago", "/v1/x:go"]],
   ])("%s matches %s after backtracking", (path, found, templates) => {
     expect(findGet(trieOf(...templates), path)?.picked).toBe(found);
   });
@@ -157,6 +158,7 @@ describe("the trie", () => {
     ["/v1/__proto__", ["/v1/x"]],
     ["/v1/constructor:toString", ["/v1/x:go"]],
     ["/", ["/v1"]],
+    ["/v1/a/b", ["/v1/a%2Fb"]],
   ])("%s has no match in %j", (path, templates) => {
     expect(trieOf(...templates).find(path, (routes) => routes)).toBe(undefined);
   });

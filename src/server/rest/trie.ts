@@ -122,9 +122,9 @@ function walk<Route, Picked>(
   return (node.single && walk(node.single, segments, at + 1, verb, pick)) ?? pickAt(node.rest);
 }
 
-/** A literal that stands in a path as it is: a decoded "/" would look like a boundary. */
+/** A literal that stands in a path as it is: a decoded "/" or ":" would look like a boundary. */
 function isPlain(segment: Segment): segment is Literal {
-  return segment.kind === "literal" && !segment.text.includes("/");
+  return segment.kind === "literal" && !/[/:]/.test(segment.text);
 }
 
 function decodeLiteral(segment: string): string {
