@@ -53,6 +53,8 @@ test("the fields that can refer to data of an account are complete", () => {
     // Tested with generations, in list-entries/200.test.ts.
     "GetGeneration id",
     "GetKey key_id",
+    // A position is a time and texts; it names no account.
+    "GetUsage page_token",
     // A filter: entries of other accounts never match.
     "ListEntries key_id",
     "ListEntries page_token",

@@ -44,7 +44,8 @@ afterAll(() => app.stop());
 const NEEDS_NO_LIST =
   /^(cache-control|content-language|content-length|content-type|expires|last-modified|pragma|date|connection|keep-alive|transfer-encoding|vary|x-accel-buffering|access-control-.*)$/;
 /** Headers of pages for people. */
-const OF_PAGES = /^(content-security-policy|referrer-policy|x-content-type-options|etag)$/;
+const OF_PAGES =
+  /^(content-security-policy|cross-origin-opener-policy|referrer-policy|x-content-type-options|etag)$/;
 
 function withOrigin(request: RawRequest, origin: string): RawRequest {
   return { ...request, headers: { ...request.headers, origin } };
