@@ -1,4 +1,4 @@
-// Generation, account status and ledger pages over ten million rows, compared with a ledger that is nearly
+// Generation, account status, ledger pages and usage over ten million rows, compared with a ledger that is nearly
 // empty.
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { loginIn } from "../../test/support/embedded.ts";
 import { type Checkout, OWN_CHECKOUT } from "../checkout.ts";
 import { generateBody, getRequest, httpArm, postRequest } from "../http-load.ts";
 import type { Load } from "../load.ts";
-import { type Part, Unavailable } from "../part.ts";
+import { type Figure, type Part, Unavailable } from "../part.ts";
 import { createPayers, type Payer } from "../payers.ts";
 import { startServer } from "../server.ts";
 
@@ -19,9 +19,14 @@ const FEW_ROWS = 200 * ACCOUNTS;
 const CONNECTIONS = 16;
 const SECONDS = 2;
 
+/** Keys of the account with half of all rows, each with usage in every quarter of an hour of the month. */
+const USAGE_KEYS = 10;
+const MONTH_QUARTERS = 30 * 96;
+const JANUARY = Date.UTC(2026, 0) / 900_000;
+
 const names = ["generate", "me", "firstPage", "deepPage"] as const;
 type Name = (typeof names)[number];
-type Big = Record<Name, Load>;
+type Big = Record<Name | "usage" | "keyPage", Load>;
 type Small = Record<`${Name}Small`, Load>;
 
 const TITLES: Record<Name, string> = {
@@ -30,6 +35,16 @@ const TITLES: Record<Name, string> = {
   firstPage: "GET /v1/ledger, first page",
   deepPage: "GET /v1/ledger, deep page",
 };
+
+const usageFigures: Figure<Big>[] = [
+  {
+    name: `GET /v1/usage, a month by key and day, ${USAGE_KEYS} keys, p50`,
+    unit: "ms",
+    max: 50,
+    value: (r) => r.usage.p50Ms,
+  },
+  { name: "GET /v1/ledger of a key without entries, p50", unit: "ms", value: (r) => r.keyPage.p50Ms },
+];
 
 export function bigLedger(rows: number): Part<Big, Small> {
   return {
@@ -40,24 +55,27 @@ export function bigLedger(rows: number): Part<Big, Small> {
       const { generate, me, firstPage, deepPage } = await openLedger(OWN_CHECKOUT, cleanup, FEW_ROWS);
       return { generateSmall: generate, meSmall: me, firstPageSmall: firstPage, deepPageSmall: deepPage };
     },
-    figures: names.flatMap((name) => [
-      {
-        name: `${TITLES[name]}, ${rows.toLocaleString("en")} rows`,
-        unit: "/s",
-        value: (r: Big) => r[name].perSecond,
-      },
-      {
-        name: `  ${FEW_ROWS.toLocaleString("en")} rows`,
-        unit: "/s",
-        value: (r: Small) => r[`${name}Small`].perSecond,
-      },
-      {
-        name: "  p50, many rows / few rows",
-        unit: "×",
-        max: 1.5,
-        value: (r: Big & Small) => r[name].p50Ms / r[`${name}Small`].p50Ms,
-      },
-    ]),
+    figures: [
+      ...usageFigures,
+      ...names.flatMap((name): Figure<Big & Small>[] => [
+        {
+          name: `${TITLES[name]}, ${rows.toLocaleString("en")} rows`,
+          unit: "/s",
+          value: (r: Big) => r[name].perSecond,
+        },
+        {
+          name: `  ${FEW_ROWS.toLocaleString("en")} rows`,
+          unit: "/s",
+          value: (r: Small) => r[`${name}Small`].perSecond,
+        },
+        {
+          name: "  p50, many rows / few rows",
+          unit: "×",
+          max: 1.5,
+          value: (r: Big & Small) => r[name].p50Ms / r[`${name}Small`].p50Ms,
+        },
+      ]),
+    ],
   };
 }
 
@@ -75,11 +93,16 @@ async function openLedger(checkout: Checkout, cleanup: AsyncDisposableStack, row
   const deep = Buffer.from(`entries:${Math.floor(rows / 4)}`).toString("base64url");
   const arm = (requests: readonly string[]) =>
     httpArm({ url: server.url, requests, connections: CONNECTIONS, seconds: SECONDS });
+  const one = (requests: readonly string[]) =>
+    httpArm({ url: server.url, requests, connections: 1, seconds: SECONDS });
+  const range = "from=2026-01-01T00:00:00Z&to=2026-01-31T00:00:00Z";
   return {
     generate: arm(payers.map((payer) => postRequest("/v1/generate", generateBody(), payer.secret))),
     me: arm(payers.map((payer) => getRequest("/v1/me", payer.secret))),
     firstPage: arm([getRequest("/v1/ledger", secret)]),
     deepPage: arm([getRequest(`/v1/ledger?page_token=${deep}`, secret)]),
+    usage: one([getRequest(`/v1/usage?group_by=day,key&page_size=1000&${range}`, secret)]),
+    keyPage: one([getRequest("/v1/ledger?key_id=key_without_entries", secret)]),
   };
 }
 
@@ -92,11 +115,15 @@ async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: n
   const hotRows = Math.floor(rows / 2);
   const otherRows = Math.floor((rows - hotRows) / (payers.length - 1));
   await owner.begin(async (sql) => {
+    const indexes = await sql<{ definition: string; name: string }[]>`
+      SELECT indexname AS name, indexdef AS definition FROM pg_indexes
+      WHERE schemaname = 'vx' AND tablename = 'ledger' AND indexname NOT IN (SELECT conname FROM pg_constraint)`;
     const keys = await sql<{ name: string; definition: string }[]>`
       SELECT conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint
       WHERE conrelid = 'vx.ledger'::regclass AND contype IN ('p', 'u')`;
     // TRUNCATE in the same transaction lets PostgreSQL skip the write-ahead log for the rows.
     await sql`TRUNCATE vx.ledger`;
+    for (const { name } of indexes) await sql`DROP INDEX vx.${sql(name)}`;
     for (const { name } of keys) await sql`ALTER TABLE vx.ledger DROP CONSTRAINT ${sql(name)}`;
     await sql`
       INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
@@ -113,12 +140,19 @@ async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: n
     for (const { name, definition } of keys) {
       await sql.unsafe(`ALTER TABLE vx.ledger ADD CONSTRAINT ${name} ${definition}`);
     }
+    for (const { definition } of indexes) await sql.unsafe(definition);
+    await sql`
+      INSERT INTO vx.usage_quarters
+      SELECT ${lanes[0] ?? 0}, ${payers[0]?.accountId ?? ""}, ${JANUARY} + q, 'key_' || k, 'vx-sandbox-small', '', 1, 9, 63, 0, 0, 225, 0,
+        0, 0, 297
+      FROM generate_series(0, ${MONTH_QUARTERS - 1}::int) q, generate_series(1, ${USAGE_KEYS}::int) k`;
     await sql`
       UPDATE vx.accounts a SET last_seq = l.seq, balance_micros = l.balance_after_micros, last_hash = l.hash
       FROM vx.ledger l WHERE l.lane = a.lane AND l.account_id = a.id
         AND l.seq = CASE a.id WHEN ${payers[0]?.accountId ?? ""} THEN ${hotRows}::bigint ELSE ${otherRows}::bigint END`;
   });
   await owner`VACUUM ANALYZE vx.ledger`;
+  await owner`VACUUM ANALYZE vx.usage_quarters`;
   await owner`VACUUM ANALYZE vx.accounts`;
   await owner`CHECKPOINT`;
 }

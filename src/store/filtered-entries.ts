@@ -17,15 +17,16 @@ export type EntryFilter = {
  * A statement reads `rows` entries, in some milliseconds. A page ends after `max` statements, although it may have room for
  * more entries.
  */
-const PIECES = { rows: 20_000n, max: 10 };
+const PIECES = { rows: 10_000n, max: 10 };
 
 function isFiltered({ kind, keyId, model, from, to }: EntryFilter): boolean {
   return kind !== "" || keyId !== "" || model !== "" || from !== undefined || to !== undefined;
 }
 
 /**
- * A page of the matching entries, newest first. An index for each filter would make every settlement slower, so
- * the entries are read in pieces by their primary key, and a page can have fewer entries than its size.
+ * A page of the matching entries, newest first. Movements and the entries of a key have indexes. An index for models would
+ * make every settlement slower, so other entries are read in pieces, and so are those of a key and a model; a page of
+ * these can have fewer entries than its size.
  */
 export async function listFilteredEntries(
   database: Database,
@@ -48,7 +49,7 @@ export async function listFilteredEntries(
   const first = range?.first_seq ?? 1n;
   let end = range?.end_seq ?? 1n;
   if (page.after !== "" && BigInt(page.after) < end) end = BigInt(page.after);
-  const isIndexed = kind === "credit" || kind === "adjustment";
+  const isIndexed = kind === "credit" || kind === "adjustment" || (keyId !== "" && model === "");
   const rows: EntryRow[] = [];
   for (let piece = 0; piece < pieces.max && end > first && rows.length <= page.size; piece++) {
     const low: bigint = isIndexed || end - pieces.rows < first ? first : end - pieces.rows;

@@ -169,9 +169,9 @@ test("the audit ends when its signal aborts", async () => {
 test("a filtered page ends after a number of pieces, and the next pages find the rest", async () => {
   const accountId = ACCOUNTS[10] as string;
   await database.owner`
-    UPDATE vx.ledger SET kind = 'generation', key_id = CASE WHEN seq IN (1, 2, 11) THEN 'key_a' ELSE 'key_b' END
+    UPDATE vx.ledger SET kind = 'generation', model = 'm', key_id = CASE WHEN seq IN (1, 2, 11) THEN 'key_a' ELSE 'key_b' END
     WHERE account_id = ${accountId}`;
-  const filter = { kind: "", keyId: "key_a", model: "", from: undefined, to: undefined };
+  const filter = { kind: "", keyId: "key_a", model: "m", from: undefined, to: undefined };
   const pages: bigint[][] = [];
   let pageToken = "";
   do {

@@ -5,6 +5,8 @@ import { pagesRead } from "./pages-read.ts";
 
 const ACCOUNT = "acct_000010000";
 const LANE = `${laneOfId(ACCOUNT)}::smallint`;
+const CALLER = "acct_000020000";
+const CALLER_LANE = `${laneOfId(CALLER)}::smallint`;
 const ROWS = 20_000;
 /** An index lookup and ten rows read a few pages of 8 KiB; 20,000 rows take hundreds. */
 const FEW_PAGES = 60;
@@ -26,6 +28,14 @@ beforeAll(async () => {
       trace_id, created_at, hash_version, hash)
     SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 0, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', now(), 1, ''
     FROM generate_series(1, ${ROWS}::int) i`;
+  // One of a thousand generations has another key.
+  await owner`
+    INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,
+      key_id, model, price_version, input, cached_input, cache_write, output, reasoning, images, image_tokens, user_id,
+      trace_id, created_at, hash_version, hash)
+    SELECT ${laneOfId(CALLER)}, ${CALLER}, i, 'led_g' || i, 0, 'generation', 1, i, 'test', '',
+      CASE i % 1000 WHEN 0 THEN 'rare' ELSE 'key' END, 'm', 0, 0, 0, 0, 0, 0, 0, 0, '', '', now(), 1, ''
+    FROM generate_series(1, ${ROWS}::int) i`;
 });
 afterAll(() => database.drop());
 
@@ -35,6 +45,10 @@ const lists = [
   {
     what: "a deep page of credits",
     call: `filter_entries(${LANE}, '${ACCOUNT}', 'credit', '', '', 1, 100, 10)`,
+  },
+  {
+    what: "the entries of a rare key",
+    call: `filter_entries(${CALLER_LANE}, '${CALLER}', '', 'rare', '', 1, 19000, 10)`,
   },
   { what: "the first page of accounts", call: "list_accounts('', '', 10)" },
   { what: "a deep page of accounts", call: "list_accounts('', 'acct_000000100', 10)" },

@@ -253,6 +253,7 @@ CREATE TABLE ledger (
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
 );
+CREATE INDEX ledger_by_key ON ledger USING btree (lane, account_id, key_id, seq) WHERE (kind = 'generation'::entry_kind);
 CREATE INDEX ledger_movements ON ledger USING btree (lane, account_id, seq) WHERE (kind <> 'generation'::entry_kind);
 
 CREATE TABLE migrations (

@@ -1,5 +1,5 @@
 -- The entries of an account from p_first until before p_end that match the filters, newest first. An empty filter matches
--- all. Reads each entry of the range, unless the kind is that of a credit or an adjustment: these have an index.
+-- all. Movements and the entries of a key have indexes; otherwise each entry of the range is read.
 CREATE OR REPLACE FUNCTION filter_entries(
   p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint,
   p_limit integer
@@ -15,10 +15,15 @@ BEGIN
         AND l.kind <> 'generation' AND l.kind = p_kind::entry_kind AND p_key_id IN ('', l.key_id)
         AND p_model IN ('', l.model)
       ORDER BY l.seq DESC LIMIT p_limit;
+  ELSIF p_key_id <> '' THEN
+    RETURN QUERY SELECT l.* FROM priced_ledger l
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.key_id = p_key_id AND l.seq >= p_first AND l.seq < p_end
+        AND l.kind = 'generation' AND p_model IN ('', l.model)
+      ORDER BY l.seq DESC LIMIT p_limit;
   ELSE
     RETURN QUERY SELECT l.* FROM priced_ledger l
       WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq >= p_first AND l.seq < p_end
-        AND (p_kind = '' OR l.kind = 'generation') AND p_key_id IN ('', l.key_id) AND p_model IN ('', l.model)
+        AND (p_kind = '' OR l.kind = 'generation') AND p_model IN ('', l.model)
       ORDER BY l.seq DESC LIMIT p_limit;
   END IF;
 END
