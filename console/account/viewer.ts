@@ -3,6 +3,7 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
+import type { UsageSource } from "../shared/usage.ts";
 
 /** Who is signed in: a key, and what can be called with it. */
 export type Viewer = {
@@ -33,5 +34,16 @@ export async function signIn(transport: Transport): Promise<Viewer> {
         ({ apiKeys }) => new Map(apiKeys.map(({ id, name }) => [id, name])),
         () => new Map(),
       ),
+  };
+}
+
+/** The usage of the account. */
+export function usageOf({ usageService, keyNames }: Viewer): UsageSource {
+  return {
+    list: async (request, options) => {
+      const { rows, nextPageToken } = await usageService.getUsage(request, options);
+      return { rows: rows.map((usage) => ({ usage, accountId: "" })), nextPageToken };
+    },
+    namesOf: async (split) => (split === "key" ? await keyNames() : new Map()),
   };
 }

@@ -14,6 +14,7 @@ import { AccountKeys } from "./account-keys.tsx";
 import { AccountLedger } from "./account-ledger.tsx";
 import { AccountState } from "./account-state.tsx";
 import { AccountSummary } from "./account-summary.tsx";
+import { AccountUsage } from "./account-usage.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 
@@ -30,6 +31,7 @@ type Tab = {
 
 const TABS: readonly [Tab, ...Tab[]] = [
   { id: "", label: "Summary", Content: AccountSummary },
+  { id: "usage", label: "Usage", Content: AccountUsage },
   { id: "keys", label: "Keys", Content: AccountKeys },
   { id: "ledger", label: "Ledger", Content: AccountLedger },
   { id: "activity", label: "Activity", Content: AccountActivity },

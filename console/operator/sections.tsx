@@ -9,6 +9,7 @@ import { ModelsSection } from "./models-section.tsx";
 import { OperatorsSection } from "./operators-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { PlansSection } from "./plans-section.tsx";
+import { UsageSection } from "./usage-section.tsx";
 
 type SectionProps = {
   /** What the URL selects in the section. */
@@ -28,6 +29,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
       return id === null ? <AccountsSection /> : <AccountPage id={id} key={id} params={params} />;
     },
   },
+  { id: "usage", label: "Usage", Section: UsageSection },
   { id: "ledger", label: "Ledger", Section: LedgerSection },
   { id: "models", label: "Models", Section: ModelsSection },
   { id: "plans", label: "Plans", Section: PlansSection },

@@ -53,6 +53,7 @@ export class OperatorConsole {
   async select(name: string): Promise<void> {
     const nav = this.page.getByRole("navigation", { name: "Sections" });
     await nav.getByRole("link", { name, exact: true }).click();
+    await nav.locator("[aria-current=page]").getByText(name, { exact: true }).waitFor();
     await this.loaded();
   }
 
@@ -100,6 +101,11 @@ export async function fillDatabase({ app }: OperatorConsole): Promise<TestKey> {
       idempotencyKey: `credit-${amountMicros}`,
     });
   }
+  await app.database.owner`
+    INSERT INTO vx.usage_quarters
+    SELECT vx.lane_of(${accountId}), ${accountId}, extract(epoch FROM now())::bigint / 900 - 96 * d, ${key.id},
+           'acme-' || m, '', 1, d + 1, (d + m) * 1000, 0, 0, (d * m) * 700, 0, 0, 0, (d * m + 9) * 97700
+    FROM generate_series(0, 40) d, generate_series(1, 8) m`;
   await operator.createKey({ accountId, name: MARKUP, scopes: ["read"] });
   await operator.createOperator({
     name: MARKUP,

@@ -85,4 +85,15 @@ describe.skipIf(!chromiumPath)("sign-in with OpenID Connect in a browser", () =>
     expect(signedOut).toBe(200);
     expect(await createOperator("late", connect)).toBe(401);
   });
+
+  test("the console offers it, shows who is signed in, and signs out", async () => {
+    await page.goto(own);
+    await page.getByRole("link", { name: "Sign in with OpenID Connect" }).click();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByText("ada", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Operator token").waitFor();
+    await page.reload();
+    await page.getByLabel("Operator token").waitFor();
+  });
 });

@@ -1,16 +1,15 @@
 import { useMemo } from "preact/hooks";
-import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
-import { BarChart } from "../shared/bar-chart.tsx";
-import { moneyText, numberText } from "../shared/money.tsx";
-import { dayText, shortDayText } from "../shared/time.tsx";
-import { type Group, type Measure, type Split, seriesOf } from "./usage.ts";
+import { BarChart } from "./bar-chart.tsx";
+import { moneyText, numberText } from "./money.tsx";
+import { dayText, shortDayText } from "./time.tsx";
+import { type Group, type Measure, type Split, type SplitUsage, seriesOf } from "./usage.ts";
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
 
 const TITLES: Readonly<Record<Measure, string>> = { cost: "Cost", requests: "Requests", tokens: "Tokens" };
 
 type UsageChartProps = {
-  readonly rows: readonly UsageRow[];
+  readonly rows: readonly SplitUsage[];
   readonly groups: readonly Group[];
   readonly days: readonly Date[];
   readonly split: Split;
@@ -18,11 +17,11 @@ type UsageChartProps = {
   readonly names: ReadonlyMap<string, string>;
 };
 
-/** The usage of each day, by model or key. */
+/** The usage of each day, by group. */
 export function UsageChart({ rows, groups, days, split, measure, names }: UsageChartProps) {
   const series = useMemo(
-    () => seriesOf(rows, groups, { days, split, measure, nameOf: (id) => names.get(id) ?? id }),
-    [rows, groups, days, split, measure, names],
+    () => seriesOf(rows, groups, { days, measure, nameOf: (id) => names.get(id) ?? id }),
+    [rows, groups, days, measure, names],
   );
   const points = useMemo(
     () => days.map((day) => ({ label: dayText(day), shortLabel: shortDayText(day) })),

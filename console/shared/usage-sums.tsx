@@ -1,34 +1,38 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
-import { MAX_SERIES, Swatch } from "../shared/bar-chart.tsx";
-import { Button } from "../shared/button.tsx";
-import { csvOf, download } from "../shared/csv.ts";
-import { type Column, DataTable } from "../shared/data-table.tsx";
-import { Money, numberText } from "../shared/money.tsx";
-import { isoDay } from "../shared/time.tsx";
-import type { Group, Split } from "./usage.ts";
+import { MAX_SERIES, Swatch } from "./bar-chart.tsx";
+import { Button } from "./button.tsx";
+import { csvOf, download } from "./csv.ts";
+import { type Column, DataTable } from "./data-table.tsx";
+import { Money, numberText } from "./money.tsx";
+import { isoDay } from "./time.tsx";
+import type { Group, Split, SplitUsage } from "./usage.ts";
 
 type UsageSumsProps = {
-  readonly rows: readonly UsageRow[];
+  readonly rows: readonly SplitUsage[];
   /** In the order of the series of the chart. */
   readonly groups: readonly Group[];
   readonly split: Split;
   readonly names: ReadonlyMap<string, string>;
+  /** The address of what the usage is divided by, if it has a page. */
+  readonly hrefOf?: (id: string) => string;
 };
 
 type Row = Group & { readonly place: number };
 
-/** The sums of each model or key, with the color that it has in the chart. */
-export function UsageSums({ rows, groups, split, names }: UsageSumsProps) {
+const TITLES: Readonly<Record<Split, string>> = { model: "Model", key: "Key", account: "Account" };
+
+/** The sums of each group, with the color that it has in the chart. */
+export function UsageSums({ rows, groups, split, names, hrefOf }: UsageSumsProps) {
   const nameOf = (id: string) => names.get(id) ?? id;
   const save = () => download(`usage-by-${split}.csv`, usageCsv(rows, split, names));
   const columns: readonly Column<Row>[] = [
     {
-      header: split === "model" ? "Model" : "Key",
+      header: TITLES[split],
       isRowHeader: true,
       cell: ({ id, place }) => (
         <>
-          {groups.length > 1 && <Swatch index={placeInChart(place, groups.length)} />} {nameOf(id)}
+          {groups.length > 1 && <Swatch index={placeInChart(place, groups.length)} />}{" "}
+          {hrefOf ? <a href={hrefOf(id)}>{nameOf(id)}</a> : nameOf(id)}
           {nameOf(id) !== id && (
             <div>
               <code class="muted">{id}</code>
@@ -66,11 +70,12 @@ function placeInChart(place: number, groups: number): number {
 }
 
 /** The sums of each day. */
-function usageCsv(rows: readonly UsageRow[], split: Split, names: ReadonlyMap<string, string>): string {
-  const header = ["day", ...(split === "key" ? ["key_id", "key_name"] : ["model"]), ...COUNTS];
+function usageCsv(rows: readonly SplitUsage[], split: Split, names: ReadonlyMap<string, string>): string {
+  const header = ["day", ...(split === "model" ? ["model"] : [`${split}_id`, `${split}_name`]), ...COUNTS];
   const lines = rows.map((row) => [
     row.start ? isoDay(timestampDate(row.start)) : "",
-    ...(split === "key" ? [row.keyId, names.get(row.keyId) ?? ""] : [row.model]),
+    row.id,
+    ...(split === "model" ? [] : [names.get(row.id) ?? ""]),
     row.requests,
     row.inputTokens,
     row.cachedInputTokens,

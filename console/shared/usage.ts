@@ -1,18 +1,40 @@
-import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
-import { MAX_SERIES, type Series } from "../shared/bar-chart.tsx";
-import { ZONE } from "../shared/time.tsx";
-import type { Viewer } from "./viewer.ts";
+import { MAX_SERIES, type Series } from "./bar-chart.tsx";
+import { ZONE } from "./time.tsx";
 
-export type Split = "model" | "key";
+/** What the usage of a day is divided by. */
+export type Split = "model" | "key" | "account";
+
+/** Where usage comes from. */
+export type UsageSource = {
+  readonly list: (
+    request: {
+      readonly from: Timestamp;
+      readonly groupBy: string[];
+      readonly tz: string;
+      readonly pageSize: number;
+      readonly pageToken: string;
+    },
+    options: { readonly signal: AbortSignal },
+  ) => Promise<{
+    readonly rows: readonly { readonly usage: UsageRow; readonly accountId: string }[];
+    readonly nextPageToken: string;
+  }>;
+  /** The names of what the usage is divided by, as far as they are known. */
+  readonly namesOf: (split: Split) => Promise<ReadonlyMap<string, string>>;
+};
+
+/** The usage of a day by one model, key or account. */
+export type SplitUsage = Omit<UsageRow, "$typeName"> & {
+  /** The id of the model, key or account. */
+  readonly id: string;
+};
 
 export type Measure = "cost" | "requests" | "tokens";
 
-/** What was used with one model, or with one key. */
-export type Group = Sums & {
-  /** The id of the model or of the key. */
-  readonly id: string;
-};
+/** What was used by one model, key or account. */
+export type Group = Sums & Pick<SplitUsage, "id">;
 
 type Sums = Pick<UsageRow, "requests" | "inputTokens" | "outputTokens" | "costMicros">;
 
@@ -34,36 +56,30 @@ export function lastDays(count: number, now: Date): Date[] {
 
 /** The usage since the day, by day and group; undefined if it is too much to show. */
 export async function loadUsage(
-  { usageService }: Viewer,
+  { list }: UsageSource,
   split: Split,
   from: Date,
   signal: AbortSignal,
-): Promise<readonly UsageRow[] | undefined> {
-  const rows: UsageRow[] = [];
+): Promise<readonly SplitUsage[] | undefined> {
+  const request = { from: timestampFromDate(from), groupBy: ["day", split], tz: ZONE, pageSize: PAGE_SIZE };
+  const rows: SplitUsage[] = [];
   let pageToken = "";
   for (let page = 0; page < MAX_PAGES; page++) {
-    const response = await usageService.getUsage(
-      {
-        from: timestampFromDate(from),
-        groupBy: ["day", split],
-        tz: ZONE,
-        pageSize: PAGE_SIZE,
-        pageToken,
-      },
-      { signal },
+    const response = await list({ ...request, pageToken }, { signal });
+    rows.push(
+      ...response.rows.map(({ usage, accountId }) => ({ ...usage, id: idOf(usage, accountId, split) })),
     );
-    rows.push(...response.rows);
     pageToken = response.nextPageToken;
     if (pageToken === "") return rows;
   }
   return undefined;
 }
 
-/** The sums of each model or key, the highest first. */
-export function groupsOf(rows: readonly UsageRow[], split: Split, measure: Measure): Group[] {
+/** The sums of each group, the highest first. */
+export function groupsOf(rows: readonly SplitUsage[], measure: Measure): Group[] {
   const sums = new Map<string, Group>();
   for (const row of rows) {
-    const id = idOf(row, split);
+    const { id } = row;
     const sum = sums.get(id);
     sums.set(id, {
       id,
@@ -79,16 +95,15 @@ export function groupsOf(rows: readonly UsageRow[], split: Split, measure: Measu
 
 /** A series for each of the highest groups, and one for all others together. */
 export function seriesOf(
-  rows: readonly UsageRow[],
+  rows: readonly SplitUsage[],
   groups: readonly Group[],
   options: {
     readonly days: readonly Date[];
-    readonly split: Split;
     readonly measure: Measure;
     readonly nameOf: (id: string) => string;
   },
 ): Series[] {
-  const { days, split, measure, nameOf } = options;
+  const { days, measure, nameOf } = options;
   const indexes = new Map(days.map((day, index) => [day.toDateString(), index]));
   const shown = groups.length > MAX_SERIES ? groups.slice(0, MAX_SERIES - 1) : groups;
   const places = new Map(shown.map(({ id }, place) => [id, place]));
@@ -97,13 +112,13 @@ export function seriesOf(
   const values = names.map(() => days.map(() => 0n));
   for (const row of rows) {
     const index = row.start && indexes.get(timestampDate(row.start).toDateString());
-    const series = values[places.get(idOf(row, split)) ?? shown.length];
+    const series = values[places.get(row.id) ?? shown.length];
     if (index === undefined || series === undefined) continue;
     series[index] = (series[index] ?? 0n) + MEASURES[measure](row);
   }
   return names.map((name, place) => ({ name, values: values[place] ?? [] }));
 }
 
-function idOf(row: UsageRow, split: Split): string {
-  return split === "model" ? row.model : row.keyId;
+function idOf({ model, keyId }: UsageRow, accountId: string, split: Split): string {
+  return { model, key: keyId, account: accountId }[split];
 }

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath } from "../support/browser.ts";
+import { operatorOf } from "../support/fixtures.ts";
+import { MARKUP, OperatorConsole } from "./operator-console.ts";
+
+describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
+  let console: OperatorConsole;
+
+  beforeAll(async () => {
+    console = await OperatorConsole.start();
+    await console.signIn();
+  });
+  afterAll(() => console?.stop());
+
+  /** Opens a dialog, fills its fields, and submits it with the reason of its action. */
+  async function perform(button: string, action: string | RegExp, fields: Record<string, string> = {}) {
+    const { page } = console;
+    await page.getByRole("main").getByRole("button", { name: button, exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Reason").waitFor();
+    for (const [label, value] of Object.entries(fields)) {
+      const choice = dialog.getByRole("combobox", { name: label, exact: true });
+      if ((await choice.count()) > 0) await choice.selectOption(value);
+      else await dialog.getByLabel(label, { exact: true }).fill(value);
+    }
+    await dialog.getByLabel("Reason").fill(`because of ${button}`);
+    await dialog.getByRole("button", { name: action, exact: true }).click();
+    await dialog.getByLabel("Reason").waitFor({ state: "detached" });
+  }
+
+  async function openTab(name: string): Promise<void> {
+    const tabs = console.page.getByRole("navigation", { name: "Parts of the account" });
+    await tabs.getByRole("link", { name }).click();
+    await console.loaded();
+  }
+
+  test("an account is created, credited, adjusted, edited, moved, suspended and resumed", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    await console.select("Accounts");
+    await perform("Create account", "Create account", {
+      Name: "acme",
+      "E-mail address": "a@acme.example",
+      Plan: "pro",
+    });
+    await page.getByRole("heading", { name: "acme" }).waitFor();
+    await perform("Credit", "Credit $25.00", { Amount: "25" });
+    await console.seen("$25.00");
+    await perform("Adjust", "Adjust by -$0.500001", { Amount: "-0.500001" });
+    await console.seen("$24.499999");
+    await perform("Edit", "Save", { Name: MARKUP, "External id": "crm 1", Notes: "one\ntwo" });
+    await page.getByRole("heading", { name: MARKUP }).waitFor();
+    await perform("Change plan", "Change plan", { Plan: "scale" });
+    await perform("Suspend", "Suspend account");
+    await console.seen(/^Suspended since/);
+    const suspended = (await operator.getAccount({ accountId: "crm 1" })).account;
+    expect(suspended).toMatchObject({
+      name: MARKUP,
+      notes: "one\ntwo",
+      email: "a@acme.example",
+      plan: "scale",
+      state: "suspended",
+      balanceMicros: 24_499_999n,
+    });
+    await perform("Resume", "Resume account");
+    await page.getByText(/^Suspended since/).waitFor({ state: "detached" });
+    expect((await operator.getAccount({ accountId: "crm 1" })).account?.state).toBe("active");
+
+    await openTab("Activity");
+    const methods = await page.getByRole("rowheader").getByRole("button").allInnerTexts();
+    expect(methods).toEqual([
+      "ResumeAccount",
+      "SuspendAccount",
+      "SetAccountPlan",
+      "UpdateAccount",
+      "AdjustAccount",
+      "CreditAccount",
+      "CreateAccount",
+    ]);
+    await console.seen("because of Suspend");
+    await openTab("Ledger");
+    await console.seen("because of Adjust");
+    expect(console.complaints).toEqual([]);
+  });
+
+  test("a key is created, with the secret shown once, limited and revoked", async () => {
+    const { page, app } = console;
+    await openTab("Keys");
+    await perform("Create key", "Create key", { Name: "ci", "Requests per minute": "7", Expires: "7" });
+    const dialog = page.getByRole("dialog", { name: "Save the new key" });
+    const secret = (await dialog.locator("code").innerText()).trim();
+    await page.keyboard.press("Escape");
+    await dialog.getByRole("button", { name: "Done" }).click();
+    const call = () => fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${secret}` } });
+    expect(await (await call()).json()).toMatchObject({ rate_limit_rpm: 7 });
+    await console.seen("7 per minute");
+    expect(await page.content()).not.toContain(secret);
+    await perform("Limit ci", "Set limit", { "Requests per minute": "" });
+    await console.seen("6,000 per minute");
+    await perform("Revoke ci", "Revoke key");
+    await console.seen("revoked");
+    expect((await call()).status).toBe(401);
+    expect(console.complaints).toEqual([]);
+  });
+
+  test("plans and operators are created and changed, and the audit finds nothing", async () => {
+    const { page, app } = console;
+    await console.select("Plans");
+    await perform("Create plan", "Create plan", {
+      Name: "tiny",
+      "Requests per minute": "5",
+      "Active keys": "2",
+    });
+    await perform("Edit tiny", "Save", { "Requests per minute": "1234" });
+    await console.seen("1,234");
+
+    await console.select("Operators");
+    await perform("Create operator", "Create operator", { Name: "ada", Role: "support" });
+    const dialog = page.getByRole("dialog", { name: "Save the new token" });
+    const token = (await dialog.locator("code").innerText()).trim();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    expect((await operatorOf(app, token).listPlans({})).plans.map(({ name }) => name)).toContain("tiny");
+    await perform("Revoke ada", "Revoke operator");
+    await console.seen("revoked");
+    await expect(operatorOf(app, token).listPlans({})).rejects.toThrow();
+
+    await console.select("Log");
+    await page.getByLabel("Method").selectOption("PutPlan");
+    await expect.poll(() => page.getByRole("row").count()).toBe(3);
+    await page.getByRole("button", { name: "PutPlan" }).first().click();
+    await page.getByRole("dialog", { name: "PutPlan" }).getByText("because of Edit tiny").waitFor();
+    await page.keyboard.press("Escape");
+
+    await console.select("Audit");
+    await page.getByRole("button", { name: "Run audit" }).click();
+    await console.seen(/^Consistent/);
+    expect(console.complaints).toEqual([]);
+  });
+
+  test("the prices of a model are shown with their history, and health is live", async () => {
+    const { page } = console;
+    await console.select("Models");
+    await page.getByRole("button", { name: "Price history of vx-sandbox-small" }).click();
+    await page.getByRole("dialog").getByText("Version 1").waitFor();
+    await page.keyboard.press("Escape");
+    await console.select("Overview");
+    await console.seen("Live");
+    await console.seen("Healthy");
+    expect(console.complaints).toEqual([]);
+  });
+
+  test("a change without a reason, or with values that are not valid, is not sent", async () => {
+    const { page } = console;
+    await console.select("Plans");
+    await page.getByRole("button", { name: "Create plan" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("free");
+    await dialog.getByRole("button", { name: "Create plan" }).click();
+    await dialog.getByText("A plan has this name.").waitFor();
+    await dialog.getByText("Write a reason").waitFor();
+    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Name");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+
+  test("everything is reached with the keyboard alone, with a visible focus", async () => {
+    const { page } = console;
+    const { account } = await operatorOf(console.app).createAccount({ name: "keyboard" });
+    await console.signIn();
+
+    /** Presses Tab until the focus is on the element with this text or label. */
+    async function tabTo(name: string): Promise<void> {
+      for (let i = 0; i < 80; i++) {
+        await page.keyboard.press("Tab");
+        const focused = await page.evaluate<{ name: string; outline: string }>(`(() => {
+          const { activeElement: one } = document;
+          const name = one.ariaLabel || one.labels?.[0]?.textContent || one.textContent;
+          return { name: name.trim(), outline: getComputedStyle(one).outlineStyle };
+        })()`);
+        if (focused.name !== name) continue;
+        expect(focused.outline).toBe("solid");
+        return;
+      }
+      throw new Error(`Tab does not reach ${name}`);
+    }
+
+    await tabTo("Accounts");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Accounts" }).waitFor();
+    await tabTo("Search accounts");
+    await page.keyboard.type("keyboard");
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
+    await tabTo("keyboard");
+    await page.keyboard.press("Enter");
+    await console.seen("Held by running calls");
+    await tabTo("Credit");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await tabTo("Amount");
+    await page.keyboard.type("12.5");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("by keyboard");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await console.seen("$12.50");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Credit");
+    const after = await operatorOf(console.app).getAccount({ accountId: account?.id ?? "" });
+    expect(after.account?.balanceMicros).toBe(12_500_000n);
+    expect(console.complaints).toEqual([]);
+  });
+});
