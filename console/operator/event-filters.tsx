@@ -22,7 +22,7 @@ export function EventFilters({ filter }: { readonly filter: EventFilter }) {
   const set = (name: keyof EventFilter) => (event: Event & { readonly currentTarget: { value: string } }) =>
     changeParams("log", { [name]: event.currentTarget.value.trim() });
   return (
-    <fieldset class="filters">
+    <fieldset class="filters filters-wide">
       <legend class="hidden">Filters</legend>
       <Field label="Method">
         {(control) => (

@@ -1,17 +1,21 @@
 import { useState } from "preact/hooks";
-import type { CatalogModel } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { CatalogModel, ModelUpstream } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { UpstreamHealth } from "../../gen/vx/admin/v1/console_pb.js";
 import { Button } from "../shared/button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money, numberText } from "../shared/money.tsx";
 import { EmptyState } from "../shared/states.tsx";
 import { usePages } from "../shared/use-pages.ts";
+import { useLiveFigures } from "./live-figures.tsx";
 import { useApi } from "./operator-session.ts";
 import { PriceHistoryDialog } from "./price-history-dialog.tsx";
+import { Health } from "./upstream-table.tsx";
 
 /** The models of the server's configuration, with their prices and upstreams. */
 export function ModelsSection() {
   const api = useApi();
+  const health = useLiveFigures().figures.at(-1)?.server?.upstreams ?? [];
   const [opened, setOpened] = useState<CatalogModel>();
   const pages = usePages(async (pageToken, signal) => {
     const page = await api.listModels({ pageToken, pageSize: 25 }, { signal });
@@ -22,7 +26,7 @@ export function ModelsSection() {
       <PageHeader title="Models" />
       <PagedTable
         caption="Models"
-        columns={columnsOf(setOpened)}
+        columns={columnsOf(setOpened, health)}
         keyOf={({ id }) => id}
         pages={pages}
         empty={<EmptyState title="No models" />}
@@ -36,7 +40,10 @@ export function ModelsSection() {
   );
 }
 
-function columnsOf(onOpen: (model: CatalogModel) => void): readonly Column<CatalogModel>[] {
+function columnsOf(
+  onOpen: (model: CatalogModel) => void,
+  health: readonly UpstreamHealth[],
+): readonly Column<CatalogModel>[] {
   return [
     {
       header: "Model",
@@ -53,16 +60,9 @@ function columnsOf(onOpen: (model: CatalogModel) => void): readonly Column<Catal
       header: "Upstreams",
       cell: ({ upstreams }) => (
         <ul class="plain-list">
-          {upstreams.map(({ kind, baseUrl, model, weight }) => (
-            <li key={`${kind} ${baseUrl} ${model}`} class="wrap">
-              {kind}
-              {baseUrl !== "" && (
-                <span class="muted small">
-                  {" "}
-                  {hostOf(baseUrl)} · {model}
-                </span>
-              )}
-              {weight > 0 && <span class="muted small"> · weight {weight}</span>}
+          {upstreams.map((upstream) => (
+            <li key={`${upstream.kind} ${upstream.baseUrl} ${upstream.model}`}>
+              <Upstream upstream={upstream} health={health.find(({ name }) => isNamed(name, upstream))} />
             </li>
           ))}
         </ul>
@@ -85,6 +85,29 @@ function columnsOf(onOpen: (model: CatalogModel) => void): readonly Column<Catal
       ),
     },
   ];
+}
+
+type UpstreamProps = {
+  readonly upstream: ModelUpstream;
+  /** Undefined until a call has used the upstream. */
+  readonly health: UpstreamHealth | undefined;
+};
+
+function Upstream({ upstream: { kind, baseUrl, model, weight }, health }: UpstreamProps) {
+  const details = [hostOf(baseUrl), model, weight > 0 ? `weight ${weight}` : ""].filter(
+    (text) => text !== "",
+  );
+  return (
+    <>
+      {kind} {health && <Health upstream={health} />}
+      {details.length > 0 && <div class="muted small wrap">{details.join(" · ")}</div>}
+    </>
+  );
+}
+
+/** The live figures name an upstream by its kind, its address and its model. */
+function isNamed(name: string, { kind, baseUrl, model }: ModelUpstream): boolean {
+  return name.startsWith(`${kind} ${hostOf(baseUrl)}`.trim()) && name.endsWith(model);
 }
 
 function hostOf(url: string): string {

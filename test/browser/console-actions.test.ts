@@ -143,6 +143,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.getByRole("button", { name: "Price history of vx-sandbox-small" }).click();
     await page.getByRole("dialog").getByText("Version 1").waitFor();
     await page.keyboard.press("Escape");
+    await page.getByRole("row", { name: "vx-sandbox-small" }).getByText("Healthy").waitFor();
     await console.select("Overview");
     await console.seen("Live");
     await console.seen("Healthy");
