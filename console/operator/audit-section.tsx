@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AuditFinding, AuditResponse } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { WatchAuditResponse } from "../../gen/vx/admin/v1/console_pb.js";
@@ -22,7 +23,18 @@ export function AuditSection() {
     controller.current = new AbortController();
     setProgress(undefined);
     const { signal } = controller.current;
-    for await (const message of live.watchAudit({}, { signal, timeoutMs: 0 })) setProgress(message);
+    let last: WatchAuditResponse | undefined;
+    try {
+      for await (const message of live.watchAudit({}, { signal, timeoutMs: 0 })) {
+        last = message;
+        setProgress(message);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    if (!last?.result)
+      throw new ConnectError("The server ended the audit before its result.", Code.Unavailable);
   };
   const result = isBusy ? undefined : progress?.result;
   return (
@@ -40,7 +52,7 @@ export function AuditSection() {
         An audit recomputes every balance and every hash from the entries of the ledger, the prices and the
         operator log. It changes nothing, and calls are served meanwhile.
       </p>
-      {problem && problem.title !== "" && <ProblemNotice problem={problem} />}
+      {problem && <ProblemNotice problem={problem} />}
       {isBusy && <Progress progress={progress} />}
       {result && <Result result={result} />}
     </>

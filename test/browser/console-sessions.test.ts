@@ -28,7 +28,7 @@ describe.skipIf(!chromiumPath)("a session of the operator console", () => {
     await page.goto(app.adminUrl);
     await page.getByLabel("Operator token").fill("vxo_unknown");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("Signed out").waitFor();
+    await page.getByRole("alert").getByText("Not signed in").waitFor();
     expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0);
   });
 
