@@ -13,8 +13,12 @@ BEGIN
     RETURN;
   END IF;
   IF p_is_use AND v_session.used_at < v_now - interval '1 minute' THEN
+    -- The operator first, as in all functions that lock both: otherwise a revocation could deadlock.
+    UPDATE operators o SET last_used_at = v_now WHERE o.id = v_session.operator_id AND o.revoked_at IS NULL;
+    IF NOT FOUND THEN
+      RETURN;
+    END IF;
     UPDATE operator_sessions s SET used_at = v_now WHERE s.fingerprint = p_fingerprint RETURNING s.* INTO v_session;
-    UPDATE operators o SET last_used_at = v_now WHERE o.id = v_session.operator_id;
   END IF;
   RETURN QUERY SELECT o.id, o.name, o.role, session_expiry(v_session) FROM operators o
     WHERE o.id = v_session.operator_id;

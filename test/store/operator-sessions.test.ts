@@ -1,0 +1,36 @@
+import { expect, test, vi } from "vitest";
+import { fingerprintOf } from "../../src/domain/api-key.ts";
+import { findSession, signInOperator } from "../../src/store/operator-sessions.ts";
+import { createOperator } from "../../src/store/operators.ts";
+import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
+import { useStore } from "../support/store.ts";
+
+const store = useStore();
+
+test("a revocation and the use of a session at the same time do not deadlock", async () => {
+  const { database, owner } = store;
+  const operator = { id: "op_1", name: "ada", role: "viewer", email: "ada@example.com" } as const;
+  await createOperator(database, TEST_ACTION, operator, fingerprintOf("token"));
+  const identity = { issuer: "https://issuer", subject: "1", verifiedEmail: operator.email };
+  const session = fingerprintOf("session");
+  expect(await signInOperator(database, identity, session, "")).toMatchObject({ id: operator.id });
+  // A use is recorded once a minute.
+  await owner`UPDATE vx.operator_sessions SET used_at = used_at - interval '2 minutes'`;
+
+  const { found } = await owner.begin(async (transaction) => {
+    await transaction`LOCK TABLE vx.operators IN SHARE ROW EXCLUSIVE MODE`;
+    const found = findSession(database, session, true);
+    // It is awaited only after the transaction.
+    found.catch(() => undefined);
+    await vi.waitFor(async () => {
+      const waiting = await owner`
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'find_session'`;
+      expect(waiting).toHaveLength(1);
+    }, 10_000);
+    await transaction`SELECT vx.revoke_operator(${TEST_ACTION_JSON}, ${operator.id})`;
+    return { found };
+  });
+
+  expect(await found).toBeUndefined();
+});
