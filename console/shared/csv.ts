@@ -1,14 +1,7 @@
-type Cell = string | bigint | number;
+import { csvLine } from "../../src/domain/csv.ts";
 
-/** CSV by RFC 4180. A text that a spreadsheet would run as a formula gets an apostrophe. */
-export function csvOf(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return [header, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
-}
-
-function cellText(cell: Cell): string {
-  if (typeof cell !== "string") return cell.toString();
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+export function csvOf(header: readonly string[], rows: readonly (readonly (string | bigint)[])[]): string {
+  return [header, ...rows].map((row) => csvLine(row.map(String))).join("");
 }
 
 /** Saves the text as a file of the viewer. */

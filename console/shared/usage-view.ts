@@ -56,10 +56,10 @@ export function usageViewOf(params: URLSearchParams, splits: readonly [Split, ..
 
 /** Loads the usage of a view. `id` identifies the source. */
 export function useUsage(source: UsageSource, view: UsageView, id: string) {
-  const days = useMemo(() => lastDays(Number(view.range), new Date()), [view.range]);
   const query = useQuery(
     async (signal) => {
-      const { split } = view;
+      const { range, split } = view;
+      const days = lastDays(Number(range), new Date());
       const [first = new Date()] = days;
       const [names, rows] = await Promise.all([
         source.namesOf(split),
@@ -67,7 +67,7 @@ export function useUsage(source: UsageSource, view: UsageView, id: string) {
       ]);
       return { rows, names, days, split };
     },
-    [view.split, days, id],
+    [view.split, view.range, id],
   );
   const groups: readonly Group[] = useMemo(
     () => groupsOf(query.data?.rows ?? [], view.measure),

@@ -208,6 +208,21 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await session.detach();
     });
 
+    test("shows the new day after midnight", async () => {
+      await signIn(account.secret);
+      await chart().waitFor();
+      await page.getByText("Show as table").click();
+      const dayMs = 86_400_000;
+      await page.evaluate(`Date = class extends Date {
+        constructor(...values) {
+          super(...(values.length > 0 ? values : [Date.now() + ${dayMs}]));
+        }
+      }`);
+      const tomorrow = new Intl.DateTimeFormat("en", { dateStyle: "medium" }).format(Date.now() + dayMs);
+      await button("Refresh").click();
+      await page.getByRole("table", { name: "Cost by day" }).getByRole("row", { name: tomorrow }).waitFor();
+    });
+
     test("downloads the usage as CSV", async () => {
       await signIn(account.secret);
       await chart().waitFor();
