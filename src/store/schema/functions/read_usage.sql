@@ -15,7 +15,8 @@ CREATE OR REPLACE FUNCTION read_usage(
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
-  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+  -- The planner does not know the number of rows. Without the setting it sorts all of them to group them.
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
   v_position constant json := nullif(p_position, '');
@@ -30,37 +31,44 @@ DECLARE
   v_after_key_id constant text := coalesce(v_after ->> 2, '');
   v_after_model constant text := coalesce(v_after ->> 3, '');
   v_after_user_id constant text := coalesce(v_after ->> 4, '');
+  v_last record;
 BEGIN
+  -- The last sum of the statement. The index has all of its columns.
+  SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version,
+         json_build_array(u.quarter, u.key_id, u.model, u.user_id, u.price_version)::text AS position INTO v_last
+  FROM (
+    SELECT i.quarter, i.key_id, i.model, i.user_id, i.price_version FROM usage_quarters i
+    WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.quarter < p_end
+      AND (i.quarter, i.key_id, i.model, i.user_id, i.price_version)
+        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version)
+    ORDER BY i.quarter, i.key_id, i.model, i.user_id, i.price_version OFFSET p_rows - 1 LIMIT 1
+  ) u;
+
   RETURN QUERY
-  WITH piece AS MATERIALIZED (
-    SELECT u.* FROM usage_quarters u
-    WHERE u.lane = p_lane AND u.account_id = p_account_id AND u.quarter < p_end
+  SELECT NULL::integer, '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+         0::bigint, 0::bigint, a.last_seq, v_last.position
+  FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
+
+  RETURN QUERY
+  WITH groups AS MATERIALIZED (
+    SELECT p_starts[width_bucket(u.quarter, p_starts)] AS start, CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id,
+           CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
+           CASE WHEN p_by_user THEN u.user_id ELSE '' END AS user_id, sum(u.requests)::bigint AS requests,
+           sum(u.input)::bigint AS input, sum(u.cached_input)::bigint AS cached_input,
+           sum(u.cache_write)::bigint AS cache_write, sum(u.output)::bigint AS output,
+           sum(u.reasoning)::bigint AS reasoning, sum(u.images)::bigint AS images,
+           sum(u.image_tokens)::bigint AS image_tokens, sum(u.cost_micros)::bigint AS cost_micros
+    FROM usage_quarters u
+    WHERE u.lane = p_lane AND u.account_id = p_account_id
       AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version)
         > (v_quarter, v_key_id, v_model, v_user_id, v_price_version)
-    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version LIMIT p_rows
-  ), groups AS (
-    SELECT p_starts[width_bucket(p.quarter, p_starts)] AS start, CASE WHEN p_by_key THEN p.key_id ELSE '' END AS key_id,
-           CASE WHEN p_by_model THEN p.model ELSE '' END AS model,
-           CASE WHEN p_by_user THEN p.user_id ELSE '' END AS user_id, sum(p.requests)::bigint AS requests,
-           sum(p.input)::bigint AS input, sum(p.cached_input)::bigint AS cached_input,
-           sum(p.cache_write)::bigint AS cache_write, sum(p.output)::bigint AS output,
-           sum(p.reasoning)::bigint AS reasoning, sum(p.images)::bigint AS images,
-           sum(p.image_tokens)::bigint AS image_tokens, sum(p.cost_micros)::bigint AS cost_micros
-    FROM piece p GROUP BY 1, 2, 3, 4
-  ), page AS (
-    SELECT g.* FROM groups g
-    WHERE (g.start, g.key_id, g.model, g.user_id) > (v_after_start, v_after_key_id, v_after_model, v_after_user_id)
-    ORDER BY 1, 2, 3, 4 LIMIT p_limit
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version)
+        <= (coalesce(v_last.quarter, p_end), coalesce(v_last.key_id, ''), coalesce(v_last.model, ''),
+            coalesce(v_last.user_id, ''), coalesce(v_last.price_version, 0))
+    GROUP BY 1, 2, 3, 4
   )
-  SELECT NULL::integer, '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-         0::bigint, 0::bigint, a.last_seq, n.position
-  FROM accounts a
-  LEFT JOIN (
-    SELECT json_build_array(p.quarter, p.key_id, p.model, p.user_id, p.price_version)::text AS position
-    FROM piece p OFFSET p_rows - 1 LIMIT 1
-  ) n ON true
-  WHERE a.lane = p_lane AND a.id = p_account_id
-  UNION ALL
-  SELECT p.*, NULL, NULL FROM page p;
+  SELECT g.*, NULL::bigint, NULL::text FROM groups g
+  WHERE (g.start, g.key_id, g.model, g.user_id) > (v_after_start, v_after_key_id, v_after_model, v_after_user_id)
+  ORDER BY 1, 2, 3, 4 LIMIT p_limit;
 END
 $$;
