@@ -68,7 +68,7 @@ export async function readUsage(
   const after = readPosition(page);
   const starts = startsFrom(query.starts, after);
   const sums = new GroupSums(page.size + 1);
-  let throughSeq = 0n;
+  let throughSeq: bigint | undefined;
   let position: string | undefined = "";
   for (let piece = 0; position !== undefined; piece++) {
     if (piece === pieces.max) throw new TooMuchUsage();
@@ -87,13 +87,14 @@ export async function readUsage(
       page.size + 1,
     );
     if (!head) break;
-    throughSeq = head.through_seq;
+    // Of the first piece: entries that are added meanwhile can be in sums that were already read.
+    throughSeq ??= head.through_seq;
     for (const row of rows) sums.add({ ...row, account_id: query.by.account ? accountId : "" });
     position = head.next ?? undefined;
     // The page is full, and its rows are complete: the next position is in a later period.
     if (position !== undefined && sums.isFullBefore(quarterOf(position), starts)) break;
   }
-  return { ...cutSums(sums, page), throughSeq };
+  return { ...cutSums(sums, page), throughSeq: throughSeq ?? 0n };
 }
 
 /** A group or, first, the state of the piece. */

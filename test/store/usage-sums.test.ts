@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
+import type { Database } from "../../src/store/driver/database.ts";
 import {
   currentQuarter,
   type Grouping,
@@ -57,6 +58,31 @@ test("a settlement adds its charge to the sums of its key, model and user", asyn
     { key_id: payer.keyId, model: "m", user_id: "ada", requests: 2n, input: 50n, cost_micros: 50n },
   ]);
   expect(throughSeq).toBe(4n);
+});
+
+test("a page that is read in pieces includes all entries up to its number", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const billing = createTestBilling(store.database);
+  for (const user of ["b", "c"]) await charge(billing, payer, 1n, user);
+  // A charge before and a charge after the position are added between two pieces.
+  const database = {
+    call: async (...call: Parameters<Database["call"]>) => {
+      const rows = await store.database.call(...call);
+      for (const user of ["a", "d"]) await charge(billing, payer, 1n, user);
+      return rows;
+    },
+  } as Database;
+  const { rows, throughSeq } = await readUsage(
+    database,
+    payer.accountId,
+    await today({ user: true }),
+    page(),
+    { rows: 1n, max: 5 },
+  );
+  const requests = rows.reduce((sum, row) => sum + row.requests, 0n);
+  // The first entry is a credit.
+  expect(throughSeq).toBe(3n);
+  expect(requests).toBeGreaterThanOrEqual(throughSeq - 1n);
 });
 
 test("credits and released holds are no usage", async () => {

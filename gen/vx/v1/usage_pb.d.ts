@@ -82,8 +82,8 @@ export declare type GetUsageResponse = Message<"vx.v1.GetUsageResponse"> & {
   rows: UsageRow[];
 
   /**
-   * The number of the last ledger entry of the account when the page was read. Entries up to it are included, later ones are
-   * not.
+   * The number of the last ledger entry of the account when reading the page started. Entries up to it are included, and later
+   * ones only if they were added while a page of more than 50,000 stored sums was read.
    *
    * @generated from field: int64 through_seq = 2;
    */

@@ -2056,8 +2056,8 @@ export declare type GetUsageResponse = Message<"vx.admin.v1.GetUsageResponse"> &
   rows: AccountUsageRow[];
 
   /**
-   * The number of the last ledger entry of the account when the page was read. Entries up to it are included, later ones are
-   * not. 0 for all accounts.
+   * The number of the last ledger entry of the account when reading the page started. Entries up to it are included, and later
+   * ones only if they were added while a page of more than 50,000 stored sums was read. 0 for all accounts.
    *
    * @generated from field: int64 through_seq = 2;
    */
