@@ -15,6 +15,9 @@ import {
 } from "./operator-session.ts";
 import { SECTIONS, sectionOf } from "./sections.tsx";
 
+const NOT_ENDED =
+  "The server did not end your session. Reload this page, then sign out again; otherwise the session ends after 1 hour without use.";
+
 /** The console of operators: signed in with a token, which is kept in memory only, or with OpenID Connect. */
 export function App() {
   const [session, setSession] = useState<OperatorSession>();
@@ -50,8 +53,8 @@ export function App() {
     }
   };
   const signOut = async (isCookie: boolean) => {
-    if (isCookie) await endSession().catch(() => undefined);
-    end(undefined);
+    const isEnded = !isCookie || (await endSession());
+    end(isEnded ? undefined : NOT_ENDED);
   };
 
   // Until the server has said whether the browser has a session, neither page is right.

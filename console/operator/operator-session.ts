@@ -43,9 +43,13 @@ export async function readSession(token?: string): Promise<SessionState> {
   throw new ConnectError(body.error?.message ?? response.statusText, code, response.headers);
 }
 
-/** Ends the session of the cookie. */
-export async function endSession(): Promise<void> {
-  await fetch("/auth/sign-out", { method: "POST", credentials: "same-origin" });
+/** Ends the session of the cookie. Returns whether the server ended it. */
+export async function endSession(): Promise<boolean> {
+  const options = { method: "POST", credentials: "same-origin" } as const;
+  return await fetch("/auth/sign-out", options).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }
 
 /** The session of a token, or of the cookie of the browser; undefined if there is no session in the cookie. */
@@ -70,7 +74,7 @@ export const SessionProvider = SessionContext.Provider;
 
 export function useSession(): OperatorSession {
   const session = useContext(SessionContext);
-  if (!session) throw new Error("nobody is signed in");
+  if (!session) throw new Error("no operator is signed in");
   return session;
 }
 

@@ -91,8 +91,15 @@ describe.skipIf(!chromiumPath)("sign-in with OpenID Connect in a browser", () =>
     await page.getByRole("link", { name: "Sign in with OpenID Connect" }).click();
     await page.getByText("Live", { exact: true }).waitFor();
     await page.getByText("ada", { exact: true }).waitFor();
+    // A session that the server did not end still works.
+    await page.route("**/auth/sign-out", (route) => route.abort());
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("The server did not end your session.").waitFor();
+    await page.unroute("**/auth/sign-out");
+    await page.reload();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Operator token").waitFor();
+    expect(await page.getByText("The server did not end your session.").count()).toBe(0);
     await page.reload();
     await page.getByLabel("Operator token").waitFor();
   });
