@@ -26,7 +26,7 @@ export function useLiveFigures(): LiveFigures {
   return useContext(LiveContext);
 }
 
-/** Keeps one stream of figures, and says when the server is away. */
+/** Keeps one stream of figures open, and says when the connection is lost. */
 export function LiveProvider({ children }: { readonly children: ComponentChildren }) {
   const session = useSession();
   const [live, setLive] = useState(NONE);

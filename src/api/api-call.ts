@@ -9,7 +9,7 @@ export type ApiCall = {
   readonly key: AdmittedKey;
   /** The calling operator. Only methods of the operator API have one. */
   readonly operator: Operator;
-  /** Throws once the token or the session of the operator no longer holds: for streams. */
+  /** Throws if the token or the session of the operator is no longer valid. Streams call it regularly. */
   recheckOperator(): Promise<void>;
   /** The name of the method, such as "CreditAccount". */
   readonly method: string;

@@ -7,7 +7,7 @@ import { type ApiParts, defineService } from "./define-service.ts";
 import type { Overview, WatchOverview } from "./overview.ts";
 import { auditWatcher } from "./run-audit.ts";
 
-/** What services for operators need besides. */
+/** What services for operators need in addition. */
 export type OperatorParts = ApiParts & { readonly watchOverview: WatchOverview };
 
 async function* watchOverview(watch: WatchOverview, call: ApiCall) {

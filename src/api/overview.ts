@@ -1,6 +1,6 @@
 import type { ServiceFigures } from "../store/service-figures.ts";
 
-/** How an upstream does; attempts are of the window. */
+/** The state of an upstream, and its attempts in the window. */
 export type UpstreamFigures = {
   readonly name: string;
   readonly openBreakers: number;

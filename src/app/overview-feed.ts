@@ -22,7 +22,7 @@ type FeedOptions = {
 
 type Sample = { readonly atMs: number; readonly counts: Counts };
 
-/** Measures the running service while somebody watches, once for all watchers. */
+/** Measures the running service while there are watchers, which share the measurements. */
 export class OverviewFeed {
   readonly #options: FeedOptions;
   readonly #watchers = new Map<string, number>();

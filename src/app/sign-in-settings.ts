@@ -8,7 +8,7 @@ export function adminUrlProblem(text: string): string | undefined {
   return "must be a URL with host and port only, such as https://ops.example:8081";
 }
 
-/** The problem of the issuer; undefined if it is valid. Plain HTTP would let the network choose who signs in. */
+/** The problem of the issuer; undefined if it is valid. Over plain HTTP, an attacker in the network could sign in as anyone. */
 export function issuerProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url?.hostname ?? "");

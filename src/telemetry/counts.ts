@@ -10,7 +10,7 @@ export type UpstreamCounts = {
   failed: number;
 };
 
-/** What the overview shows of the metrics. Counts are since the start of the server. */
+/** The metrics that the overview shows. Counts are since the start of the server. */
 export type Counts = {
   readonly calls: number;
   readonly failures: ReadonlyMap<string, number>;
@@ -22,7 +22,7 @@ export type Counts = {
 type Registry = Metrics["registry"];
 type Sample = { readonly value: number; readonly labels: Readonly<Record<string, string>> };
 
-/** Attempts that say nothing about an upstream: the caller left, or no request was sent. */
+/** Outcomes that the upstream did not cause: the caller disconnected, or no request was sent. */
 const NEUTRAL_OUTCOMES: ReadonlySet<string | undefined> = new Set(["cancelled", "busy", "down"]);
 
 export async function readCounts(registry: Registry): Promise<Counts> {

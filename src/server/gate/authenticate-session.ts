@@ -27,7 +27,7 @@ export class SessionAuthentication {
     this.#options = options;
   }
 
-  /** With this prefix, browsers accept the cookie only over TLS and from this host itself, not from a neighbour of its domain. */
+  /** With this prefix, browsers accept the cookie only over TLS and from this host, not from another host of its domain. */
   get cookieName(): string {
     return this.#options.isSecure ? "__Host-vx_session" : "vx_session";
   }
@@ -71,7 +71,7 @@ export class SessionAuthentication {
   }
 }
 
-/** The values of a cookie, of which a neighbour of the domain may have set a second one. */
+/** All values of a cookie: another host of the domain may have set a second one. */
 export function cookiesOf(request: Credentials, name: string): string[] {
   return request
     .headers("cookie")

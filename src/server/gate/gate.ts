@@ -14,7 +14,7 @@ export type Admitted = {
   readonly key: AdmittedKey | undefined;
   /** Only on the operator listener. */
   readonly operator?: Operator;
-  /** Throws once the token or the session of the operator no longer holds. Only on the operator listener. */
+  /** Throws if the token or the session of the operator is no longer valid. Only on the operator listener. */
   readonly recheck?: () => Promise<void>;
   /** For the headers of the response; undefined if the method is not rate limited. */
   readonly window: RateWindow | undefined;

@@ -5,15 +5,15 @@ import type { SignInFailure } from "./sign-in-error.ts";
 const PAGES: Readonly<Record<SignInFailure, { readonly status: number; readonly text: string }>> = {
   outdated: {
     status: 400,
-    text: "This answer belongs to no sign-in of this browser, or the sign-in took longer than ten minutes. Open the console and sign in again.",
+    text: "This browser did not start this sign-in, or the sign-in took longer than ten minutes. Open the console and sign in again.",
   },
   refused: {
     status: 403,
-    text: "The identity provider did not confirm the sign-in. Sign in again; if that does not help, the log of the server has the reason.",
+    text: "The identity provider did not confirm the sign-in. Sign in again. If it fails again, the log of the server has the reason.",
   },
   unknown: {
     status: 403,
-    text: "No operator belongs to this account of the identity provider. An admin creates operators with the command 'vx operators create --email'; the provider must have verified the address.",
+    text: "This account of the identity provider belongs to no operator. An admin creates operators with the command 'vx operators create --email'; the provider must have verified the address.",
   },
   unreachable: {
     status: 502,

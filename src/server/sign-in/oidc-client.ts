@@ -53,7 +53,7 @@ export class OidcClient {
     });
   }
 
-  /** The user whom the provider sent back to this URL. Throws SignInError. */
+  /** The user that the provider identified, by the URL of its redirect. Throws SignInError. */
   async identityOf(url: URL, secret: string): Promise<Identity> {
     const { state, nonce, verifier } = checksOf(secret);
     // Before anything is sent: answers of other sign-ins must not cost the provider a request.
@@ -140,7 +140,7 @@ const fetchBounded: CustomFetch = async (url, { signal, ...options }) => {
   return new Response(bytes === 0 ? null : Buffer.concat(pieces), { status: response.status, headers });
 };
 
-/** Three values that do not tell each other, from the one that the browser keeps. */
+/** Three values derived from the one that the browser keeps. None of them reveals another one. */
 function checksOf(secret: string) {
   const derive = (name: string) => createHash("sha256").update(`${name}:${secret}`).digest("base64url");
   return { state: derive("state"), nonce: derive("nonce"), verifier: derive("verifier") };
@@ -155,7 +155,7 @@ function verifiedEmailOf(claims: Readonly<Record<string, unknown>>): string {
   return isVerified && isUsable ? email : "";
 }
 
-/** The codes of errors that say nothing about the user: no response, or one of a provider that does not work. */
+/** The codes of failures of the provider itself: no response, or one that is not OpenID Connect. */
 const UNREACHABLE = /^OAUTH_(TIMEOUT|ABORT|RESPONSE_IS_NOT_CONFORM|RESPONSE_IS_NOT_JSON|PARSE_ERROR)$/;
 
 function isUnreachable(error: unknown): boolean {

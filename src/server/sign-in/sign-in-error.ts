@@ -1,6 +1,6 @@
 /**
- * Why a sign-in failed. "outdated": the answer belongs to no sign-in of this browser; "refused": the provider said no, or its
- * answer is not valid; "unknown": no operator has the identity.
+ * Why a sign-in failed. "outdated": the browser has no sign-in with this response; "refused": the provider refused, or its
+ * response is invalid; "unknown": no operator has the identity.
  */
 export type SignInFailure = "outdated" | "refused" | "unknown" | "unreachable" | "busy";
 
