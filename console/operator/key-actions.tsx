@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import type { Column } from "../shared/data-table.tsx";
+import { rpmError } from "../shared/key-fields.tsx";
 import { KeyState } from "../shared/key-state.tsx";
 import { numberText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
@@ -132,8 +133,4 @@ function LimitDialog({ apiKey, onDone, onClose }: KeyDialogProps) {
       )}
     </ReasonDialog>
   );
-}
-
-function rpmError(rpm: string): string | undefined {
-  return /^(|[1-9]\d{0,6})$/.test(rpm) ? undefined : "Enter a whole number of at least 1, or nothing.";
 }

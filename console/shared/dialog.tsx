@@ -32,6 +32,8 @@ export function Dialog({ title, onClose, children, canClose = true, isWide = fal
       ref={element}
       class={isWide ? "dialog dialog-wide" : "dialog"}
       aria-labelledby={id}
+      // Without "none", Chromium closes a dialog at the second Escape even if the page prevented the first one.
+      closedby={canClose ? "closerequest" : "none"}
       onCancel={(event) => {
         event.preventDefault();
         if (canClose) onClose();

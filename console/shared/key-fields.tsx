@@ -26,8 +26,12 @@ export function keyFormErrors({ name, scopes, rpm }: KeyForm): FieldErrors<KeyFo
   return {
     name: name.trim() === "" ? "Enter a name." : undefined,
     scopes: scopes.length === 0 ? "Select at least one scope." : undefined,
-    rpm: /^(|[1-9]\d{0,6})$/.test(rpm) ? undefined : "Enter a whole number of at least 1, or nothing.",
+    rpm: rpmError(rpm),
   };
+}
+
+export function rpmError(rpm: string): string | undefined {
+  return /^(|[1-9]\d{0,6})$/.test(rpm) ? undefined : "Enter a whole number of at least 1, or nothing.";
 }
 
 /** The fields of a request that creates a key. */
