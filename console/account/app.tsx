@@ -63,7 +63,7 @@ function KeyForm(props: KeyFormProps) {
     <SignIn
       title="Your account"
       lead="See your balance, your usage and every charge."
-      label="API key"
+      secretName="API key"
       hint="A key with the scope “read”. It stays in the memory of this tab, until you close or reload it."
       prefix="vx_live_"
       footer={<Links />}

@@ -82,7 +82,7 @@ function TokenForm({ hasOpenId, ...form }: TokenFormProps) {
     <SignIn
       title="Operator console"
       lead="Accounts, keys, prices and the ledger of this service."
-      label="Operator token"
+      secretName="operator token"
       hint="Your token, or the one in the file “admin-token” of the data folder. It stays in the memory of this tab."
       prefix=""
       footer={<Links />}

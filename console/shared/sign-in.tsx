@@ -10,8 +10,8 @@ import { Notice, ProblemText } from "./states.tsx";
 type SignInProps = {
   readonly title: string;
   readonly lead: string;
-  /** What is entered: "API key". */
-  readonly label: string;
+  /** What the caller enters, as in the middle of a sentence: "API key". */
+  readonly secretName: string;
   readonly hint: string;
   /** How the secret begins. */
   readonly prefix: string;
@@ -28,7 +28,7 @@ type SignInProps = {
 export function SignIn({
   title,
   lead,
-  label,
+  secretName,
   hint,
   prefix,
   notice,
@@ -49,7 +49,7 @@ export function SignIn({
   const submit = async (event: Event) => {
     event.preventDefault();
     const text = secret.trim();
-    const invalid = problemOfSecret(text, label, prefix);
+    const invalid = problemOfSecret(text, secretName, prefix);
     setError(invalid);
     setProblem(undefined);
     if (invalid !== undefined) {
@@ -77,7 +77,7 @@ export function SignIn({
           </Notice>
         )}
         <form onSubmit={(event) => void submit(event)} noValidate>
-          <Field label={label} hint={hint} error={error}>
+          <Field label={capitalized(secretName)} hint={hint} error={error}>
             {(control) => (
               <input
                 {...control}
@@ -103,9 +103,13 @@ export function SignIn({
   );
 }
 
-function problemOfSecret(text: string, label: string, prefix: string): string | undefined {
-  if (text === "") return `Enter the ${label}.`;
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function problemOfSecret(text: string, name: string, prefix: string): string | undefined {
+  if (text === "") return `Enter the ${name}.`;
   // A header cannot contain other characters.
-  if (!/^[!-~]+$/.test(text) || !text.startsWith(prefix)) return `The ${label} begins with ${prefix}.`;
+  if (!/^[!-~]+$/.test(text) || !text.startsWith(prefix)) return `The ${name} begins with ${prefix}.`;
   return undefined;
 }

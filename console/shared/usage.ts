@@ -90,7 +90,7 @@ export function groupsOf(rows: readonly SplitUsage[], measure: Measure): Group[]
     });
   }
   const measured = MEASURES[measure];
-  return [...sums.values()].sort((one, other) => (measured(one) < measured(other) ? 1 : -1));
+  return [...sums.values()].sort((one, other) => Number(measured(other) - measured(one)));
 }
 
 /** A series for each of the highest groups, and one for all others together. */

@@ -4,10 +4,10 @@ export function csvLine(cells: readonly string[]): string {
 }
 
 /**
- * Spreadsheets evaluate cells that begin with these characters, and callers choose some of the texts. Amounts such as
- * "-$0.50" stay as they are.
+ * Spreadsheets evaluate cells that begin with these characters, some of them also with the full-width forms, and callers
+ * choose some of the texts. Amounts such as "-$0.50" stay as they are.
  */
-const FORMULA = /^[=@\t\r]|^[+-](?!\$?[\d.]+$)/;
+const FORMULA = /^[=@\t\r\uff1d\uff20\uff0b\uff0d]|^[+-](?!\$?[\d.]+$)/;
 
 function csvCell(text: string): string {
   const safe = FORMULA.test(text) ? `'${text}` : text;

@@ -34,3 +34,27 @@ test("a revocation and the use of a session at the same time do not deadlock", a
 
   expect(await found).toBeUndefined();
 });
+
+test("two first sign-ins of an identity at the same time both succeed", async () => {
+  const { database, owner } = store;
+  const operator = { id: "op_2", name: "bob", role: "viewer", email: "bob@example.com" } as const;
+  await createOperator(database, TEST_ACTION, operator, fingerprintOf("token of bob"));
+  const identity = { issuer: "https://issuer", subject: "2", verifiedEmail: operator.email };
+
+  const { second } = await owner.begin(async (transaction) => {
+    await transaction`
+      SELECT FROM vx.sign_in_operator(${identity.issuer}, ${identity.subject}, ${operator.email},
+        ${Buffer.from(fingerprintOf("first"), "hex")}, '')`;
+    const second = signInOperator(database, identity, fingerprintOf("second"), "");
+    second.catch(() => undefined);
+    await vi.waitFor(async () => {
+      const waiting = await owner`
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'sign_in_operator'`;
+      expect(waiting).toHaveLength(1);
+    }, 10_000);
+    return { second };
+  });
+
+  expect(await second).toMatchObject({ id: operator.id });
+});

@@ -9,9 +9,11 @@ export function requireSameOrigin(request: Credentials, ownUrl: string | undefin
   const sites = request.headers("sec-fetch-site");
   const origins = request.headers("origin");
   const hosts = hostsOf(request);
-  // A proxy may replace the host.
+  // A proxy may replace the host, so a configured address counts in its place.
   const isOwn = (origin: string) =>
-    origin === ownUrl || (URL.canParse(origin) && hosts.every((host) => new URL(origin).host === host));
+    ownUrl === undefined
+      ? URL.canParse(origin) && hosts.every((host) => new URL(origin).host === host)
+      : origin === ownUrl;
   const isSameOrigin =
     hosts.length > 0 &&
     sites.length + origins.length > 0 &&

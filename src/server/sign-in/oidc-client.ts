@@ -18,6 +18,8 @@ const MAX_EXCHANGES = 16;
 const MAX_SUBJECT_CHARACTERS = 255;
 const MAX_EMAIL_CHARACTERS = 254;
 const MAX_DETAIL_CHARACTERS = 300;
+/** PostgreSQL stores no NUL. */
+const CONTROL = /\p{Cc}/u;
 
 class TooLargeError extends Error {
   override readonly message = `the response of the provider has more than ${MAX_RESPONSE_BYTES} bytes`;
@@ -76,8 +78,8 @@ export class OidcClient {
         claims.email === undefined && hasUserInfo
           ? await fetchUserInfo(configuration, tokens.access_token, claims.sub)
           : claims;
-      if (claims.sub.length > MAX_SUBJECT_CHARACTERS)
-        throw new SignInError("refused", "the subject is too long");
+      if (claims.sub.length > MAX_SUBJECT_CHARACTERS || CONTROL.test(claims.sub))
+        throw new SignInError("refused", "the subject is too long or has control characters");
       return { issuer: claims.iss, subject: claims.sub, verifiedEmail: verifiedEmailOf(emailClaims) };
     } catch (error) {
       if (error instanceof SignInError) throw error;
@@ -119,9 +121,19 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
     [client.customFetch]: fetchBounded,
   });
   // The library accepts templates of issuers, with which users of every tenant could sign in.
-  const found = configuration.serverMetadata().issuer;
-  if (new URL(found).href !== url.href) throw new Error(`the issuer of the provider is ${found}`);
+  const metadata = configuration.serverMetadata();
+  if (new URL(metadata.issuer).href !== url.href)
+    throw new Error(`the issuer of the provider is ${metadata.issuer}`);
+  for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const)
+    requireEndpoint(name, metadata[name], url.protocol);
   return configuration;
+}
+
+/** The library finds an unusable endpoint only when it is used, which would be after the document was kept. */
+function requireEndpoint(name: string, endpoint: string | undefined, issuerProtocol: string): void {
+  const protocol = URL.canParse(endpoint ?? "") ? new URL(endpoint ?? "").protocol : "";
+  if (protocol === "https:" || (protocol === "http:" && issuerProtocol === "http:")) return;
+  throw new Error(`the provider has no usable ${name}: ${endpoint}`);
 }
 
 /** The library sets the timeout, and follows no redirect. */
@@ -151,7 +163,7 @@ function verifiedEmailOf(claims: Readonly<Record<string, unknown>>): string {
   const { email, email_verified: verified } = claims;
   // Microsoft sends xms_edov in place of email_verified: the tenant has proved that it owns the domain of the address.
   const isVerified = isTrue(verified) || (verified === undefined && isTrue(claims.xms_edov));
-  const isUsable = typeof email === "string" && email.length <= MAX_EMAIL_CHARACTERS;
+  const isUsable = typeof email === "string" && email.length <= MAX_EMAIL_CHARACTERS && !CONTROL.test(email);
   return isVerified && isUsable ? email : "";
 }
 

@@ -1,8 +1,9 @@
 import { fingerprintOf } from "../../domain/api-key.ts";
-import { DomainError } from "../../domain/errors.ts";
+import { DomainError, ERRORS } from "../../domain/errors.ts";
 import type { Operator } from "../../domain/operator.ts";
 import type { Identity, Session } from "../../store/operator-sessions.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { toKnownError } from "../errors/known-error.ts";
 import { sendError } from "../errors/send-error.ts";
 import type { AuthenticateOperator } from "../gate/authenticate-operator.ts";
 import { cookiesOf, type SessionAuthentication } from "../gate/authenticate-session.ts";
@@ -82,7 +83,7 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
         await serve(request, response, requestId);
       } catch (error) {
         if (!(error instanceof SignInError)) {
-          sendError(response, error, requestId);
+          sendFailure(signIn, error, response, requestId);
           return;
         }
         signIn.log.warn(
@@ -157,11 +158,21 @@ async function signOut(
     if (sessions.isCarriedBy(credentials))
       await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
   } catch (error) {
-    sendError(response, error, requestId);
+    sendFailure(signIn, error, response, requestId);
     return;
   }
   setCookie(response, sessionCookie(signIn, "", 0));
   sendJson(response, 200, "{}");
+}
+
+/** Logs the failures that are not the caller's. */
+function sendFailure({ log }: SignIn, error: unknown, response: HttpResponse, requestId: string): void {
+  if (statusOf(error) >= 500) log.error({ err: error, request_id: requestId }, "sign-in failed");
+  sendError(response, error, requestId);
+}
+
+function statusOf(error: unknown): number {
+  return ERRORS[toKnownError(error).reason].status;
 }
 
 /** The provider redirects to this URL only if it is registered there, so a forged Host header has no effect. */

@@ -298,6 +298,10 @@ describe("answers that are not the provider's for this browser", () => {
       what: "an expired token",
       change: { change: (claims: object) => ({ ...claims, exp: seconds() - 31 }) },
     },
+    {
+      what: "a subject that no database stores",
+      change: { change: (claims: object) => ({ ...claims, sub: "a\0" }) },
+    },
     { what: "an unknown key", change: { forge: true } },
   ])("an ID token with $what", async ({ change }) => {
     await createOperator();

@@ -21,6 +21,12 @@ BEGIN
         AND o.revoked_at IS NULL
       RETURNING o.* INTO v_operator;
     v_details := '{"identity":"bound"}';
+    IF NOT FOUND THEN
+      -- Another sign-in of the identity may have bound it in the meantime.
+      SELECT o.* INTO v_operator FROM operators o
+        WHERE o.issuer = p_issuer AND o.subject = p_subject AND o.revoked_at IS NULL FOR UPDATE;
+      v_details := '{}';
+    END IF;
   END IF;
   IF v_operator.id IS NULL THEN
     RETURN;
