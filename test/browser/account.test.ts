@@ -433,6 +433,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       throw new Error(`Tab does not reach ${name}`);
     };
     await open();
+    await page.locator("input:focus").waitFor();
     await page.keyboard.type(account.secret);
     await page.keyboard.press("Enter");
     await chart().waitFor();
