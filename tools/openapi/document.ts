@@ -1,5 +1,4 @@
-import { type DescField, type DescService, hasOption } from "@bufbuild/protobuf";
-import { csv_rows as csvRowsOption } from "../../gen/vx/options/v1/options_pb.js";
+import type { DescField, DescService } from "@bufbuild/protobuf";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { ExampleModels } from "../../src/models/example-model.ts";
 import { surfaceOf } from "../../src/rules/surface.ts";
@@ -126,6 +125,10 @@ function requestBody(operation: Operation, schemas: Schemas, unknown: UnknownFie
   };
 }
 
+/**
+ * CSV is only in the description of its methods: with a second content type, generated clients take the type of the JSON
+ * response for JSON or text.
+ */
 function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): Schema {
   const { binding, usual, streamed } = operation;
   const { responseBody } = binding;
@@ -136,17 +139,9 @@ function success(operation: Operation, schemas: Schemas, commentOf: CommentOf): 
     content: {
       "application/json": { schema },
       ...(streamed ? { "text/event-stream": events(operation, schemas) } : {}),
-      ...(hasOption(usual, csvRowsOption) ? { "text/csv": CSV } : {}),
     },
   };
 }
-
-const CSV: Schema = {
-  schema: {
-    type: "string",
-    description: "With `Accept: text/csv`: a line with the names of the fields, then a line for each row.",
-  },
-};
 
 /** OpenAPI 3.1 has no keyword for the events of a stream; JSON Schema has one for the content of a string. */
 function events({ streamed }: Operation, schemas: Schemas): Schema {
