@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { BrowserContext, Download, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { formatMicros } from "../../src/domain/money.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
@@ -446,7 +446,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await dialog().waitFor();
     await page.keyboard.press("Escape");
     await dialog().waitFor({ state: "hidden" });
-    expect(await focused()).toBe("Create key");
+    await vi.waitFor(async () => expect(await focused()).toBe("Create key"), 10_000);
     await page.keyboard.press("Shift+Tab");
     await tabTo("Sign out");
     await page.keyboard.press("Enter");
