@@ -5,6 +5,19 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.rpc.BadRequest;
 import com.google.rpc.ErrorInfo;
+import com.vx.v1.ContentPart;
+import com.vx.v1.EmbedRequest;
+import com.vx.v1.EmbedResponse;
+import com.vx.v1.EmbedServiceGrpc;
+import com.vx.v1.GenerateRequest;
+import com.vx.v1.GenerateResponse;
+import com.vx.v1.GenerateServiceGrpc;
+import com.vx.v1.GetMeRequest;
+import com.vx.v1.GetMeResponse;
+import com.vx.v1.Image;
+import com.vx.v1.MeServiceGrpc;
+import com.vx.v1.StreamGenerateRequest;
+import com.vx.v1.StreamGenerateResponse;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientInterceptors;
@@ -35,19 +48,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntConsumer;
-import vx.v1.Embed.EmbedRequest;
-import vx.v1.Embed.EmbedResponse;
-import vx.v1.EmbedServiceGrpc;
-import vx.v1.Generate.ContentPart;
-import vx.v1.Generate.GenerateRequest;
-import vx.v1.Generate.GenerateResponse;
-import vx.v1.Generate.Image;
-import vx.v1.Generate.StreamGenerateRequest;
-import vx.v1.Generate.StreamGenerateResponse;
-import vx.v1.GenerateServiceGrpc;
-import vx.v1.Me.GetMeRequest;
-import vx.v1.Me.GetMeResponse;
-import vx.v1.MeServiceGrpc;
 
 /**
  * Calls the server with grpc-java, and prints what it receives as JSON. The test says when the server stops and starts
@@ -159,8 +159,8 @@ public final class Client {
     return GenerateRequest.newBuilder().setModel(model).addMessages(message(text)).build();
   }
 
-  private static vx.v1.Generate.Message.Builder message(String text) {
-    return vx.v1.Generate.Message.newBuilder().setRole("user").setContent(text);
+  private static com.vx.v1.Message.Builder message(String text) {
+    return com.vx.v1.Message.newBuilder().setRole("user").setContent(text);
   }
 
   private Object unary() {
@@ -254,7 +254,7 @@ public final class Client {
     GenerateRequest request =
         GenerateRequest.newBuilder()
             .setModel(MODEL)
-            .addMessages(vx.v1.Generate.Message.newBuilder().setRole("user").addParts(text).addParts(image))
+            .addMessages(com.vx.v1.Message.newBuilder().setRole("user").addParts(text).addParts(image))
             .build();
     StatusRuntimeException sent = failureOf(() -> call(GenerateServiceGrpc.getGenerateMethod(), request, USUAL));
     EmbedRequest texts =
