@@ -5,9 +5,9 @@ import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 import type { UsageSource } from "../shared/usage.ts";
 
-/** Who is signed in: a key, and what can be called with it. */
+/** The key that is signed in, with the clients of the services. */
 export type Viewer = {
-  /** The key and the balance, when the viewer signed in. */
+  /** The key and the balance at the time of the sign-in. */
   readonly me: GetMeResponse;
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;

@@ -54,7 +54,7 @@ export function AccountActions({ account, onChanged }: AccountActionsProps) {
 /** What each dialog of an account gets. */
 export type AccountDialogProps = {
   readonly account: Account;
-  /** Called with a short text of what was changed. */
+  /** Gets a message such as “The account is on the plan “pro”.” */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 };

@@ -2,7 +2,7 @@ import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { FieldErrors } from "../shared/form-dialog.tsx";
 import { TextField } from "../shared/text-field.tsx";
 
-/** Who an account belongs to, as it is typed. */
+/** The profile of an account in a form. */
 export type ContactForm = Readonly<Record<"name" | "externalId" | "email" | "notes", string>>;
 
 export const NO_CONTACT: ContactForm = { name: "", externalId: "", email: "", notes: "" };

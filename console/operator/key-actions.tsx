@@ -10,7 +10,7 @@ import { ActionButton } from "./action-button.tsx";
 import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
-/** What an operator is about to change, and of which key. */
+/** The change of a key whose dialog is open. */
 export type OpenKeyDialog = { readonly key: ApiKey; readonly action: "revoke" | "limit" };
 
 export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly Column<ApiKey>[] {
@@ -68,7 +68,7 @@ export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly 
 }
 
 type DialogProps = {
-  /** Called with a short text of what was changed. */
+  /** Gets a message such as “The key “ci” is revoked.” */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 };

@@ -2,7 +2,7 @@ import { PageHeader } from "../shared/frame.tsx";
 import { EventFilters, eventFilterOf } from "./event-filters.tsx";
 import { EventList } from "./event-list.tsx";
 
-/** Who changed what, for which reason, and what was refused. */
+/** All changes by operators with their reasons, and the refused calls. */
 export function LogSection({ params }: { readonly params: URLSearchParams }) {
   const filter = eventFilterOf(params);
   return (

@@ -96,7 +96,7 @@ type PagedTableProps<Row> = Omit<DataTableProps<Row>, "rows"> & {
   readonly empty: ComponentChildren;
 };
 
-/** A table with the buttons of its pages, and with what is shown while it is loaded, empty or failed. */
+/** A table with buttons for its pages. It has a state for loading, for no rows and for errors. */
 export function PagedTable<Row>({ pages, empty, ...table }: PagedTableProps<Row>) {
   const { data, problem, isLoading, number, next, previous } = pages;
   if (problem) return <ErrorState problem={problem} onRetry={pages.reload} />;

@@ -17,11 +17,18 @@ type DialogProps = {
 export function Dialog({ title, onClose, children, canClose = true, isWide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  // Chromium can also close a dialog itself, without the event "cancel".
+  const onClosed = useRef(() => {});
+  onClosed.current = () => (canClose ? onClose() : element.current?.showModal());
   useEffect(() => {
     const dialog = element.current;
     const opener = document.activeElement;
+    const listener = () => onClosed.current();
+    dialog?.addEventListener("close", listener);
     dialog?.showModal();
     return () => {
+      // A later dialog may have the same `onClose`.
+      dialog?.removeEventListener("close", listener);
       dialog?.close();
       // The browser does not return the focus from a dialog that is already removed from the page.
       if (opener instanceof HTMLElement) opener.focus();

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { Dialog, ProblemNotice, useAction } from "./dialog.tsx";
 
-/** What is wrong with the fields of a form, by field. */
+/** Messages about invalid fields of a form. */
 export type FieldErrors<Form> = { readonly [Name in keyof Form]?: string | undefined };
 
 type FormDialogProps<Form> = {

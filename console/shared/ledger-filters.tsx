@@ -1,10 +1,10 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { startOfDay } from "./days.ts";
-import { Field } from "./field.tsx";
-import { changeParams } from "./use-route.ts";
+import { DayFilters, type FilterValues, filterValuesOf, SelectFilter, TextFilter } from "./filter-fields.tsx";
 
-/** The filters as they are in the URL; empty if not set. Days are in the zone of the viewer, both included. */
-export type LedgerFilter = Readonly<Record<"kind" | "key" | "model" | "from" | "to", string>>;
+const NAMES = ["kind", "key", "model", "from", "to"] as const;
+
+export type LedgerFilter = FilterValues<(typeof NAMES)[number]>;
 
 /** The fields that the requests of customers and operators share. */
 export type LedgerRequest = {
@@ -16,8 +16,7 @@ export type LedgerRequest = {
 };
 
 export function filterOf(params: URLSearchParams): LedgerFilter {
-  const text = (name: string) => params.get(name) ?? "";
-  return { kind: text("kind"), key: text("key"), model: text("model"), from: text("from"), to: text("to") };
+  return filterValuesOf(params, NAMES);
 }
 
 export function requestOf({ kind, key, model, from, to }: LedgerFilter): LedgerRequest {
@@ -38,48 +37,21 @@ type LedgerFiltersProps = {
   readonly section: string;
 };
 
+const KINDS = [
+  ["", "All kinds"],
+  ["generation", "Generations"],
+  ["credit", "Credits"],
+  ["adjustment", "Adjustments"],
+] as const;
+
 export function LedgerFilters({ filter, section }: LedgerFiltersProps) {
-  const set = (name: keyof LedgerFilter) => (event: Event & { readonly currentTarget: { value: string } }) =>
-    changeParams(section, { [name]: event.currentTarget.value.trim() });
   return (
     <fieldset class="filters">
       <legend class="hidden">Filters</legend>
-      <Field label="Kind">
-        {(control) => (
-          <select {...control} value={filter.kind} onChange={set("kind")}>
-            <option value="">All kinds</option>
-            <option value="generation">Generations</option>
-            <option value="credit">Credits</option>
-            <option value="adjustment">Adjustments</option>
-          </select>
-        )}
-      </Field>
-      <Field label="Model">
-        {(control) => (
-          <input
-            {...control}
-            value={filter.model}
-            maxLength={200}
-            placeholder="Any"
-            onChange={set("model")}
-          />
-        )}
-      </Field>
-      <Field label="Key id">
-        {(control) => (
-          <input {...control} value={filter.key} maxLength={64} placeholder="Any" onChange={set("key")} />
-        )}
-      </Field>
-      <Field label="From">
-        {(control) => (
-          <input {...control} type="date" value={filter.from} max={filter.to} onChange={set("from")} />
-        )}
-      </Field>
-      <Field label="Until">
-        {(control) => (
-          <input {...control} type="date" value={filter.to} min={filter.from} onChange={set("to")} />
-        )}
-      </Field>
+      <SelectFilter label="Kind" section={section} name="kind" value={filter.kind} options={KINDS} />
+      <TextFilter label="Model" section={section} name="model" value={filter.model} maxLength={200} />
+      <TextFilter label="Key id" section={section} name="key" value={filter.key} maxLength={64} />
+      <DayFilters section={section} from={filter.from} to={filter.to} />
     </fieldset>
   );
 }

@@ -28,7 +28,7 @@ export const MEASURES = [
   { value: "tokens", text: "Tokens" },
 ] as const;
 
-/** What is shown, as it is in the URL. */
+/** The choices of the viewer, which are in the URL. */
 export type UsageView = {
   readonly range: (typeof RANGES)[number]["value"];
   readonly split: Split;

@@ -3,7 +3,7 @@ import type { UsageRow } from "../../gen/vx/v1/usage_pb.js";
 import { MAX_SERIES, type Series } from "./bar-chart.tsx";
 import { ZONE } from "./time.tsx";
 
-/** What the usage of a day is divided by. */
+/** The usage of a day has a row for each of these. */
 export type Split = "model" | "key" | "account";
 
 /** Where usage comes from. */
@@ -33,7 +33,7 @@ export type SplitUsage = Omit<UsageRow, "$typeName"> & {
 
 export type Measure = "cost" | "requests" | "tokens";
 
-/** What was used by one model, key or account. */
+/** The usage of one model, key or account in the whole range. */
 export type Group = Sums & Pick<SplitUsage, "id">;
 
 type Sums = Pick<UsageRow, "requests" | "inputTokens" | "outputTokens" | "costMicros">;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** What the part of the URL after "#" selects: a section, and what it shows. It never contains a secret. */
+/** The section and its parameters, from the part of the URL after "#". It never contains a secret. */
 export type Route = { readonly section: string; readonly params: URLSearchParams };
 
 export function hrefOf(section: string, params: Readonly<Record<string, string>> = {}): string {
@@ -13,9 +13,9 @@ export function navigate(href: string): void {
   location.hash = href;
 }
 
-/** Changes a part of what the section shows; a new address, so that the Back button undoes it. */
+/** Changes parameters of the section in a new address, so that the Back button undoes it. */
 export function changeParams(section: string, part: Readonly<Record<string, string>>): void {
-  // A change that was made just now is in the address, and not yet in what is shown.
+  // The address also has changes that are not rendered yet.
   const current = currentRoute();
   const others = current.section === section ? Object.fromEntries(current.params) : {};
   navigate(hrefOf(section, { ...others, ...part }));

@@ -13,7 +13,7 @@ export function jsonTextOf(object: JsonObject): string {
   return text;
 }
 
-/** Keeps the text of an object as its caller wrote it, if it has the form that JSON.stringify() writes. */
+/** Keeps the text of an object as its caller wrote it: JSON.stringify() may write the same value differently. */
 export function keepJsonText(object: JsonObject, text: string): void {
   texts.set(object, text);
 }

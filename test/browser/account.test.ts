@@ -453,6 +453,15 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await page.getByLabel("API key").waitFor();
   });
 
+  test("a dialog that the browser closes itself can be opened again", async () => {
+    await signIn(account.secret, "#/keys");
+    await button("Create key").click();
+    await page.evaluate("document.querySelector('dialog').close()");
+    await dialog().waitFor({ state: "detached" });
+    await button("Create key").click();
+    await dialog().waitFor();
+  });
+
   test("there are no errors but those of refused calls, and no requests to other hosts", () => {
     expect(watched.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
     expect(watched.foreign).toEqual([]);

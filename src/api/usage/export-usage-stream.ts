@@ -15,7 +15,9 @@ import type { ApiCall } from "../api-call.ts";
 import type { Deps } from "../deps.ts";
 import { FOCUS_COLUMNS, type FocusRow } from "./focus-columns.ts";
 import { FocusDays, focusRowOfMovement } from "./focus-rows.ts";
+import { timeText } from "./time-text.ts";
 import { usageRangeOf } from "./usage-request.ts";
+import { inclusiveTokensOf } from "./view-usage.ts";
 
 type Piece = { readonly text: string; readonly rows: number };
 
@@ -43,19 +45,18 @@ export async function* exportUsage(
   yield { rows, lanesDone: lanes.length, lanes: lanes.length };
 }
 
-/** Counts include their details, as in responses. */
 const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
-  start: ({ quarter }) => new Date(quarter * QUARTER_MS).toISOString().replace(".000Z", "Z"),
+  start: ({ quarter }) => timeText(new Date(quarter * QUARTER_MS)),
   account_id: (row) => row.account_id,
   key_id: (row) => row.key_id,
   model: (row) => row.model,
   user: (row) => row.user_id,
   price_version: (row) => row.price_version,
   requests: (row) => row.requests,
-  input_tokens: (row) => row.input + row.cached_input + row.cache_write,
+  input_tokens: (row) => inclusiveTokensOf(row).input,
   cached_input_tokens: (row) => row.cached_input,
   cache_write_tokens: (row) => row.cache_write,
-  output_tokens: (row) => row.output + row.reasoning,
+  output_tokens: (row) => inclusiveTokensOf(row).output,
   reasoning_tokens: (row) => row.reasoning,
   image_tokens: (row) => row.image_tokens,
   images: (row) => row.images,

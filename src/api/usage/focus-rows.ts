@@ -2,6 +2,7 @@ import { formatDecimal } from "../../domain/decimal.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
 import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
 import type { FocusRow } from "./focus-columns.ts";
+import { timeText } from "./time-text.ts";
 
 const DAY_QUARTERS = 96;
 const DAY_MS = DAY_QUARTERS * QUARTER_MS;
@@ -83,13 +84,16 @@ function metersOf(sum: DaySum): Meter[] {
   return isPriced ? [...all, units("Requests", sum.requests, sum.request_price)] : all;
 }
 
-/** A row per meter. The first one also has what rounding each charge up to a whole micro added. */
+/**
+ * A row per meter. The first one also has the difference to the charges: each is rounded up to a whole micro, and limited to its
+ * hold, so the difference can be negative.
+ */
 function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
   const meters = metersOf(sum);
   const listCost = ({ quantity, price, per }: Meter) => (quantity * price * MICRO) / per;
-  const rounding = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + listCost(meter), 0n);
+  const difference = sum.cost_micros * MICRO - meters.reduce((total, meter) => total + listCost(meter), 0n);
   return meters.map((meter, i) => {
-    const cost = formatDecimal(listCost(meter) + (i === 0 ? rounding : 0n), COST_DECIMALS);
+    const cost = formatDecimal(listCost(meter) + (i === 0 ? difference : 0n), COST_DECIMALS);
     const { quantity, price, per, unit, name } = meter;
     return {
       ...commonFields(sum, sum.quarter * QUARTER_MS, productName),
@@ -163,8 +167,4 @@ function commonFields(row: { account_id: string; account_name: string }, dayMs: 
     ServiceName: productName,
     ServiceSubcategory: "Generative AI",
   };
-}
-
-function timeText(time: Date): string {
-  return time.toISOString().replace(".000Z", "Z");
 }

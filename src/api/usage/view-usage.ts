@@ -3,17 +3,24 @@ import { formatMicros } from "../../domain/money.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
 import type { UsageSum } from "../../store/usage-sums.ts";
 
-/** The fields of a row. Public counts include their details. */
+/** The public counts of tokens include their details; the stored ones are disjoint. */
+export function inclusiveTokensOf(
+  sum: Pick<UsageSum, "input" | "cached_input" | "cache_write" | "output" | "reasoning">,
+) {
+  return { input: sum.input + sum.cached_input + sum.cache_write, output: sum.output + sum.reasoning };
+}
+
 export function viewUsage(sum: UsageSum) {
+  const tokens = inclusiveTokensOf(sum);
   return {
     start: timestampFromMs(sum.start * QUARTER_MS),
     keyId: sum.key_id,
     model: sum.model,
     user: sum.user_id,
     requests: sum.requests,
-    inputTokens: sum.input + sum.cached_input + sum.cache_write,
+    inputTokens: tokens.input,
     cachedInputTokens: sum.cached_input,
-    outputTokens: sum.output + sum.reasoning,
+    outputTokens: tokens.output,
     reasoningTokens: sum.reasoning,
     cacheWriteTokens: sum.cache_write,
     imageTokens: sum.image_tokens,

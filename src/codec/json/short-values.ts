@@ -82,7 +82,7 @@ class Contents {
     return units;
   }
 
-  /** Keeps the texts of large objects whose text has that length: JSON.stringify() would write the same. */
+  /** Keeps the texts of large objects as long as JSON.stringify() writes them: almost without spaces. */
   keepTexts(json: string): void {
     if (!this.#isInOrder) return;
     for (const { object, part } of this.#kept) {
