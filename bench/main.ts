@@ -23,13 +23,14 @@ import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
 import { turns } from "./parts/turns.ts";
 import { upstreams } from "./parts/upstreams.ts";
+import { usageExport } from "./parts/usage-export.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     against: { type: "string" },
     rounds: { type: "string" },
-    /** Rows of the big ledger; --rows 1000000 gives a shorter run. */
+    /** Rows of the big ledger, sums of the usage export; --rows 1000000 gives a shorter run. */
     rows: { type: "string", default: "10000000" },
   },
 });
@@ -44,6 +45,7 @@ const parts: Record<string, AnyPart> = {
   ...largeCalls,
   "big-body": bigBody,
   "big-ledger": bigLedger(Number(values.rows)),
+  "usage-export": usageExport(Number(values.rows)),
   "grpc-me": grpcMe,
   "grpc-generate": grpcGenerate,
   "grpc-streams": grpcStreams,

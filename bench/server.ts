@@ -9,6 +9,8 @@ export type Server = {
   readonly url: string;
   readonly pid: number;
   readonly dataDir: string;
+  /** The environment in which the vx command calls this server. */
+  readonly operatorEnv: Readonly<Record<string, string>>;
   /** Resolves to the next line of the output that matches. */
   next(pattern: RegExp): Promise<string>;
   /** Calls a method of vx.admin.v1.AdminService. */
@@ -55,6 +57,7 @@ export async function startServer(
   return {
     ...server,
     dataDir,
+    operatorEnv: { VX_ADMIN_URL: `http://127.0.0.1:${adminPort}`, VX_ADMIN_TOKEN: TOKEN },
     url: await server.next(/^vx ready on (\S+)/),
     operate: async <Response>(method: string, request: object) => {
       const response = await fetch(`http://127.0.0.1:${adminPort}/vx.admin.v1.AdminService/${method}`, {
