@@ -2,7 +2,7 @@
 // that descriptor as a .proto into .buf/ (ignored by git), so that our files can import
 // "buf/validate/validate.proto". Options are omitted: our code does not read them, and generated code refers
 // to the package itself.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import type { DescEnum, DescExtension, DescField, DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import { file_buf_validate_validate as file } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
@@ -71,4 +71,7 @@ const lines = [
   ]),
 ];
 mkdirSync(".buf/buf/validate", { recursive: true });
-writeFileSync(".buf/buf/validate/validate.proto", `${lines.join("\n")}\n`);
+// A program that reads the file at the same time gets the old text or the new one.
+const path = ".buf/buf/validate/validate.proto";
+writeFileSync(`${path}.${process.pid}`, `${lines.join("\n")}\n`);
+renameSync(`${path}.${process.pid}`, path);
