@@ -3,6 +3,7 @@ import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
 import type { JsonValue } from "./json.ts";
 import { nextTurn } from "./next-turn.ts";
+import { parseJson } from "./parse-json.ts";
 import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./prompt.ts";
 
 // The limits of a message. Replies have the same ones, so that a conversation can be continued.
@@ -157,7 +158,7 @@ function isShort(text: string): boolean {
 
 function isObjectText(text: string): boolean {
   try {
-    const value = JSON.parse(text) as JsonValue;
+    const value = parseJson(text) as JsonValue;
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject && isWithinLevels(value, MAX_ARGUMENT_LEVELS);
   } catch {

@@ -7,6 +7,7 @@ import type {
 import type { Reply } from "../../billing/generation-request.ts";
 import { withPrefix } from "../../domain/ids.ts";
 import type { FinishReason, Output } from "../../domain/output.ts";
+import { parseJson } from "../../domain/parse-json.ts";
 import type { Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { outputTokensOf } from "../../domain/usage.ts";
 
@@ -76,7 +77,7 @@ function toolUseBlock({ id, name, arguments: text }: ToolCall): Block {
 /** Arguments that the token limit cut are not JSON: then the input is empty, and the stop reason says why. */
 function inputOf(text: string) {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as Block["input"]) : {};
   } catch {

@@ -8,6 +8,7 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { parseJson } from "../../domain/parse-json.ts";
 import { maxItemsOf, tooMany } from "../../rules/list-limits.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 import { maxBytesOf, maxCharactersOf, tooLong, tooManyBytes } from "../../rules/text-limits.ts";
@@ -266,7 +267,7 @@ function wellKnownReader(desc: DescMessage): Reader {
   }
   return function* (scanner, path) {
     const raw = yield* readRaw(scanner, path);
-    return guarded(path, () => parseWellKnown(desc, JSON.parse(raw) as JsonValue));
+    return guarded(path, () => parseWellKnown(desc, parseJson(raw) as JsonValue));
   };
 }
 

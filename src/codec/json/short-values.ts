@@ -1,15 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { keepJsonText } from "../../domain/json-text.ts";
+import { mayMisreadName } from "../../domain/parse-json.ts";
 import { type Part, spanAt } from "./value-span.ts";
 
 /** The start of an escape that may be an unpaired surrogate. */
 const SURROGATES = ["\\ud", "\\uD"];
-
-/**
- * A name with an escape, or an item of a list with one. The JSON.parse of V8 13.6 can return another name for it: one
- * of an object that it parsed before, if that name begins with the characters of the escape.
- */
-const ESCAPED_NAME = /[{,]\s*"[^"\\]*\\/;
 
 /** An object or a list, and what it contains. */
 export type ShortValue = {
@@ -33,7 +28,7 @@ export function readShortValue(
   if (!span) return undefined;
   const json = text.slice(start, span.end);
   const hasEscapes = json.includes("\\");
-  if (hasEscapes && mayBeMisread(json)) return undefined;
+  if (hasEscapes && (mayMisreadName(json) || mayBreakPairs(json))) return undefined;
   const value = parsed(json);
   if (value === undefined) return undefined;
   const contents = new Contents(span.parts);
@@ -45,8 +40,8 @@ export function readShortValue(
   return { value, units: json.length, values: contents.values };
 }
 
-function mayBeMisread(json: string): boolean {
-  return ESCAPED_NAME.test(json) || SURROGATES.some((surrogate) => json.includes(surrogate));
+function mayBreakPairs(json: string): boolean {
+  return SURROGATES.some((surrogate) => json.includes(surrogate));
 }
 
 function parsed(json: string): JsonObject | JsonValue[] | undefined {

@@ -1,3 +1,4 @@
+import { parseJson } from "../../domain/parse-json.ts";
 import { type Usage, usageOf } from "../../domain/usage.ts";
 
 /** Readers for untrusted JSON: an unexpected value is read as undefined, and nothing throws. */
@@ -5,7 +6,7 @@ export type JsonObject = { readonly [name: string]: unknown };
 
 export function parseObject(text: string): JsonObject | undefined {
   try {
-    return asObject(JSON.parse(text));
+    return asObject(parseJson(text));
   } catch {
     return undefined;
   }

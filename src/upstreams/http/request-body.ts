@@ -1,6 +1,7 @@
 import type { JsonValue } from "../../domain/json.ts";
 import { isJsonLonger, knownJsonText } from "../../domain/json-text.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
+import { parseJson } from "../../domain/parse-json.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
@@ -40,7 +41,7 @@ export class RawJson {
 
   /** For a value that is encoded at once, so it is small. */
   toJSON(): unknown {
-    return JSON.parse(this.text);
+    return parseJson(this.text);
   }
 }
 
