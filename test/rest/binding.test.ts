@@ -313,4 +313,20 @@ describe("an invalid HTTP rule fails the startup with the name of the method:", 
     expect(both(post("/v1/x", "*"), post("/v1/x", "*"), "flag")).toThrow(new DuplicateRouteError(message));
     expect(both(get("/v1/x"), post("/v1/x", "*"))).not.toThrow();
   });
+
+  test("two methods with one route and other fields: the body is read before one of them is selected", () => {
+    const http = post("/v1/x", "*");
+    const { service } = testFile(
+      { Ask: ["bool flag"], Other: ["bool flag", "string name"] },
+      {
+        One: { input: "Ask", output: "Ask", http },
+        Two: { input: "Other", output: "Ask", http, selectedBy: "flag" },
+      },
+    );
+    const methods = Object.fromEntries(service.methods.map(({ localName }) => [localName, () => ({})]));
+    const policies = new Map(service.methods.map((method) => [method, OPEN]));
+    expect(() =>
+      restRoutes([{ service, unknownFields: "refuse", methods }], { policies, maxBodyBytes: 1_024 }),
+    ).toThrow("test.v1.TestService/One shares its route with a method that has other fields");
+  });
 });

@@ -143,11 +143,7 @@ describe.each(https)("over $name", ({ send }) => {
     ["a NUL", "\u0000", /must be an object/],
     ["objects in objects, 100,000 deep", '{"a":'.repeat(100_000), /not a field/],
     ["lists in lists, 100,000 deep", "[".repeat(100_000), /must be an object/],
-    [
-      "a deep value beside stream",
-      `{"stream":true,"messages":${"[".repeat(100_000)}`,
-      /levels of objects and lists/,
-    ],
+    ["a deep value beside stream", `{"stream":true,"messages":${"[".repeat(100_000)}`, /must be an object/],
     ["deep messages", `{"messages":${"[".repeat(100_000)}`, /must be an object/],
   ])("%s is rejected", async (_name, body, message) => {
     expect(expectInvalid(await generate(body)).message).toMatch(message);

@@ -1,5 +1,6 @@
 import {
   type DescField,
+  type DescMessage,
   type DescMethod,
   type DescService,
   type Message,
@@ -152,7 +153,10 @@ function checkHasType({ parent, name, output }: DescMethod): void {
     throw new HttpRuleError(`${parent.typeName}.${name}: its events need the field "string type"`);
 }
 
-/** The gate runs before the body selects one of two methods, so both must have the same policy and form. */
+/**
+ * The gate runs before the body selects one of two methods, and the body is read once, so both must have the same policy,
+ * form and fields.
+ */
 function toRoute(shared: SharedRoute): RestRoute {
   const first = firstOf(shared);
   const { selected } = shared;
@@ -161,7 +165,22 @@ function toRoute(shared: SharedRoute): RestRoute {
   }
   if (selected && first.form !== selected.endpoint.form)
     throw new HttpRuleError(`${first.rpc} shares its route with a method of another surface`);
+  if (selected && !hasSameFields(first.method.input, selected.endpoint.method.input))
+    throw new HttpRuleError(`${first.rpc} shares its route with a method that has other fields`);
   return { first, selected };
+}
+
+function hasSameFields(one: DescMessage, other: DescMessage): boolean {
+  const textOf = ({ fields }: DescMessage) =>
+    JSON.stringify(
+      fields.map(({ name, fieldKind, scalar, message, enum: values, oneof }) => [
+        name,
+        fieldKind,
+        scalar ?? message?.typeName ?? values?.typeName,
+        oneof?.name,
+      ]),
+    );
+  return textOf(one) === textOf(other);
 }
 
 function firstOf({ usual, selected }: SharedRoute): Endpoint {
