@@ -161,6 +161,7 @@ test("src/codec knows descriptors, errors and turns, nothing about keys or money
     "domain/fair-share.ts",
     "domain/json-text.ts",
     "domain/next-turn.ts",
+    "domain/parse-json.ts",
   ]);
 });
 
