@@ -109,6 +109,7 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
     const of = {
       accountId: "acct_1",
       requestId: "req_1",
+      trace: undefined,
       idempotencyKey: undefined,
       progress: new Progress(),
     };

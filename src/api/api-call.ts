@@ -14,6 +14,8 @@ export type ApiCall = {
   /** The name of the method, such as "CreditAccount". */
   readonly method: string;
   readonly requestId: string;
+  /** For the log line of the call. */
+  recordChange(target: string, amountMicros: bigint | undefined): void;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;
   /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */

@@ -15,6 +15,8 @@ export type Deps = {
   readonly generateOperatorToken: () => string;
   /** Called when a refused change of an operator could not be logged. */
   readonly onUnlogged: (action: OperatorAction, outcome: string, error: unknown) => void;
+  /** Called after every complete audit. */
+  readonly onAudit: (findings: number) => void;
   readonly decodeTokens: DecodeTokens;
   /** Names the provider in exports. */
   readonly productName: string;

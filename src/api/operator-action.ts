@@ -39,6 +39,8 @@ export async function makeLoggedChange<Result>(
   make: (action: OperatorAction) => Promise<Result>,
 ): Promise<Result> {
   const action = actionOf(call.operator, call.method, call.requestId, change);
+  const amountMicros = change.details?.amount_micros;
+  call.recordChange(action.target, typeof amountMicros === "bigint" ? amountMicros : undefined);
   try {
     return await make(action);
   } catch (error) {

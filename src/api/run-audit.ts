@@ -6,15 +6,17 @@ import { type AuditReport, auditInSteps, audit as auditRows } from "../store/aud
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
 
-export async function audit({ database }: Deps, call: ApiCall) {
-  return viewReport(await auditRows(database, call.signal));
+export async function audit({ database, onAudit }: Deps, call: ApiCall) {
+  const report = await auditRows(database, call.signal);
+  onAudit(report.findings.length);
+  return viewReport(report);
 }
 
 /** An audit reads the whole ledger. */
 const MAX_WATCHED_AUDITS = 4;
 
 /** Limits the streams of audits that run at a time. */
-export function auditWatcher({ database }: Deps) {
+export function auditWatcher({ database, onAudit }: Deps) {
   let running = 0;
   return async function* watchAudit(
     call: ApiCall,
@@ -31,6 +33,7 @@ export function auditWatcher({ database }: Deps) {
           continue;
         }
         const { parts, report } = step.value;
+        onAudit(report.findings.length);
         yield { partsDone: parts, parts, entries: report.entries, result: viewReport(report) };
         return;
       }

@@ -54,7 +54,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
         .map((close) => () => close(delayMs)),
     );
   try {
-    const { createComponents, createPublicServer, createOperatorServer } = await load();
+    const { createComponents, createPublicServer, createOperatorServer, registerHoldGauges } = await load();
     const components = createComponents({ config, log, catalog, login: prepared, maintenance: prepared });
     closers.push(() => components.close());
     closers.push(async (delayMs) => {
@@ -72,8 +72,12 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
       publicAddress = workers.address;
     }
 
-    const { registry } = components.metrics;
-    const readMetrics = async () => (await workers?.readMetrics(registry)) ?? registry;
+    const { metrics, deps } = components;
+    registerHoldGauges(metrics, deps.database);
+    const readMetrics = async () => {
+      metrics.startProcessMetrics();
+      return (await workers?.readMetrics(metrics.registry)) ?? metrics.registry;
+    };
     const operator = createOperatorServer({ ...components, config, log, token, readMetrics });
     const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 
@@ -109,7 +113,11 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   };
   const stop = (delayMs: number) =>
     closeAll([() => components.drain(listeners, delayMs), () => components.close()]);
-  return { address, registry: components.metrics.registry, reload, stop };
+  const readMetrics = async () => {
+    components.metrics.startProcessMetrics();
+    return await components.metrics.registry.getMetricsAsJSON();
+  };
+  return { address, readMetrics, reload, stop };
 }
 
 /** Closes one after the other. A failure does not prevent the rest from being closed. */

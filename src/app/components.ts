@@ -8,6 +8,7 @@ import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
 import { registerPrices } from "../store/prices.ts";
+import { RELEASE } from "../store/schema/release.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import { TokenCounter } from "../tokens/token-counter.ts";
@@ -31,7 +32,7 @@ type ComponentsOptions = {
 
 /** The components that the listeners of a process share. */
 export function createComponents({ config, log, catalog, login, maintenance }: ComponentsOptions) {
-  const metrics = createMetrics();
+  const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login);
   const { single: database } = databases;
   const admitter = new Admitter(databases.admission, {
@@ -42,6 +43,12 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
   registerGauges(metrics, admitter, database);
   const monitor = createMonitor(databases, log, maintenance);
   monitor.start();
+  metrics.gauge(
+    "vx_database_up",
+    "1 while the database can be reached and written to.",
+    () => Number(monitor.reachable),
+    "min",
+  );
   const drain = new Drain(monitor);
   const tokens = new TokenCounter();
   const upstreams = createUpstreams({ env: process.env, tokens, log, metrics });
@@ -67,6 +74,10 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
         { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
         "logging a refused change failed",
       ),
+    onAudit: (findings) => {
+      metrics.audits.inc({ result: findings === 0 ? "consistent" : "inconsistent" });
+      metrics.auditFindings.set(findings);
+    },
     productName: config.product.name,
     decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };

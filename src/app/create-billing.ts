@@ -60,12 +60,17 @@ export function createMetering(options: MeteringOptions): Metering {
     billing,
     now: () => performance.now(),
     wait: (ms) => wait(ms),
-    onRetry: (end, error) => log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying"),
-    onFailure: (end, error) =>
+    onRetry: (end, error) => {
+      metrics.settlementRetries.inc();
+      log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying");
+    },
+    onFailure: (end, error) => {
+      metrics.unsettled.inc();
       log.error(
         { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
         "stopped before a generation was settled; its hold will be released without a charge",
-      ),
+      );
+    },
   });
   const running = new RunningGenerations(MAX_RUNNING);
   const presence = new Presence(databases.single, {
@@ -75,7 +80,10 @@ export function createMetering(options: MeteringOptions): Metering {
     heartbeats: databases.monitor,
     isOpen: (holdId) => billing.isOpen(holdId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
-    onReleased: (holds) => log.warn({ holds }, "released abandoned holds"),
+    onReleased: (holds) => {
+      metrics.releasedHolds.inc(holds);
+      log.warn({ holds }, "released abandoned holds");
+    },
     onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
   });
   const watch = new RevocationWatch(databases.monitor, {

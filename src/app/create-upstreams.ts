@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { outputTokensOf } from "../domain/usage.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { TokenCounter } from "../tokens/token-counter.ts";
@@ -38,6 +39,7 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
     onReport: (report) => {
       const { upstream, outcome, failure } = report;
       metrics.upstreamTries.inc({ upstream, outcome });
+      measureAttempt(metrics, report);
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
     },
   });
@@ -62,10 +64,24 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
   return runner;
 }
 
+/** Does not measure attempts without a request. */
+function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptReport): void {
+  if (!result) return;
+  const { startedAtMs, firstEventAtMs, endedAtMs, usage } = result;
+  const model = call.model.id;
+  metrics.attemptDuration.observe({ upstream }, (endedAtMs - startedAtMs) / 1_000);
+  if (firstEventAtMs === undefined) return;
+  metrics.firstToken.observe({ model }, (firstEventAtMs - startedAtMs) / 1_000);
+  const tokens = usage ? outputTokensOf(usage) : 0;
+  if (tokens > 0 && endedAtMs > firstEventAtMs)
+    metrics.tokenRate.observe({ model }, tokens / ((endedAtMs - firstEventAtMs) / 1_000));
+}
+
 /** Omits the stack: a failed upstream is not a bug of the server. */
 function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
   return {
     request_id: call.requestId,
+    trace_id: call.trace?.traceId,
     account_id: call.accountId,
     model: call.model.id,
     upstream,

@@ -80,7 +80,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
-    observe: createObserver(log, metrics),
+    observe: createObserver({ log, metrics, startTrace: undefined }),
     routes: (router) => {
       const overview = new OverviewFeed({
         ...options,

@@ -56,7 +56,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
-  const observe = createObserver(log, metrics);
+  const observe = createObserver({ log, metrics, startTrace: undefined });
   // The budget must fit the largest body that the setting allows, both compressed and decompressed.
   const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });

@@ -1,3 +1,4 @@
+import type { CallTrace } from "../domain/call-trace.ts";
 import type { Micros } from "../domain/money.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { AdmittedKey } from "../store/admit.ts";
@@ -5,8 +6,8 @@ import type { AdmittedKey } from "../store/admit.ts";
 /** The caller of a generation and the events that can end it early, the same in every protocol. */
 export type Caller = {
   readonly requestId: string;
-  /** The W3C trace that the caller continues; empty if it names none. */
-  readonly traceId: string;
+  /** Undefined if the caller names no trace and this server exports none. */
+  readonly trace: CallTrace | undefined;
   readonly key: AdmittedKey;
   /** Undefined without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
@@ -30,6 +31,8 @@ export type Idempotency = {
 
 /** The fields of a generation in the log line of its call. */
 export type StartedGeneration = {
+  /** "gen_…", also the id of the ledger entry. */
+  readonly id: string;
   /** The last upstream that received the request; undefined if none did. */
   readonly upstream: string | undefined;
   /** Undefined until the charge is settled, and for a generation that is free. */

@@ -28,7 +28,7 @@ export type Ended = {
 export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | undefined> {
   if (!isCharged(ended)) return undefined;
   const { ending, spec } = ended;
-  const { id, model, size, key, requestId, traceId, user, idempotencyKey } = spec;
+  const { id, model, size, key, requestId, trace, user, idempotencyKey } = spec;
   const reported = ending.kind === "completed" ? ending.done.usage : undefined;
   const counted = reported ?? (await countUsage(ended, tokens));
   const usage = { ...clampUsage(counted, size.inputTokens, size.maxTokens), images: size.images };
@@ -41,7 +41,7 @@ export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | u
     amountMicros: costOf(model.prices, usage),
     reason: ledgerText(ended, usage),
     requestId,
-    traceId,
+    traceId: trace?.traceId ?? "",
     user,
     keyId: key.keyId,
     model: model.id,

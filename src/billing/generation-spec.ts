@@ -1,3 +1,4 @@
+import type { CallTrace } from "../domain/call-trace.ts";
 import type { Model } from "../domain/model.ts";
 import type { Prompt } from "../domain/prompt.ts";
 import type { AdmittedKey } from "../store/admit.ts";
@@ -8,7 +9,7 @@ export type GenerationSpec = {
   readonly id: string;
   readonly key: AdmittedKey;
   readonly requestId: string;
-  readonly traceId: string;
+  readonly trace: CallTrace | undefined;
   /** The caller's end user; empty if unknown. */
   readonly user: string;
   readonly model: Model;

@@ -1,3 +1,4 @@
+import { measured } from "../domain/call-trace.ts";
 import { DomainError } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
 import { type Delta, type Output, OutputBuilder } from "../domain/output.ts";
@@ -39,13 +40,14 @@ export class Generation {
   constructor(spec: GenerationSpec, parts: GenerationParts) {
     this.spec = spec;
     this.#parts = parts;
-    const { model, prompt, requestId, key, idempotencyKey } = spec;
+    const { model, prompt, requestId, key, idempotencyKey, trace } = spec;
     const events = parts.run({
       model,
       prompt,
       requestId,
       idempotencyKey,
       accountId: key.accountId,
+      trace,
       signal: this.#upstream.signal,
       progress: this.#progress,
     });
@@ -88,6 +90,10 @@ export class Generation {
     this.#reply.reject(error);
     this.#wakeReader?.();
     void this.#readToEnd();
+  }
+
+  get id(): string {
+    return this.spec.id;
   }
 
   /** The last upstream that received the prompt; undefined if none did. */
@@ -159,12 +165,12 @@ export class Generation {
 
   async #settle(ending: Ending): Promise<void> {
     const { settler, tokens } = this.#parts;
-    const { id: holdId, key } = this.spec;
+    const { id: holdId, key, trace } = this.spec;
     const { output } = this.#builder;
     try {
       const charge = await chargeOf({ spec: this.spec, ending, progress: this.#progress, output }, tokens);
       const end = { holdId, accountId: key.accountId, charge };
-      const ended = await settler.end(end);
+      const ended = await measured(trace?.startStage("settlement"), settler.end(end));
       this.#become({ kind: "settled", charge: ended.outcome === "settled" ? charge : undefined });
       this.#answer(ending, output, charge, ended);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { measured } from "../domain/call-trace.ts";
 import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
@@ -101,7 +102,7 @@ export class Meter {
       await checkRequest(model, request);
       const id = ids.generation(laneOfId(accountId));
       const pending = { id, caller, request, model, idempotency: await idempotencyOf(caller, request) };
-      const placed = await placeHold(this.#parts, pending);
+      const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#parts, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
       generation = this.#launch(specOf(pending, placed.size, streamed), caller);
       return generation;
@@ -174,7 +175,7 @@ function specOf(
     id,
     key: caller.key,
     requestId: caller.requestId,
-    traceId: caller.traceId,
+    trace: caller.trace,
     user: request.user,
     model,
     prompt: { ...request, maxTokens: size.maxTokens, traits: model },

@@ -42,7 +42,7 @@ export async function runWorker(): Promise<void> {
     await compileNextTick();
     reloads.start(worker.reload);
     answerMetrics = (id) => {
-      worker.registry.getMetricsAsJSON().then(
+      worker.readMetrics().then(
         (metrics) => tell({ kind: "metrics", id, metrics }),
         (error: unknown) => log.error({ err: error }, "reading metrics failed"),
       );

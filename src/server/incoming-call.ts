@@ -30,6 +30,8 @@ export function credentialsOf(
   };
 }
 
+const NONE: readonly string[] = [];
+
 /** A call that arrived as a request of node:http or node:http2, or as a stream. */
 export class HttpCall implements IncomingCall {
   readonly protocol: Protocol;
@@ -64,6 +66,8 @@ export class HttpCall implements IncomingCall {
   }
 
   headers(name: string): readonly string[] {
+    // Absent headers are frequent, and reading all names costs more.
+    if (this.#request.headers[name] === undefined) return NONE;
     return headerValues(this.#request, name);
   }
 }

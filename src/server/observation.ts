@@ -1,51 +1,42 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { Code } from "@connectrpc/connect";
 import type { StartedGeneration } from "../billing/caller.ts";
-import { DomainError, ERRORS } from "../domain/errors.ts";
-import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
+import type { CallTrace } from "../domain/call-trace.ts";
+import { ForwardedTrace } from "../domain/trace-parent.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { asDomainError } from "./errors/connect-error.ts";
+import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/server-trace.ts";
+import { codeNameOf, isServerFailure, reasonOf, statusOf, writeCallLine } from "./call-line.ts";
+import type { CallRecord, ChangedByOperator } from "./call-record.ts";
 import type { Admitted } from "./gate/gate.ts";
 import type { IncomingCall } from "./incoming-call.ts";
-
-/** A finished call, as the log and the metrics show it. */
-export type CallRecord = {
-  readonly call: IncomingCall;
-  /** "vx.v1.MeService/GetMe", or "none" for an address without a route. */
-  readonly rpc: string;
-  /** Undefined if the gate did not admit the call. */
-  readonly admitted: Admitted | undefined;
-  /** The model and the generation of a metered call. */
-  readonly model: string | undefined;
-  readonly generation: StartedGeneration | undefined;
-  /** Why the call failed; undefined if it succeeded, or if only its code is known. */
-  readonly failure: unknown;
-  readonly code: Code | 0;
-  readonly seconds: number;
-};
+import { traceParentOf } from "./read-trace-parent.ts";
 
 /** Starts the observation of a call. */
-export type Observe = (call: IncomingCall, rpc: string) => Observation;
+export type Observe = (call: IncomingCall, rpc: string, route?: HttpRoute) => Observation;
 
-/** Collects the record of one call while it runs. No stage of the call reads it, except whether it failed. */
+/** Collects the record of one call while it runs. No stage of the call reads it, except its trace and whether it failed. */
 export class Observation {
+  /** Undefined if the caller names no trace and this server exports none. */
+  readonly trace: CallTrace | undefined;
+  /** By performance.now(). */
+  readonly startedAt: number;
   readonly #call: IncomingCall;
+  readonly #route: HttpRoute | undefined;
   readonly #report: (record: CallRecord) => void;
-  readonly #startedAt = performance.now();
   #rpc: string;
   #admitted: Admitted | undefined;
   #model: string | undefined;
   #generation: StartedGeneration | undefined;
+  #change: ChangedByOperator | undefined;
   #failure: unknown;
 
-  constructor(call: IncomingCall, rpc: string, report: (record: CallRecord) => void) {
-    this.#call = call;
-    this.#rpc = rpc;
+  constructor(start: ObservationStart, report: (record: CallRecord) => void) {
+    this.trace = start.trace;
+    this.startedAt = start.startedAt;
+    this.#call = start.call;
+    this.#rpc = start.rpc;
+    this.#route = start.route;
     this.#report = report;
-  }
-
-  get startedAt(): number {
-    return this.#startedAt;
   }
 
   get hasFailed(): boolean {
@@ -68,108 +59,119 @@ export class Observation {
     this.#generation = generation;
   }
 
+  setChange(change: ChangedByOperator): void {
+    this.#change = change;
+  }
+
   setFailure(failure: unknown): void {
     this.#failure = failure;
   }
 
   /** Call this once, with the code that was sent; a failure determines the code if there is one. */
   end(code: Code | 0): void {
+    const endedAtMs = performance.now();
     this.#report({
       call: this.#call,
       rpc: this.#rpc,
+      route: this.#route,
+      trace: this.trace,
       admitted: this.#admitted,
       model: this.#model,
       generation: this.#generation,
+      change: this.#change,
       failure: this.#failure,
       code,
-      seconds: (performance.now() - this.#startedAt) / 1000,
+      endedAtMs,
+      seconds: (endedAtMs - this.startedAt) / 1000,
     });
   }
 }
 
+type ObservationStart = Pick<Observation, "trace" | "startedAt"> & {
+  readonly call: IncomingCall;
+  readonly rpc: string;
+  readonly route: HttpRoute | undefined;
+};
+
+type ObserverOptions = {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Undefined if this server exports no traces. */
+  readonly startTrace: StartTrace | undefined;
+};
+
 /**
- * Counts and logs each finished call: its key, what it used, how it ended, how long it took. The log line of
- * a metered call waits for its settlement, which may come after the caller disconnects.
+ * Counts, logs and traces each finished call: its key, what it used, how it ended, how long it took. The log line and
+ * the span of a metered call wait for its settlement, which may come after the caller disconnects.
  */
-export function createObserver(log: Log, metrics: Metrics): Observe {
-  const report = (record: CallRecord) => {
-    const { call, rpc, generation, failure, seconds } = record;
-    const { protocol } = call;
-    const code = codeName(record);
-    metrics.calls.inc({ rpc, protocol, code });
-    metrics.latency.observe({ rpc, protocol }, seconds);
-    if (failure !== undefined && call.policy.access === "developer")
-      metrics.failures.inc({ reason: reasonOf(failure) });
-    if (!generation) writeLine(log, record, code);
-    else
-      generation.onSettled(() => {
-        metrics.charges.inc(Number(generation.charge?.amountMicros ?? 0n));
-        writeLine(log, record, code);
-      });
+export function createObserver({ log, metrics, startTrace }: ObserverOptions): Observe {
+  return (call, rpc, route) => {
+    const startedAt = performance.now();
+    const parent = traceParentOf(call);
+    const exported = startTrace?.(parent, startedAt);
+    const trace = exported ?? (parent && new ForwardedTrace(parent));
+    return new Observation({ call, rpc, route, trace, startedAt }, (record) => {
+      const code = codeNameOf(record);
+      countCall(metrics, record, code);
+      const finish = () => {
+        if (record.generation) countCharge(metrics, record);
+        writeCallLine(log, record, code);
+        if (exported) endTrace(exported, record, code);
+      };
+      if (record.generation) record.generation.onSettled(finish);
+      else finish();
+    });
   };
-  return (call, rpc) => new Observation(call, rpc, report);
 }
 
-function writeLine(log: Log, record: CallRecord, code: string): void {
-  const { call, admitted, failure, generation } = record;
+function countCall(metrics: Metrics, record: CallRecord, code: string): void {
+  const { call, rpc, model, failure, seconds } = record;
+  const { protocol } = call;
+  metrics.calls.inc({ rpc, protocol, code });
+  metrics.latency.observe({ rpc, protocol }, seconds);
+  if (model !== undefined) metrics.modelCalls.inc({ model, code });
+  if (failure !== undefined && call.policy.access === "developer")
+    metrics.failures.inc({ reason: reasonOf(failure) });
+}
+
+function countCharge(metrics: Metrics, { generation, model = "" }: CallRecord): void {
   const charge = generation?.charge;
-  const line = {
-    request_id: call.requestId,
+  if (!charge) return;
+  metrics.charges.inc({ model }, Number(charge.amountMicros));
+  const { usage } = charge;
+  for (const [kind, count] of METERS) {
+    const tokens = count(usage);
+    if (tokens > 0) metrics.tokens.inc({ model, kind }, tokens);
+  }
+}
+
+type Usage = NonNullable<StartedGeneration["charge"]>["usage"];
+
+const METERS: readonly (readonly [kind: string, count: (usage: Usage) => number])[] = [
+  ["input", ({ input }) => input],
+  ["cached_input", ({ cachedInput }) => cachedInput],
+  ["cache_write", ({ cacheWrite }) => cacheWrite],
+  ["output", ({ output }) => output],
+  ["reasoning", ({ reasoning }) => reasoning],
+];
+
+function endTrace(trace: ServerTrace, record: CallRecord, code: string): void {
+  const { call, admitted, failure, generation } = record;
+  trace.end({
     rpc: record.rpc,
     protocol: call.protocol,
+    route: record.route,
     code,
     status: statusOf(failure, code),
-    duration_ms: Math.round(record.seconds * 1e6) / 1e3,
-    remote: call.remoteAddress,
-    account_id: admitted?.key?.accountId,
-    key_id: admitted?.key?.keyId,
-    operator_id: admitted?.operator?.id,
-    model: record.model,
-    upstream: generation?.upstream,
-    input_tokens: charge && inputTokensOf(charge.usage),
-    output_tokens: charge && outputTokensOf(charge.usage),
-    cost_micros: generation ? (charge?.amountMicros ?? 0n) : undefined,
     reason: failure === undefined ? undefined : reasonOf(failure),
-  };
-  // Only a bug has a stack trace.
-  const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
-  if (isBug) log.error({ ...line, err: causeOf(failure) }, "call failed");
-  else if (code === "unavailable") log.warn({ ...line, detail: detailOf(failure) }, "call refused");
-  else log.info(line, "call");
-}
-
-/** gRPC requires the code INTERNAL for some mistakes of callers. */
-function isMistakeOfCaller(failure: unknown): boolean {
-  return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
-}
-
-/** The HTTP status of the failure over REST, whatever the protocol of the call; undefined if it has none. */
-function statusOf(failure: unknown, code: string): number | undefined {
-  if (failure === undefined) return code === "ok" ? 200 : undefined;
-  return failure instanceof ConnectError ? undefined : ERRORS[asDomainError(failure).reason].status;
-}
-
-function codeName({ failure, code }: CallRecord): string {
-  if (failure === undefined) return code === 0 ? "ok" : snakeCase(Code[code] ?? "Unknown");
-  if (failure instanceof ConnectError) return snakeCase(Code[failure.code]);
-  return ERRORS[asDomainError(failure).reason].code.toLowerCase();
-}
-
-function reasonOf(failure: unknown): string {
-  if (failure instanceof DomainError) return failure.reason;
-  return failure instanceof ConnectError ? snakeCase(Code[failure.code]) : "internal";
-}
-
-function causeOf(failure: unknown): unknown {
-  return failure instanceof DomainError ? (failure.cause ?? failure) : failure;
-}
-
-function detailOf(failure: unknown): string | undefined {
-  const cause = causeOf(failure) as NodeJS.ErrnoException | undefined;
-  // Node's error for several addresses that all refuse a connection has a code and no message.
-  return cause?.message || cause?.code;
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase();
+    isServerFailure: isServerFailure(code),
+    requestId: call.requestId,
+    accountId: admitted?.key?.accountId,
+    keyId: admitted?.key?.keyId,
+    operatorId: admitted?.operator?.id,
+    model: record.model,
+    generationId: generation?.id,
+    charge: generation?.charge,
+    endedAtMs: record.endedAtMs,
+  });
 }

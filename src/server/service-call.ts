@@ -9,7 +9,6 @@ import type { Admitted } from "./gate/gate.ts";
 import { idempotencyKeyOf } from "./gate/idempotency-key.ts";
 import type { IncomingCall } from "./incoming-call.ts";
 import type { Observation } from "./observation.ts";
-import { traceIdOf } from "./trace-id.ts";
 
 /** What the protocol of a call provides while the service runs. */
 export type CallTransport = {
@@ -70,6 +69,10 @@ export class ServiceCall implements ApiCall {
     return this.#call.requestId;
   }
 
+  recordChange(target: string, amountMicros: bigint | undefined): void {
+    this.#observation.setChange({ target, amountMicros });
+  }
+
   get signal(): AbortSignal {
     return this.#transport.signal;
   }
@@ -82,7 +85,7 @@ export class ServiceCall implements ApiCall {
     const idempotencyKey = idempotencyKeyOf(this.#call);
     return {
       requestId: this.#call.requestId,
-      traceId: traceIdOf(this.#call.headers("traceparent")),
+      trace: observation.trace,
       key: this.key,
       idempotency:
         idempotencyKey === undefined

@@ -1,3 +1,4 @@
+import type { CallTrace } from "../domain/call-trace.ts";
 import type { Model } from "../domain/model.ts";
 import type { Prompt } from "../domain/prompt.ts";
 import type { Progress } from "./progress.ts";
@@ -12,6 +13,7 @@ export type UpstreamCall = {
   readonly idempotencyKey: string | undefined;
   /** For the log. */
   readonly requestId: string;
+  readonly trace: CallTrace | undefined;
   readonly signal: AbortSignal;
   readonly progress: Progress;
 };

@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../domain/call-trace.ts";
 import type { Delta, FinishReason } from "../domain/output.ts";
 import type { Prompt } from "../domain/prompt.ts";
 import type { Usage } from "../domain/usage.ts";
@@ -24,7 +25,12 @@ export type Upstream = {
    * connection at once and throws the signal's reason; it also releases the connection when the reader stops.
    * Records in `progress` that the request has started and, after an abort, the unread text.
    */
-  generate(prompt: Prompt, signal: AbortSignal, progress?: Progress): AsyncIterable<UpstreamEvent>;
+  generate(
+    prompt: Prompt,
+    signal: AbortSignal,
+    progress?: Progress,
+    trace?: TraceHeaders,
+  ): AsyncIterable<UpstreamEvent>;
   /** Resolves after the running responses have ended. */
   close(): Promise<void>;
 };

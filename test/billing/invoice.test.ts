@@ -38,7 +38,7 @@ beforeAll(async () => {
     tokens,
     ids: typeIds,
     log: createLog("silent"),
-    metrics: createMetrics(),
+    metrics: createMetrics("test"),
   });
   await metering.start();
   payer = await createPayer(store.database, 9_000_000_000_000_000n);
@@ -85,7 +85,7 @@ async function chargeAfter(images: number) {
   await metering.meter.complete(
     {
       requestId: "req_1",
-      traceId: "",
+      trace: undefined,
       key: { ...payer, balanceMicros: 9_000_000_000_000_000n } as AdmittedKey,
       idempotency: undefined,
       signal: new AbortController().signal,

@@ -31,7 +31,7 @@ beforeEach(async () => {
     tokens,
     ids: typeIds,
     log: createLog("silent"),
-    metrics: createMetrics(),
+    metrics: createMetrics("test"),
   });
   await metering.start();
   payer = await createPayer(store.database, 1_000_000n);
@@ -58,7 +58,7 @@ async function* endless(signal: AbortSignal): AsyncGenerator<UpstreamEvent> {
 function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
   return {
     requestId: "req_1",
-    traceId: "",
+    trace: undefined,
     key: { ...payer, balanceMicros: 1_000_000n } as AdmittedKey,
     idempotency:
       idempotencyKey === undefined ? undefined : { key: idempotencyKey, digest: async () => "digest" },

@@ -43,7 +43,7 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
     maxBodyBytes: config.maxBodyBytes,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
-    observe: createObserver(log, createMetrics()),
+    observe: createObserver({ log, metrics: createMetrics("test"), startTrace: undefined }),
   };
   const rpcs = rpcServer({
     ...shared,

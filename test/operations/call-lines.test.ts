@@ -8,6 +8,7 @@ import { createModelsFile } from "../support/models.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { bearer } from "../support/protocols.ts";
 
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SECRET_PROMPT = "the content of a prompt";
 const REQUEST = { model: "fake", messages: [{ role: "user", content: SECRET_PROMPT }], maxTokens: 10 };
 const USED = { input_tokens: 11, output_tokens: 4, cost_micros: 19 };
@@ -71,7 +72,7 @@ const nameOf = (upstream: FakeUpstream) => `openai 127.0.0.1:${upstream.port}/v1
 
 const optionsOf = (requestId: string, signal?: AbortSignal) => ({
   secret: key.secret,
-  headers: { "x-request-id": requestId },
+  headers: { "x-request-id": requestId, traceparent: `00-${TRACE}-00f067aa0ba902b7-01` },
   ...(signal ? { signal } : {}),
 });
 
@@ -86,6 +87,7 @@ test.each(generators)("the log line of a call over $name contains its usage", as
         level: "info",
         time: expect.any(String),
         request_id: id,
+        trace_id: TRACE,
         rpc: expect.stringMatching(/^vx\.v1\.GenerateService\/(Stream)?Generate$/),
         protocol: expect.stringMatching(/^(grpc|grpc-web|connect|rest)$/),
         code: "ok",
@@ -96,6 +98,7 @@ test.each(generators)("the log line of a call over $name contains its usage", as
         key_id: key.id,
         model: "fake",
         upstream: nameOf(first),
+        generation_id: expect.stringMatching(/^gen_/),
         ...USED,
         msg: "call",
       },
@@ -111,7 +114,14 @@ test("a failover logs one line for each failed attempt, without a stack, and the
   first.next(refuse(500), refuse(500), refuse(400));
   await rest().generate(REQUEST, optionsOf("failover"));
   const logged = await loggedBy("failover");
-  const common = { level: "warn", request_id: "failover", model: "fake", upstream: nameOf(first) };
+  const common = {
+    level: "warn",
+    request_id: "failover",
+    trace_id: TRACE,
+    account_id: key.accountId,
+    model: "fake",
+    upstream: nameOf(first),
+  };
   expect(logged).toMatchObject([
     {
       ...common,
@@ -124,6 +134,29 @@ test("a failover logs one line for each failed attempt, without a stack, and the
     { level: "info", code: "ok", upstream: nameOf(second), ...USED },
   ]);
   expect(JSON.stringify(logged)).not.toMatch(/"stack"|node:internal|\.ts:\d/);
+});
+
+test("upstreams get the trace of the caller", async () => {
+  const sent = first.calls.length;
+  const { headers, ...options } = optionsOf("traced");
+  await rest().generate(REQUEST, { ...options, headers: { ...headers, tracestate: "a=1" } });
+  await rest().generate(REQUEST, { ...options, headers: { "x-request-id": "untraced" } });
+  expect(
+    first.calls.slice(sent).map(({ headers: { traceparent, tracestate } }) => [traceparent, tracestate]),
+  ).toEqual([
+    [`00-${TRACE}-00f067aa0ba902b7-01`, "a=1"],
+    [undefined, undefined],
+  ]);
+});
+
+test("a change by an operator logs who credited what", async () => {
+  const operator = operatorOf(app);
+  const { accountId } = key;
+  await operator.creditAccount({ accountId, amountMicros: 5n, reason: "test", idempotencyKey: "logged" });
+  const line = lines()
+    .slice(seen)
+    .find(({ rpc }) => rpc === "vx.admin.v1.AdminService/CreditAccount");
+  expect(line).toMatchObject({ operator_id: "break-glass", target: accountId, amount_micros: 5, code: "ok" });
 });
 
 test("a call whose upstreams all fail costs nothing and has no stack", async () => {

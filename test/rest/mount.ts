@@ -3,6 +3,7 @@ import type { ApiCall } from "../../src/api/api-call.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { Policy } from "../../src/rules/policy.ts";
+import type { CallRecord } from "../../src/server/call-record.ts";
 import { bindService } from "../../src/server/connect/rpc-service.ts";
 import { rpcServer } from "../../src/server/connect/serve-rpc.ts";
 import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
@@ -12,7 +13,7 @@ import { createHandler } from "../../src/server/handler.ts";
 import type { IncomingCall } from "../../src/server/incoming-call.ts";
 import { Listener } from "../../src/server/listener.ts";
 import { bodyBudget, defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
-import { type CallRecord, Observation } from "../../src/server/observation.ts";
+import { Observation } from "../../src/server/observation.ts";
 import { restServer } from "../../src/server/rest/serve-rest.ts";
 import { type DirectMethod, directMethods } from "../../src/server/rpc/direct-method.ts";
 import { directRpcServer } from "../../src/server/rpc/direct-rpc.ts";
@@ -68,7 +69,11 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
     budget: options.budget ?? new BodyBudget(bodyBudget),
     shutdownSignal,
-    observe: (call: IncomingCall, rpc: string) => new Observation(call, rpc, report),
+    observe: (call: IncomingCall, rpc: string) =>
+      new Observation(
+        { call, rpc, route: undefined, trace: undefined, startedAt: performance.now() },
+        report,
+      ),
   };
   const rest = restServer({
     ...shared,

@@ -30,6 +30,7 @@ const GRANTED = [
   "get_answer",
   "get_entry",
   "heartbeat",
+  "hold_figures",
   "lanes_in_use",
   "lanes_to_sweep",
   "ledger_range",

@@ -20,7 +20,7 @@ let logged: string[];
 
 beforeEach(async () => {
   fake = await FakeUpstream.start();
-  metrics = createMetrics();
+  metrics = createMetrics("test");
   logged = [];
   tokens = new TokenCounter();
   runner = createUpstreams({

@@ -22,6 +22,7 @@ export function callOf(model: Model, options: Partial<UpstreamCall> = {}): Upstr
     accountId: "acct_1",
     idempotencyKey: undefined,
     requestId: "req_1",
+    trace: undefined,
     signal: NEVER,
     progress: new Progress(),
     ...options,

@@ -1,3 +1,4 @@
+import { measured } from "../../domain/call-trace.ts";
 import type { HeaderSink } from "../http.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
@@ -16,7 +17,8 @@ export async function passGate(
   observation: Observation,
   remainingMs?: number,
 ): Promise<Admitted> {
-  const admitted = await beforeDeadline(gate(call), remainingMs);
+  const span = observation.trace?.startStage("admission");
+  const admitted = await measured(span, beforeDeadline(gate(call), remainingMs));
   observation.setAdmitted(admitted);
   if (admitted.window) setRateHeaders(response, admitted.window);
   checkAnnouncedSize(call);

@@ -60,7 +60,7 @@ export function restServer(options: RestOptions): ServeRest {
     const first = match.route?.first;
     const maxBodyBytes = first?.maxBodyBytes ?? SMALL_BODY_BYTES;
     const call = new HttpCall("rest", first?.policy ?? NO_ROUTE, maxBodyBytes, request, requestId);
-    const observation = options.observe(call, first?.rpc ?? "none");
+    const observation = options.observe(call, first?.rpc ?? "none", first?.binding);
     const response = new RestResponse(httpResponse, requestId, match.form);
     const slot = running.insert(response);
     let code: Code | 0 = 0;

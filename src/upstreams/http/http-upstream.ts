@@ -1,4 +1,5 @@
 import type { Pool } from "undici";
+import type { TraceHeaders } from "../../domain/call-trace.ts";
 import type { RemoteSettings } from "../../domain/model.ts";
 import type { Prompt } from "../../domain/prompt.ts";
 import { charactersIn } from "../../domain/prompt-texts.ts";
@@ -54,6 +55,7 @@ export class HttpUpstream implements Upstream {
     prompt: Prompt,
     signal: AbortSignal,
     progress = new Progress(),
+    trace?: TraceHeaders,
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
     const dialect = this.#dialectFor(prompt);
     const body = await writeBody(dialect.body(prompt, this.#settings.model), charactersIn(prompt));
@@ -66,7 +68,7 @@ export class HttpUpstream implements Upstream {
     };
     signal.addEventListener("abort", abort, { once: true });
     try {
-      this.#send(dialect.path(this.#basePath) + this.#query, body, exchange);
+      this.#send(dialect.path(this.#basePath) + this.#query, body, trace, exchange);
       for (;;) {
         const event = reply.nextEvent();
         if (event) {
@@ -96,13 +98,19 @@ export class HttpUpstream implements Upstream {
     return dialect;
   }
 
-  #send(path: string, { parts, bytes }: RequestBody, exchange: Exchange): void {
+  #send(
+    path: string,
+    { parts, bytes }: RequestBody,
+    trace: TraceHeaders | undefined,
+    exchange: Exchange,
+  ): void {
     const { timeoutMs } = this.#settings;
+    const length = bytes === undefined ? undefined : { "content-length": String(bytes) };
     this.#pool.dispatch(
       {
         path,
         method: "POST",
-        headers: bytes === undefined ? this.#headers : { ...this.#headers, "content-length": String(bytes) },
+        headers: length || trace ? { ...this.#headers, ...length, ...trace } : this.#headers,
         // Undici accepts any iterable of buffers, but its types do not include that.
         body: parts as string,
         headersTimeout: timeoutMs,

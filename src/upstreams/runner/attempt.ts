@@ -1,4 +1,6 @@
-import type { UpstreamEvent } from "../upstream.ts";
+import type { AttemptResult } from "../../domain/call-trace.ts";
+import type { UpstreamSettings } from "../../domain/model.ts";
+import type { UpstreamEnd, UpstreamEvent } from "../upstream.ts";
 import type { UpstreamCall } from "../upstream-call.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { Breaker, Pass } from "./breaker.ts";
@@ -9,10 +11,13 @@ export type Outcome = "ok" | "cancelled" | "busy" | "down" | UpstreamFailure["ki
 export type AttemptReport = {
   readonly call: UpstreamCall;
   readonly upstream: string;
+  readonly settings: UpstreamSettings;
   /** Counts from 1 for each upstream of a call. */
   readonly number: number;
   readonly outcome: Outcome;
   readonly failure: UpstreamFailure | undefined;
+  /** Undefined if no request was sent. */
+  readonly result: AttemptResult | undefined;
 };
 
 /** Called at the end of every attempt. */
@@ -23,16 +28,21 @@ type AttemptOptions = {
   readonly signal: AbortSignal;
   readonly pass: Pass;
   readonly breaker: Breaker;
-  readonly onEnd: (outcome: Outcome, failure?: UpstreamFailure) => void;
+  /** By performance.now(). */
+  readonly now: () => number;
+  readonly onEnd: (result: AttemptResult & { readonly outcome: Outcome }, failure?: UpstreamFailure) => void;
 };
 
 /** One request of one call to one upstream. The breaker is notified of each change of its state. */
 export class Attempt {
   readonly #options: AttemptOptions;
+  readonly #startedAtMs: number;
+  #firstEventAtMs: number | undefined;
   #state: "requested" | "replying" | "ended" = "requested";
 
   constructor(options: AttemptOptions) {
     this.#options = options;
+    this.#startedAtMs = options.now();
   }
 
   /**
@@ -43,7 +53,7 @@ export class Attempt {
     try {
       const event = eventOf(await this.#options.events.next());
       if (this.#state === "requested") this.#begin();
-      if (event.kind === "done") this.#succeed();
+      if (event.kind === "done") this.#succeed(event);
       return event;
     } catch (error) {
       const { signal } = this.#options;
@@ -61,11 +71,12 @@ export class Attempt {
 
   #begin(): void {
     this.#state = "replying";
+    this.#firstEventAtMs = this.#options.now();
     this.#options.breaker.begin(this.#options.pass);
   }
 
-  #succeed(): void {
-    if (this.#end("ok")) this.#options.breaker.succeed(this.#options.pass);
+  #succeed(end: UpstreamEnd): void {
+    if (this.#end("ok", undefined, end)) this.#options.breaker.succeed(this.#options.pass);
   }
 
   #fail(failure: UpstreamFailure): void {
@@ -80,10 +91,19 @@ export class Attempt {
   }
 
   /** False if the attempt has ended already. */
-  #end(outcome: Outcome, failure?: UpstreamFailure): boolean {
+  #end(outcome: Outcome, failure?: UpstreamFailure, end?: UpstreamEnd): boolean {
     if (this.#state === "ended") return false;
     this.#state = "ended";
-    this.#options.onEnd(outcome, failure);
+    const { now, onEnd } = this.#options;
+    const result = {
+      outcome,
+      startedAtMs: this.#startedAtMs,
+      endedAtMs: now(),
+      firstEventAtMs: this.#firstEventAtMs,
+      finishReason: end?.finishReason,
+      usage: end?.usage,
+    };
+    onEnd(result, failure);
     return true;
   }
 }

@@ -51,7 +51,7 @@ export class Runner {
     this.#options = options;
     this.#upstreams = new UpstreamSet((settings) => {
       const slots = settings.kind === "sandbox" ? limits.sandboxSlots : limits.slots;
-      return new GuardedUpstream(open(settings), { ...limits, slots }, options);
+      return new GuardedUpstream(settings, open(settings), { ...limits, slots }, options);
     });
   }
 

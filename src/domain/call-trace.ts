@@ -1,0 +1,66 @@
+import type { Model, UpstreamSettings } from "./model.ts";
+import type { FinishReason } from "./output.ts";
+import type { Prompt } from "./prompt.ts";
+import type { Usage } from "./usage.ts";
+
+/** The headers that continue a trace at an upstream. */
+export type TraceHeaders = Readonly<Record<string, string>>;
+
+/** The trace of one call, by W3C Trace Context. It never has content of prompts and replies, nor keys. */
+export type CallTrace = {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** The span of this server; undefined if it exports no traces. */
+  readonly spanId: string | undefined;
+  /** Undefined if the trace is not recorded. */
+  startStage(stage: Stage): StageSpan | undefined;
+  startAttempt(attempt: StartedAttempt): AttemptSpan;
+};
+
+/** The stages of a call that wait for the database. */
+export type Stage = "admission" | "hold" | "settlement";
+
+export type StageSpan = { end(failure?: unknown): void };
+
+/** Ends the span with the work. Without a span this returns the same promise. */
+export function measured<Result>(span: StageSpan | undefined, work: Promise<Result>): Promise<Result> {
+  return span ? endAfter(span, work) : work;
+}
+
+async function endAfter<Result>(span: StageSpan, work: Promise<Result>): Promise<Result> {
+  try {
+    const result = await work;
+    span.end();
+    return result;
+  } catch (error) {
+    span.end(error);
+    throw error;
+  }
+}
+
+/** A request of a call to one upstream. */
+export type StartedAttempt = {
+  readonly model: Model;
+  readonly settings: UpstreamSettings;
+  readonly prompt: Prompt;
+  /** Counts from 1 for each upstream of a call. */
+  readonly number: number;
+};
+
+export type AttemptSpan = {
+  readonly headers: TraceHeaders;
+  end(result: AttemptResult): void;
+};
+
+/** How an attempt ended. Times are by a monotonic clock. */
+export type AttemptResult = {
+  readonly outcome: string;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  /** Undefined if no piece of a reply arrived. */
+  readonly firstEventAtMs: number | undefined;
+  /** Undefined if the reply is incomplete. */
+  readonly finishReason: FinishReason | undefined;
+  /** Undefined if the upstream reported none. */
+  readonly usage: Usage | undefined;
+};
