@@ -5,6 +5,15 @@ import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 
+/** Single files that generators write. */
+const WRITTEN = [
+  "docs/errors.md",
+  "clients/go/reasons.go",
+  "clients/go/version.go",
+  "clients/python/src/vx/_reasons.py",
+  "clients/python/src/vx/_version.py",
+];
+
 const before = contents();
 execFileSync("npm", ["run", "--silent", "generate"], { stdio: ["ignore", "ignore", "inherit"] });
 const after = contents();
@@ -17,10 +26,10 @@ if (stale.length > 0) {
 }
 
 function contents(): Map<string, string> {
-  const files = readdirSync("gen", { recursive: true, withFileTypes: true }).filter((entry) =>
-    entry.isFile(),
+  const files = ["gen", "clients/typescript/src/gen"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()),
   );
-  const paths = ["docs/errors.md", ...files.map(({ parentPath, name }) => `${parentPath}/${name}`)];
+  const paths = [...WRITTEN, ...files.map(({ parentPath, name }) => `${parentPath}/${name}`)];
   return new Map(paths.map((path) => [path, hash("sha256", contentOf(path), "hex")]));
 }
 

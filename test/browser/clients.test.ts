@@ -201,6 +201,35 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
     });
   });
 
+  describe("the client of this repository", () => {
+    test.each([false, true])("receives a reply; stream: %s", async (isStream) => {
+      expect(await call(pages.allowed, "own", target(), SMALL, isStream, true)).toMatchObject({
+        text: REPLY,
+        pieces: expect.toSatisfy((pieces: number) => pieces > 1 === isStream),
+      });
+    });
+
+    test.each([false, true])("receives errors; stream: %s", async (isStream) => {
+      expect(await call(pages.allowed, "own", target(), "no-model", isStream, true)).toMatchObject({
+        code: "ModelNotFoundError",
+        reason: "model_not_found",
+        headers: { "x-request-id": REQUEST_ID },
+      });
+    });
+
+    test("refuses to run in a page unless the page says so", async () => {
+      expect(await call(pages.allowed, "own", target(), SMALL, false, false)).toMatchObject({
+        code: expect.stringMatching(/^TypeError: .* set dangerouslyAllowBrowser\.$/),
+      });
+    });
+
+    test("is blocked on a page of another origin", async () => {
+      expect(await call(pages.other, "own", target(), SMALL, false, true)).toMatchObject({
+        code: "ConnectionError",
+      });
+    });
+  });
+
   describe("the OpenAI SDK", () => {
     test.each([false, true])("receives a reply; stream: %s", async (isStream) => {
       const result = await call(pages.allowed, "openAi", target(), SMALL, isStream);

@@ -2,6 +2,7 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import OpenAI from "openai";
+import { Client, VxError } from "../../../clients/typescript/src/index.ts";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { GenerateService } from "../../../gen/vx/v1/generate_pb.js";
 
@@ -129,12 +130,36 @@ async function openAi({ url, key }: Target, model: string, isStream: boolean): P
   }
 }
 
+/** The client of clients/typescript. Without `isAllowed`, it refuses to run in a page. */
+async function own(
+  { url, key }: Target,
+  model: string,
+  isStream: boolean,
+  isAllowed: boolean,
+): Promise<CallResult> {
+  try {
+    const client = new Client({ url, key, dangerouslyAllowBrowser: isAllowed });
+    if (!isStream) {
+      const { message } = await client.generate(messageOf(model));
+      return { text: message?.content ?? "", pieces: 1, headers: undefined };
+    }
+    const stream = client.stream(messageOf(model));
+    let pieces = 0;
+    for await (const _ of stream.texts()) pieces++;
+    const { message } = await stream.finalResponse();
+    return { text: message?.content ?? "", pieces, headers: undefined };
+  } catch (error) {
+    if (!(error instanceof VxError)) return { code: String(error), reason: undefined, headers: undefined };
+    return { code: error.name, reason: error.reason, headers: readHeaders(error.headers) };
+  }
+}
+
 function readHeaders(headers: Headers): ReadHeaders {
   const read = READ_HEADERS.map((name) => [name, headers.get(name)]);
   return Object.fromEntries(read) as ReadHeaders;
 }
 
-const calls = { generated, plainFetch, openAi };
+const calls = { generated, plainFetch, openAi, own };
 
 export type Calls = typeof calls;
 

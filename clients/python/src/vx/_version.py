@@ -1,0 +1,2 @@
+# Written by tools/write-client-tables.ts.
+__version__ = "0.1.0"

@@ -1,0 +1,234 @@
+// Written by tools/write-client-tables.ts.
+import {
+  AuthenticationError,
+  BillingError,
+  InvalidRequestError,
+  PermissionDeniedError,
+  RateLimitError,
+  ServerError,
+} from "../errors.ts";
+
+/** 400: The request is not valid. */
+export class InvalidArgumentError extends InvalidRequestError {
+  override readonly name: string = "InvalidArgumentError";
+  override readonly reason = "invalid_argument";
+}
+
+/** 400: The messages exceed the context window of the model. Shorten them or use another model. */
+export class ContextLengthExceededError extends InvalidRequestError {
+  override readonly name: string = "ContextLengthExceededError";
+  override readonly reason = "context_length_exceeded";
+}
+
+/** 400: Stored threads are not supported. Leave out 'thread' and send the whole conversation. */
+export class ThreadUnsupportedRequestError extends InvalidRequestError {
+  override readonly name: string = "ThreadUnsupportedRequestError";
+  override readonly reason = "thread_unsupported_request";
+}
+
+/** 400: The value of max_cost_micros does not cover the input and one token of output. Raise it or shorten the messages. */
+export class MaxCostTooLowError extends InvalidRequestError {
+  override readonly name: string = "MaxCostTooLowError";
+  override readonly reason = "max_cost_too_low";
+}
+
+/** 401: No API key was sent. Send it in the header 'Authorization: Bearer <API_KEY>'. */
+export class MissingApiKeyError extends AuthenticationError {
+  override readonly name: string = "MissingApiKeyError";
+  override readonly reason = "missing_api_key";
+}
+
+/** 401: The API key is not valid. Check that it is complete. */
+export class InvalidApiKeyError extends AuthenticationError {
+  override readonly name: string = "InvalidApiKeyError";
+  override readonly reason = "invalid_api_key";
+}
+
+/** 401: The API key was revoked. Use another key. */
+export class RevokedApiKeyError extends AuthenticationError {
+  override readonly name: string = "RevokedApiKeyError";
+  override readonly reason = "revoked_api_key";
+}
+
+/** 401: The API key has expired. Use another key. */
+export class ExpiredApiKeyError extends AuthenticationError {
+  override readonly name: string = "ExpiredApiKeyError";
+  override readonly reason = "expired_api_key";
+}
+
+/** 402: The balance is too low for this call. Add credit to the account. */
+export class InsufficientBalanceError extends BillingError {
+  override readonly name: string = "InsufficientBalanceError";
+  override readonly reason = "insufficient_balance";
+}
+
+/** 403: The API key does not have the scope that this method requires. */
+export class InsufficientScopeError extends PermissionDeniedError {
+  override readonly name: string = "InsufficientScopeError";
+  override readonly reason = "insufficient_scope";
+}
+
+/** 403: The account is suspended. Contact the operator of this service. */
+export class AccountSuspendedError extends PermissionDeniedError {
+  override readonly name: string = "AccountSuspendedError";
+  override readonly reason = "account_suspended";
+}
+
+/** 404: The resource does not exist. Check the path. */
+export class NotFoundError extends InvalidRequestError {
+  override readonly name: string = "NotFoundError";
+  override readonly reason = "not_found";
+}
+
+/** 404: The model does not exist. List the models with GET /v1/models. */
+export class ModelNotFoundError extends InvalidRequestError {
+  override readonly name: string = "ModelNotFoundError";
+  override readonly reason = "model_not_found";
+}
+
+/** 405: This path does not support this HTTP method. */
+export class MethodNotAllowedError extends InvalidRequestError {
+  override readonly name: string = "MethodNotAllowedError";
+  override readonly reason = "method_not_allowed";
+}
+
+/** 409: The account has the maximum number of active keys of the plan. Revoke an unused key. */
+export class KeyLimitReachedError extends InvalidRequestError {
+  override readonly name: string = "KeyLimitReachedError";
+  override readonly reason = "key_limit_reached";
+}
+
+/** 409: A call with this idempotency key is still running. Retry after it ends. */
+export class IdempotencyInProgressError extends InvalidRequestError {
+  override readonly name: string = "IdempotencyInProgressError";
+  override readonly reason = "idempotency_in_progress";
+}
+
+/** 409: The response of the first call with this idempotency key was interrupted. To generate again, send a new idempotency key. */
+export class GenerationInterruptedError extends InvalidRequestError {
+  override readonly name: string = "GenerationInterruptedError";
+  override readonly reason = "generation_interrupted";
+}
+
+/** 413: The request body is too large. Send less data. */
+export class RequestTooLargeError extends InvalidRequestError {
+  override readonly name: string = "RequestTooLargeError";
+  override readonly reason = "request_too_large";
+}
+
+/** 415: The content type is not supported. Send application/json. */
+export class UnsupportedMediaTypeError extends InvalidRequestError {
+  override readonly name: string = "UnsupportedMediaTypeError";
+  override readonly reason = "unsupported_media_type";
+}
+
+/** 422: The idempotency key was used with another request. Send a new idempotency key. */
+export class IdempotencyKeyReusedError extends InvalidRequestError {
+  override readonly name: string = "IdempotencyKeyReusedError";
+  override readonly reason = "idempotency_key_reused";
+}
+
+/** 429: The requests per minute of the key are used up. Retry in the next minute. */
+export class RateLimitExceededError extends RateLimitError {
+  override readonly name: string = "RateLimitExceededError";
+  override readonly reason = "rate_limit_exceeded";
+}
+
+/** 429: The account created the maximum number of keys per hour of the plan. Retry in the next hour. */
+export class KeyCreationLimitReachedError extends RateLimitError {
+  override readonly name: string = "KeyCreationLimitReachedError";
+  override readonly reason = "key_creation_limit_reached";
+}
+
+/** 429: Too many calls with unknown, revoked or expired keys came from this IP address. Retry in the next minute. */
+export class TooManyFailedAuthenticationsError extends RateLimitError {
+  override readonly name: string = "TooManyFailedAuthenticationsError";
+  override readonly reason = "too_many_failed_authentications";
+}
+
+/** 400: The message is flagged as compressed, but the call does not declare a compression. Declare it in the header 'grpc-encoding' or 'connect-content-encoding', or do not compress the message. */
+export class UnexpectedCompressionError extends InvalidRequestError {
+  override readonly name: string = "UnexpectedCompressionError";
+  override readonly reason = "unexpected_compression";
+}
+
+/** 500: An internal error occurred. Report it with the request id. */
+export class InternalError extends ServerError {
+  override readonly name: string = "InternalError";
+  override readonly reason = "internal";
+}
+
+/** 501: This method is not available yet. */
+export class UnimplementedError extends ServerError {
+  override readonly name: string = "UnimplementedError";
+  override readonly reason = "unimplemented";
+}
+
+/** 502: The upstream of the model failed or is not reachable. Retry later. */
+export class UpstreamError extends ServerError {
+  override readonly name: string = "UpstreamError";
+  override readonly reason = "upstream_error";
+}
+
+/** 503: The service is temporarily unavailable. Retry later. */
+export class UnavailableError extends ServerError {
+  override readonly name: string = "UnavailableError";
+  override readonly reason = "unavailable";
+}
+
+/** 503: The service is overloaded. Retry later. */
+export class OverloadedError extends ServerError {
+  override readonly name: string = "OverloadedError";
+  override readonly reason = "overloaded";
+}
+
+/** 504: The deadline of the call passed before the reply was complete. */
+export class DeadlineExceededError extends ServerError {
+  override readonly name: string = "DeadlineExceededError";
+  override readonly reason = "deadline_exceeded";
+}
+
+/** The class of each reason. */
+export const CLASSES = {
+  invalid_argument: InvalidArgumentError,
+  context_length_exceeded: ContextLengthExceededError,
+  thread_unsupported_request: ThreadUnsupportedRequestError,
+  max_cost_too_low: MaxCostTooLowError,
+  missing_api_key: MissingApiKeyError,
+  invalid_api_key: InvalidApiKeyError,
+  revoked_api_key: RevokedApiKeyError,
+  expired_api_key: ExpiredApiKeyError,
+  insufficient_balance: InsufficientBalanceError,
+  insufficient_scope: InsufficientScopeError,
+  account_suspended: AccountSuspendedError,
+  not_found: NotFoundError,
+  model_not_found: ModelNotFoundError,
+  method_not_allowed: MethodNotAllowedError,
+  key_limit_reached: KeyLimitReachedError,
+  idempotency_in_progress: IdempotencyInProgressError,
+  generation_interrupted: GenerationInterruptedError,
+  request_too_large: RequestTooLargeError,
+  unsupported_media_type: UnsupportedMediaTypeError,
+  idempotency_key_reused: IdempotencyKeyReusedError,
+  rate_limit_exceeded: RateLimitExceededError,
+  key_creation_limit_reached: KeyCreationLimitReachedError,
+  too_many_failed_authentications: TooManyFailedAuthenticationsError,
+  unexpected_compression: UnexpectedCompressionError,
+  internal: InternalError,
+  unimplemented: UnimplementedError,
+  upstream_error: UpstreamError,
+  unavailable: UnavailableError,
+  overloaded: OverloadedError,
+  deadline_exceeded: DeadlineExceededError,
+} as const;
+
+/** The reasons for which the same call can succeed later. */
+export const RETRIED: ReadonlySet<string> = /*@__PURE__*/ new Set([
+  "idempotency_in_progress",
+  "rate_limit_exceeded",
+  "too_many_failed_authentications",
+  "internal",
+  "upstream_error",
+  "unavailable",
+  "overloaded",
+]);

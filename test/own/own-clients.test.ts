@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ERRORS } from "../../src/domain/errors.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { clientEnv } from "../support/client-env.ts";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { examplesOf, oldestNode, prepareTypeScript, TYPESCRIPT } from "./programs.ts";
+
+const run = promisify(execFile);
+/** The short form of CI tests only some of the clients. */
+const selected = process.env.VX_OWN_CLIENTS?.split(",");
+const isSelected = (name: string) => selected === undefined || selected.includes(name);
+
+function reasonToSkip(name: string, prepare: () => string | undefined): string | undefined {
+  if (!isSelected(name)) return "not selected";
+  const problem = prepare();
+  if (problem !== undefined)
+    console.error(`SKIPPED: the client in clients/${name} was not tested. ${problem}`);
+  return problem;
+}
+
+let app: TestApp;
+let proxy: FaultProxy;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  proxy = await startFaultProxy(app.url);
+  const className = (reason: string) =>
+    `${reason.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/Error$/, "")}Error`;
+  const reasons = Object.entries(ERRORS)
+    .filter(([reason]) => !["invalid_operator_token", "insufficient_role", "last_admin"].includes(reason))
+    .map(([reason, { code }]) => ({ reason, code: code.toLowerCase(), name: className(reason) }));
+  env = {
+    ...process.env,
+    ...(await clientEnv(app)),
+    VX_FAULT_URL: proxy.url,
+    VX_REASONS: JSON.stringify(reasons),
+  };
+});
+afterAll(async () => {
+  await proxy.stop();
+  await app.stop();
+});
+
+/** What the examples print. */
+const REPLY = /^This is a reply of the sandbox\./;
+
+describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package", () => {
+  const readme = "clients/typescript/README.md";
+
+  test("has types that its tests fit, and passes them", async () => {
+    await run("tsc", ["--project", TYPESCRIPT]);
+    await expectNodeTests(process.execPath);
+  });
+
+  test.skipIf(selected)("works with the oldest Node that it supports", async () => {
+    const node = oldestNode();
+    if (node === undefined) console.error("SKIPPED: no Node 18 for this platform could be installed");
+    else await expectNodeTests(node);
+  });
+
+  async function expectNodeTests(node: string): Promise<void> {
+    const { stdout } = await run(node, ["--test", "compiled/client.test.js"], { cwd: TYPESCRIPT, env }).catch(
+      (error) => error,
+    );
+    expect(stdout).toMatch(/fail 0\n/);
+    expect(stdout).toMatch(/pass [1-9]\d*\n/);
+  }
+
+  test.each(examplesOf(readme, "js").map((code, i) => [i, code] as const))(
+    "example %i of its README runs",
+    async (i, code) => {
+      const file = join(TYPESCRIPT, `example-${i}.js`);
+      writeFileSync(file, code);
+      const { stdout, stderr } = await run(process.execPath, [file], { cwd: TYPESCRIPT, env });
+      if (code.includes("catch")) expect(stderr).toMatch(/^InvalidApiKeyError invalid_api_key req_/);
+      else expect(stdout).toMatch(REPLY);
+    },
+  );
+
+  test("can be required", async () => {
+    const code =
+      'const { Client } = require("vx-client"); new Client().me().then((me) => console.log(me.balance))';
+    const { stdout } = await run(process.execPath, ["--input-type=commonjs", "--eval", code], {
+      cwd: TYPESCRIPT,
+      env,
+    });
+    expect(stdout).toMatch(/^\$\d/);
+  });
+});

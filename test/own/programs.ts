@@ -1,0 +1,60 @@
+// Installs the clients of this repository as their users do. Each function returns the reason if that fails.
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { CLIENTS } from "../support/installed.ts";
+import { problemOf } from "../support/python.ts";
+
+/** Folders with nothing but an installed client. Kept for the next run; git ignores them. */
+export const FOLDER = join(CLIENTS, "own");
+
+/** The examples of a README in a language. */
+export function examplesOf(readme: string, language: string): string[] {
+  const blocks = [...readFileSync(readme, "utf8").matchAll(/```(\w+)\n([\s\S]*?)```/g)];
+  return blocks.filter(([, name]) => name === language).map(([, , code]) => code as string);
+}
+
+export const TYPESCRIPT = join(FOLDER, "typescript");
+
+/** Packs the npm package and installs the tarball. */
+export function prepareTypeScript(): string | undefined {
+  rmSync(TYPESCRIPT, { recursive: true, force: true });
+  mkdirSync(TYPESCRIPT, { recursive: true });
+  const pack = ["pack", "--silent", "--pack-destination", TYPESCRIPT];
+  const problem = inFolder("clients/typescript", "npm", ...pack);
+  if (problem !== undefined) return problem;
+  const { name, version } = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
+  const dependencies = { [name]: `file:${name}-${version}.tgz` };
+  writeFileSync(
+    join(TYPESCRIPT, "package.json"),
+    JSON.stringify({ private: true, type: "module", dependencies }),
+  );
+  cpSync("clients/typescript/test/client.test.ts", join(TYPESCRIPT, "client.test.ts"));
+  const compilerOptions = {
+    target: "es2022",
+    module: "nodenext",
+    lib: ["es2022", "dom", "dom.asynciterable"],
+    types: ["node"],
+    typeRoots: [resolve("node_modules/@types")],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    outDir: "compiled",
+  };
+  writeFileSync(join(TYPESCRIPT, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  return inFolder(TYPESCRIPT, "npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
+}
+
+/** The oldest Node that the npm package supports, from npm. Returns its path, or undefined without npm's registry. */
+export function oldestNode(): string | undefined {
+  const name = `node-${process.platform}-${process.arch}`;
+  const folder = join(FOLDER, "node18");
+  mkdirSync(folder, { recursive: true });
+  const install = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--prefer-offline"];
+  const problem = problemOf("npm", ...install, `${name}@18.20.8`);
+  return problem === undefined ? join(folder, "node_modules", name, "bin/node") : undefined;
+}
+
+/** Runs a command in the folder. Returns the reason if it fails. */
+export function inFolder(folder: string, command: string, ...args: string[]): string | undefined {
+  return problemOf("env", "-C", folder, command, ...args);
+}
