@@ -42,7 +42,10 @@ export function usageOf({ usageService, keyNames }: Viewer): UsageSource {
   return {
     list: async (request, options) => {
       const { rows, nextPageToken } = await usageService.getUsage(request, options);
-      return { rows: rows.map((usage) => ({ usage, accountId: "" })), nextPageToken };
+      return {
+        rows: rows.map((usage) => ({ usage, accountId: "", accountName: "", keyName: "" })),
+        nextPageToken,
+      };
     },
     namesOf: async (split) => (split === "key" ? await keyNames() : new Map()),
   };

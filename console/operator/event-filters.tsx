@@ -17,7 +17,9 @@ export function eventFilterOf(params: URLSearchParams): EventFilter {
 
 /** The methods that change something are in the log. */
 const METHODS = [
-  ...AdminService.methods.map(({ name }) => name).filter((name) => !/^(Get|List|Audit|Export)/.test(name)),
+  ...AdminService.methods
+    .map(({ name }) => name)
+    .filter((name) => !/^(Get|List|Search|Audit|Export)/.test(name)),
   "SignIn",
   "SignOut",
 ].sort();

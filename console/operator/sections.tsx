@@ -3,6 +3,7 @@ import type { Section as NavSection } from "../shared/frame.tsx";
 import { AccountPage } from "./account-page.tsx";
 import { AccountsSection } from "./accounts-section.tsx";
 import { AuditSection } from "./audit-section.tsx";
+import { KeysSection } from "./keys-section.tsx";
 import { LedgerSection } from "./ledger-section.tsx";
 import { LogSection } from "./log-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
@@ -29,6 +30,7 @@ export const SECTIONS: readonly [OperatorSection, ...OperatorSection[]] = [
       return id === null ? <AccountsSection /> : <AccountPage id={id} key={id} params={params} />;
     },
   },
+  { id: "keys", label: "Keys", Section: KeysSection },
   { id: "usage", label: "Usage", Section: UsageSection },
   { id: "ledger", label: "Ledger", Section: LedgerSection },
   { id: "models", label: "Models", Section: ModelsSection },

@@ -7,7 +7,7 @@ import { UsageCard, UsageStats } from "../shared/usage-card.tsx";
 import { UsageSums } from "../shared/usage-sums.tsx";
 import { RANGES, type UsageView, usageViewOf, useUsage } from "../shared/usage-view.ts";
 import { changeParams } from "../shared/use-route.ts";
-import { accountHref } from "./links.ts";
+import { accountHref, keyHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 import { usageOf } from "./usage-source.ts";
 
@@ -23,6 +23,9 @@ type UsageReportProps = {
   /** The heading, with the choice of the range in it. */
   readonly children: (range: ComponentChildren) => ComponentChildren;
 };
+
+/** The pages of what the usage is divided by. */
+const HREFS = { account: accountHref, key: keyHref } as const;
 
 /** The cost, requests and tokens of the last days. */
 export function UsageReport({ accountId, splits, section, params, costName, children }: UsageReportProps) {
@@ -49,7 +52,7 @@ export function UsageReport({ accountId, splits, section, params, costName, chil
           {...usage.data}
           rows={usage.data.rows}
           groups={usage.groups}
-          {...(usage.data.split === "account" && { hrefOf: accountHref })}
+          {...(usage.data.split !== "model" && { hrefOf: HREFS[usage.data.split] })}
         />
       )}
       <ZoneNote />

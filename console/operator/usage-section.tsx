@@ -6,7 +6,7 @@ export function UsageSection({ params }: { readonly params: URLSearchParams }) {
   return (
     <UsageReport
       accountId=""
-      splits={["model", "account"]}
+      splits={["model", "account", "key"]}
       section="usage"
       params={params}
       costName="Revenue"

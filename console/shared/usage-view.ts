@@ -61,10 +61,12 @@ export function useUsage(source: UsageSource, view: UsageView, id: string) {
       const { range, split } = view;
       const days = lastDays(Number(range), new Date());
       const [first = new Date()] = days;
-      const [names, rows] = await Promise.all([
-        source.namesOf(split),
+      const [known, rows] = await Promise.all([
+        source.namesOf?.(split),
         loadUsage(source, split, first, signal),
       ]);
+      const names = new Map(known);
+      for (const { id, name } of rows ?? []) if (name !== "") names.set(id, name);
       return { rows, names, days, split };
     },
     [view.split, view.range, id],

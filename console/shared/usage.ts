@@ -18,17 +18,27 @@ export type UsageSource = {
     },
     options: { readonly signal: AbortSignal },
   ) => Promise<{
-    readonly rows: readonly { readonly usage: UsageRow; readonly accountId: string }[];
+    readonly rows: readonly ListedUsage[];
     readonly nextPageToken: string;
   }>;
-  /** The names of what the usage is divided by, as far as they are known. */
-  readonly namesOf: (split: Split) => Promise<ReadonlyMap<string, string>>;
+  /** The names of models, keys or accounts, if the list does not have them. */
+  readonly namesOf?: (split: Split) => Promise<ReadonlyMap<string, string>>;
+};
+
+/** Texts are empty if the usage is not divided by them, or if they are unknown. */
+type ListedUsage = {
+  readonly usage: UsageRow;
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly keyName: string;
 };
 
 /** The usage of a day by one model, key or account. */
 export type SplitUsage = Omit<UsageRow, "$typeName"> & {
   /** The id of the model, key or account. */
   readonly id: string;
+  /** Empty if it is not known. */
+  readonly name: string;
 };
 
 export type Measure = "cost" | "requests" | "tokens";
@@ -66,9 +76,7 @@ export async function loadUsage(
   let pageToken = "";
   for (let page = 0; page < MAX_PAGES; page++) {
     const response = await list({ ...request, pageToken }, { signal });
-    rows.push(
-      ...response.rows.map(({ usage, accountId }) => ({ ...usage, id: idOf(usage, accountId, split) })),
-    );
+    rows.push(...response.rows.map((row) => ({ ...row.usage, ...identityOf(row, split) })));
     pageToken = response.nextPageToken;
     if (pageToken === "") return rows;
   }
@@ -119,6 +127,7 @@ export function seriesOf(
   return names.map((name, place) => ({ name, values: values[place] ?? [] }));
 }
 
-function idOf({ model, keyId }: UsageRow, accountId: string, split: Split): string {
-  return { model, key: keyId, account: accountId }[split];
+function identityOf({ usage, accountId, accountName, keyName }: ListedUsage, split: Split) {
+  if (split === "model") return { id: usage.model, name: "" };
+  return split === "key" ? { id: usage.keyId, name: keyName } : { id: accountId, name: accountName };
 }

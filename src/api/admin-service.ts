@@ -9,9 +9,12 @@ import {
   type ListPricesRequest,
   type PutPlanRequest,
   type RevokeKeyRequest,
+  type SearchKeysRequest,
   type SetKeyLimitRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { unknownModel } from "../billing/refusals.ts";
+import { DomainError } from "../domain/errors.ts";
+import { keyQueryOf } from "../domain/key-query.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import { getAccount as getAccountRow } from "../store/accounts.ts";
@@ -20,6 +23,7 @@ import {
   createKey as createKeyRow,
   listKeys as listKeyRows,
   revokeAnyKey,
+  searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
 } from "../store/keys.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
@@ -111,6 +115,24 @@ export async function listKeys(deps: Deps, request: ListKeysRequest) {
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }
 
+export async function searchKeys({ database }: Deps, request: SearchKeysRequest) {
+  const text = request.query.trim();
+  const query = keyQueryOf(text);
+  if (!query) {
+    throw DomainError.ofField(
+      "query",
+      "must have at least four characters after vx_live_, such as vx_live_abcd",
+    );
+  }
+  const { rows, nextPageToken } = await searchKeyRows(database, query, readPage("keys", request, [text]));
+  const keys = rows.map((row) => ({
+    accountId: row.account_id,
+    accountName: row.account_name,
+    apiKey: viewKey(row),
+  }));
+  return { keys, nextPageToken };
+}
+
 export async function revokeKey(deps: Deps, request: RevokeKeyRequest, call: ApiCall) {
   const { keyId, reason } = request;
   const row = await makeLoggedChange(deps, call, { target: keyId, reason }, (action) =>
@@ -156,6 +178,7 @@ export const adminService = defineService(AdminService, ({ deps }) => ({
   setAccountPlan: (request, call) => setAccountPlan(deps, request, call),
   createKey: (request, call) => createKey(deps, request, call),
   listKeys: (request) => listKeys(deps, request),
+  searchKeys: (request) => searchKeys(deps, request),
   revokeKey: (request, call) => revokeKey(deps, request, call),
   setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
   listLedgerEntries: (request) => listLedgerEntries(deps, request),

@@ -16,6 +16,7 @@ import {
   setAccountSuspended,
   updateAccount as updateAccountRow,
 } from "../store/accounts.ts";
+import { searchAccounts } from "../store/search-accounts.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
 import { makeLoggedChange } from "./operator-action.ts";
@@ -41,8 +42,11 @@ export async function getAccount(deps: Deps, request: GetAccountRequest) {
 }
 
 export async function listAccounts(deps: Deps, request: ListAccountsRequest) {
-  const page = readPage("accounts", request);
-  const { rows, nextPageToken } = await listAccountRows(deps.database, request.search, page);
+  const { search } = request;
+  const { rows, nextPageToken } =
+    search === ""
+      ? await listAccountRows(deps.database, readPage("accounts", request))
+      : await searchAccounts(deps.database, search, readPage("accounts", request, [search]));
   return { accounts: rows.map(viewAccount), nextPageToken };
 }
 

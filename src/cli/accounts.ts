@@ -42,7 +42,7 @@ export const define: Define = (group) => {
     callCommand(
       group,
       "search",
-      "List accounts with a text in their name, external id or e-mail address, newest first.",
+      "List accounts whose external id, e-mail address or name starts with a text, or the one with this id.",
       ["vx accounts search acme"],
     ).argument("<text>", "the text"),
   ).action(search);

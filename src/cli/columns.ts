@@ -3,6 +3,7 @@ import type {
   AccountUsageRow,
   AuditFinding,
   CatalogModel,
+  FoundKey,
   Operator,
   OperatorEvent,
   Plan,
@@ -38,6 +39,17 @@ export const keyColumns: readonly Column<ApiKey>[] = [
   { title: "CREATED", value: (key) => formatTime(key.createdAt) },
   { title: "EXPIRES", value: (key) => formatTime(key.expiresAt) },
   { title: "LAST USED", value: (key) => formatTime(key.lastUsedAt) },
+];
+
+export const foundKeyColumns: readonly Column<FoundKey>[] = [
+  { title: "ID", value: ({ apiKey }) => apiKey?.id ?? "" },
+  { title: "NAME", value: ({ apiKey }) => apiKey?.name ?? "" },
+  { title: "KEY", value: ({ apiKey }) => apiKey?.maskedKey ?? "" },
+  { title: "STATE", value: ({ apiKey }) => apiKey?.state ?? "" },
+  { title: "ACCOUNT", value: (key) => key.accountId },
+  { title: "ACCOUNT NAME", value: (key) => key.accountName },
+  { title: "CREATED", value: ({ apiKey }) => formatTime(apiKey?.createdAt) },
+  { title: "LAST USED", value: ({ apiKey }) => formatTime(apiKey?.lastUsedAt) },
 ];
 
 export const operatorColumns: readonly Column<Operator>[] = [
@@ -110,7 +122,9 @@ export const entryColumns: readonly Column<LedgerEntry>[] = [
 export const usageColumns: readonly Column<AccountUsageRow>[] = [
   { title: "START", value: ({ usage }) => formatTime(usage?.start) },
   { title: "ACCOUNT", value: ({ accountId }) => accountId },
+  { title: "ACCOUNT NAME", value: ({ accountName }) => accountName },
   { title: "KEY", value: ({ usage }) => usage?.keyId ?? "" },
+  { title: "KEY NAME", value: ({ keyName }) => keyName },
   { title: "MODEL", value: ({ usage }) => usage?.model ?? "" },
   { title: "USER", value: ({ usage }) => usage?.user ?? "" },
   { title: "REQUESTS", value: ({ usage }) => String(usage?.requests ?? 0), align: "right" },

@@ -4,13 +4,15 @@ import {
   CreateKeyResponseSchema,
   ListKeysResponseSchema,
   RevokeKeyResponseSchema,
+  SearchKeysResponseSchema,
   SetKeyLimitResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import { maskedIfFull } from "../domain/key-query.ts";
 import { accountIdOf } from "./account-reference.ts";
 import { accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
-import { keyColumns } from "./columns.ts";
+import { foundKeyColumns, keyColumns } from "./columns.ts";
 import {
   callCommand,
   type Define,
@@ -33,7 +35,11 @@ type CreateOptions = JsonOption &
   AccountOption & { name: string; plan?: string; scope?: string[]; rpm?: number; expiresAt?: Date };
 
 export const define: Define = (group) => {
-  withExamples(group, ["vx keys create --account acct_… --name ci", "vx keys revoke key_…"]);
+  withExamples(group, [
+    "vx keys create --account acct_… --name ci",
+    "vx keys search vx_live_abcd",
+    "vx keys revoke key_…",
+  ]);
   const create = withAccount(
     callCommand(group, "create", "Create a key. The full key is shown only once.", [
       "vx keys create --account acct_… --name ci --scope generate --scope read",
@@ -59,6 +65,14 @@ export const define: Define = (group) => {
     "vx keys list --account acct_…",
   ]);
   addListOptions(withAccount(listing)).action(list);
+  addListOptions(
+    callCommand(
+      group,
+      "search",
+      "Find keys of all accounts by id, by masked key, by first characters, or by the start of their name.",
+      ["vx keys search key_…", "vx keys search vx_live_abcd…wxyz", "vx keys search ci"],
+    ).argument("<text>", "the text; a full key is masked before it is sent"),
+  ).action(search);
   reasonOption(
     callCommand(group, "revoke", "Revoke a key immediately and permanently.", ["vx keys revoke key_…"]),
   )
@@ -117,6 +131,19 @@ async function list(argument: string | undefined, options: ListOptions & Account
       none: "The account has no keys.",
     });
   });
+}
+
+async function search(text: string, options: ListOptions): Promise<void> {
+  const query = maskedIfFull(text);
+  await withAdmin((admin) =>
+    printList(options, {
+      desc: SearchKeysResponseSchema,
+      fetch: (page) => admin.searchKeys({ query, ...page }),
+      rows: (page) => page.keys,
+      columns: foundKeyColumns,
+      none: "No key matches.",
+    }),
+  );
 }
 
 async function revoke(keyId: string, options: JsonOption & ReasonOption): Promise<void> {

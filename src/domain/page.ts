@@ -1,15 +1,16 @@
+import { hash } from "node:crypto";
 import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
-/** Valid positions; model ids allow more characters than ids made here, and positions of usage contain texts of callers. */
-const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, usage: /^\d/ };
+/** Valid positions; model ids allow more characters than ids made here, and positions of filtered lists contain texts of callers. */
+const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, filtered: /^\d/ };
 
-/** The list a token belongs to: a token of one list is invalid for another. */
 type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators" | "events" | "usage";
 
 export type Page = {
-  readonly list: ListName;
+  /** The list a token belongs to, with its filters: a token of one list is invalid for another. */
+  readonly list: string;
   readonly size: number;
   /** The last position of the previous page; empty for the first page. */
   readonly after: string;
@@ -17,14 +18,19 @@ export type Page = {
 
 /**
  * A larger page size is reduced to the maximum; a token that was never issued is an error. Negative sizes are
- * rejected earlier.
+ * rejected earlier. A token of a list with filters is invalid with other filters.
  */
-export function readPage(list: ListName, request: { pageSize: number; pageToken: string }): Page {
+export function readPage(
+  name: ListName,
+  request: { pageSize: number; pageToken: string },
+  filters?: readonly (string | readonly string[])[],
+): Page {
+  const list = filters === undefined ? name : `${name}.${digestOf(filters)}`;
   const size = request.pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(request.pageSize, MAX_PAGE_SIZE);
   if (request.pageToken === "") return { list, size, after: "" };
   const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
   const after = text.slice(list.length + 1);
-  const isPosition = list === "models" || list === "usage" ? POSITIONS[list] : POSITIONS.ours;
+  const isPosition = POSITIONS[filters !== undefined ? "filtered" : name === "models" ? name : "ours"];
   if (!isPosition.test(after) || encodeToken(list, after) !== request.pageToken) throw badToken();
   return { list, size, after };
 }
@@ -55,6 +61,26 @@ export function badToken(): DomainError {
   return DomainError.ofField("page_token", "is not a token of this list");
 }
 
-export function encodeToken(list: ListName, position: string): string {
+export function encodeToken(list: string, position: string): string {
   return Buffer.from(`${list}:${position}`, "utf8").toString("base64url");
+}
+
+function digestOf(filters: readonly (string | readonly string[])[]): string {
+  return hash("sha256", JSON.stringify(filters), "hex").slice(0, 16);
+}
+
+/** PostgreSQL accepts no text with this character. */
+const SEPARATOR = "\0";
+
+/** A position that consists of several texts, the first of which is a number. */
+export function joinPosition(parts: readonly (string | number)[]): string {
+  return parts.join(SEPARATOR);
+}
+
+/** The number and the texts of a position; undefined for the first page. */
+export function splitPosition({ after }: Page, texts: number): readonly [number, ...string[]] | undefined {
+  if (after === "") return undefined;
+  const [first = "", ...others] = after.split(SEPARATOR);
+  if (!/^\d{1,9}$/.test(first) || others.length !== texts) throw badToken();
+  return [Number(first), ...others];
 }

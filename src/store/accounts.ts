@@ -64,9 +64,8 @@ export async function findAccount(database: Database, reference: string): Promis
   return row;
 }
 
-/** An empty search matches all accounts. */
-export async function listAccounts(database: Database, search: string, page: Page) {
-  const rows = await database.call<AccountRow>("list_accounts", search, page.after, page.size + 1);
+export async function listAccounts(database: Database, page: Page) {
+  const rows = await database.call<AccountRow>("list_accounts", page.after, page.size + 1);
   return cutPage(rows, page, (row) => row.id);
 }
 

@@ -1,7 +1,7 @@
 import { laneOfId } from "../domain/lane.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { Database } from "./driver/database.ts";
-import type { UsageSum } from "./usage-sums.ts";
+import type { UsageSum } from "./group-sums.ts";
 
 export type ExportRange = {
   /** Empty for all accounts. */

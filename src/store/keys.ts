@@ -1,7 +1,8 @@
 import type { NewKey } from "../domain/api-key.ts";
 import { DomainError } from "../domain/errors.ts";
+import type { KeyQuery } from "../domain/key-query.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { cutPage, type Page } from "../domain/page.ts";
+import { cutPage, joinPosition, type Page, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
 import type { Database } from "./driver/database.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
@@ -113,6 +114,16 @@ export async function listKeys(database: Database, accountId: string, page: Page
     page.size + 1,
   );
   return cutPage(rows, page, (row) => row.id);
+}
+
+/** A key with the name of its account, and its place in the results of a search. */
+export type FoundKeyRow = KeyRow & { account_name: string; list: number; sorted_name: string };
+
+/** A page of the keys of all accounts that match. */
+export async function searchKeys(database: Database, { id, start, end, name }: KeyQuery, page: Page) {
+  const after = JSON.stringify(splitPosition(page, 2) ?? [0]);
+  const rows = await database.call<FoundKeyRow>("search_keys", id, start, end, name, after, page.size + 1);
+  return cutPage(rows, page, (row) => joinPosition([row.list, row.sorted_name, row.id]));
 }
 
 /** Once this returns, every server rejects the key at admission. */

@@ -97,6 +97,14 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     expect(await page.content()).not.toContain(secret);
     await perform("Limit ci", "Set limit", { "Requests per minute": "" });
     await console.seen("6,000 per minute");
+
+    // It is found by the full key, which is masked before it is sent.
+    await console.select("Keys");
+    const search = page.getByRole("searchbox", { name: "Search keys" });
+    await search.fill("another");
+    await console.seen("No key matches the search");
+    await search.fill(secret);
+    await page.getByRole("link", { name: MARKUP }).waitFor();
     await perform("Revoke ci", "Revoke key");
     await console.seen("revoked");
     expect((await call()).status).toBe(401);

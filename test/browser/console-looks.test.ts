@@ -5,7 +5,18 @@ import { fillDatabase, MARKUP, OperatorConsole } from "./operator-console.ts";
 import { BRIGHTNESS, outside, STORED, violations } from "./page-checks.ts";
 
 const NAME = "Acme <b>AI</b>";
-const SECTIONS = ["Overview", "Accounts", "Usage", "Ledger", "Models", "Plans", "Operators", "Log", "Audit"];
+const SECTIONS = [
+  "Overview",
+  "Accounts",
+  "Keys",
+  "Usage",
+  "Ledger",
+  "Models",
+  "Plans",
+  "Operators",
+  "Log",
+  "Audit",
+];
 const TABS = ["Summary", "Usage", "Keys", "Ledger", "Activity"];
 
 const WIDE = { width: 1280, height: 900 } as const;
@@ -108,7 +119,7 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await console.seen(MARKUP);
       const search = page.getByRole("searchbox", { name: "Search accounts" });
       for (const [text, name] of [
-        ["unt 9999", "account 9999"],
+        ["ACCOUNT 9999", "account 9999"],
         [key.accountId, MARKUP],
       ] as const) {
         await search.fill(text);

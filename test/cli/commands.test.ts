@@ -275,6 +275,17 @@ describe("plans, keys and their limits", () => {
     expect((await json("keys", "set-limit", key.id, "--default")).api_key.rate_limit_rpm).toBe(600);
   });
 
+  test("search finds keys of all accounts, also by a full key", async () => {
+    const account = await newAccount();
+    const { api_key: key, secret } = await json("keys", "create", account, "--name", "Searched");
+    for (const text of [secret, key.masked_key, key.id, "searched"]) {
+      const { keys } = await json("keys", "search", text);
+      expect(keys).toMatchObject([{ account_id: account, api_key: { id: key.id } }]);
+    }
+    expect((await run("keys", "search", "searched")).stdout).toMatch(/Searched +vx_live_\S+ +active +acct_/);
+    expect((await run("keys", "search", "nothing")).stderr).toBe("No key matches.\n");
+  });
+
   test("an expiry in the past is an error that names the field", async () => {
     const create = [
       "keys",

@@ -225,7 +225,9 @@ test("show prints the usage as a table, and with --json as the response message"
     "Asia/Kathmandu",
   );
   expect(table.split("\n").slice(1, 3)).toEqual([
-    expect.stringMatching(/^2026-05-01T00:00:00Z +acct_\S+ +- +vx-sandbox-small +- +2 +8 +4 +\$0\.000007$/),
+    expect.stringMatching(
+      /^2026-05-01T00:00:00Z +acct_\S+ +test +- +- +vx-sandbox-small +- +2 +8 +4 +\$0\.000007$/,
+    ),
     expect.stringMatching(/^2026-05-01T18:15:00Z .* 1 +10 +0 +\$0\.000003$/),
   ]);
   const json = await run("usage", "show", ...RANGE, "--group-by", "month", "--json");

@@ -76,6 +76,17 @@ describe("pagination with tokens", () => {
   });
 });
 
+test("a token of a list with filters is rejected with other filters", () => {
+  const read = (pageToken: string, ...filters: (string | string[])[]) =>
+    readPage("usage", { pageSize: 1, pageToken }, filters);
+  const { list } = read("", "acct_1", ["day", "key"]);
+  const { nextPageToken } = cutPage(["1", "2"], { list, size: 1, after: "" }, (row) => row);
+  expect(read(nextPageToken, "acct_1", ["day", "key"]).after).toBe("1");
+  for (const filters of [["acct_1", ["day,key"]], ["acct_1", "day", "key"], ["acct_2", ["day", "key"]], []]) {
+    expect(() => read(nextPageToken, ...filters)).toThrow("page_token");
+  }
+});
+
 test("a token of one list is rejected by another", () => {
   expect(() => readPage("entries", { pageSize: 1, pageToken: tokenOf("5") })).toThrow("page_token");
 });

@@ -50,8 +50,13 @@ const lists = [
     what: "the entries of a rare key",
     call: `filter_entries(${CALLER_LANE}, '${CALLER}', '', 'rare', '', 1, 19000, 10)`,
   },
-  { what: "the first page of accounts", call: "list_accounts('', '', 10)" },
-  { what: "a deep page of accounts", call: "list_accounts('', 'acct_000000100', 10)" },
+  { what: "the first page of accounts", call: "list_accounts('', 10)" },
+  { what: "accounts found by name", call: "search_accounts('name', 'test', '', '', 10)" },
+  {
+    what: "a deep page of accounts found by name",
+    call: "search_accounts('name', 'test', 'test', 'acct_000019900', 10)",
+  },
+  { what: "a deep page of accounts", call: "list_accounts('acct_000000100', 10)" },
 ];
 
 /** PostgreSQL chooses the cached plan by estimates, so every plan must be fast. */

@@ -3,21 +3,20 @@ import { expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import type { Database } from "../../src/store/driver/database.ts";
+import type { UsageSum } from "../../src/store/group-sums.ts";
 import {
   currentQuarter,
   type Grouping,
-  readAllUsage,
   readUsage,
   TooMuchUsage,
   type UsageQuery,
-  type UsageSum,
 } from "../../src/store/usage-sums.ts";
 import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
 const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false };
-const page = (pageSize = 1_000, pageToken = "") => readPage("usage", { pageSize, pageToken });
+const page = (pageSize = 1_000, pageToken = "") => readPage("usage", { pageSize, pageToken }, []);
 
 async function today(by: Partial<Grouping> = {}): Promise<UsageQuery> {
   const now = await currentQuarter(store.database);
@@ -206,19 +205,4 @@ test("a page that needs too many statements is refused", async () => {
   ).rejects.toThrow(TooMuchUsage);
   const { rows } = await readUsage(store.database, payer.accountId, query, page(), { rows: 10n, max: 4 });
   expect(rows.map(({ requests }) => requests)).toEqual([30n]);
-});
-
-test("the usage of all accounts is the sum of theirs, also by account", async () => {
-  const payers = await Promise.all(Array.from({ length: 3 }, () => createPayer(store.database, 0n)));
-  for (const [i, payer] of payers.entries()) {
-    await insertSums(payer, [{ quarter: 9_000, key: `key_${i}`, model: "m", user: "", requests: i + 1 }]);
-  }
-  const query = { starts: [9_000], end: 9_001, by: NO_GROUPS };
-  const total = await readAllUsage(store.database, query, page());
-  expect(total.rows.map(({ requests, account_id }) => [requests, account_id])).toEqual([[6n, ""]]);
-  const ids = payers.map(({ accountId }) => accountId).sort();
-  const byAccount = { ...query, by: { ...NO_GROUPS, account: true } };
-  const first = await readAllUsage(store.database, byAccount, page(2));
-  const second = await readAllUsage(store.database, byAccount, page(2, first.nextPageToken));
-  expect([...first.rows, ...second.rows].map(({ account_id }) => account_id)).toEqual(ids);
 });

@@ -21,6 +21,7 @@ export function operatorOf(app: TestApp, token = OPERATOR_TOKEN): Operator {
 export type TestKey = { readonly id: string; readonly secret: string; readonly accountId: string };
 
 export type TestKeyOptions = {
+  readonly name?: string;
   readonly accountId?: string;
   readonly scopes?: string[];
   readonly plan?: string;
@@ -32,7 +33,7 @@ export async function createTestKey(operator: Operator, options: TestKeyOptions 
   const accountId = options.accountId ?? (await createTestAccount(operator, options.plan));
   const { apiKey, secret } = await operator.createKey({
     accountId,
-    name: "test",
+    name: options.name ?? "test",
     scopes: options.scopes ?? ["generate", "read", "keys"],
     ...(options.plan === undefined ? {} : { plan: options.plan }),
     ...(options.rateLimitRpm === undefined ? {} : { rateLimitRpm: options.rateLimitRpm }),

@@ -1,21 +1,34 @@
 import type { GetUsageRequest } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { readPage } from "../../domain/page.ts";
 import { getAccount } from "../../store/accounts.ts";
-import { readAllUsage, readUsage, type UsagePage } from "../../store/usage-sums.ts";
+import { readAllUsage } from "../../store/all-usage.ts";
+import { namesOf } from "../../store/names-of.ts";
+import { readUsage, type UsagePage } from "../../store/usage-sums.ts";
 import type { Deps } from "../deps.ts";
 import { refusingTooMuch } from "./too-much-usage.ts";
-import { usageQueryOf } from "./usage-request.ts";
+import { usageFiltersOf, usageQueryOf } from "./usage-request.ts";
 import { viewUsage } from "./view-usage.ts";
 
 /** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage({ database }: Deps, request: GetUsageRequest) {
   const query = await usageQueryOf(database, request, ["account", "key", "model", "user"]);
-  const page = readPage("usage", request);
+  const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
   const read = async (): Promise<UsagePage> => {
     if (request.accountId === "") return { throughSeq: 0n, ...(await readAllUsage(database, query, page)) };
     const { id } = await getAccount(database, request.accountId);
     return await readUsage(database, id, { ...query, by: { ...query.by, account: true } }, page);
   };
   const { rows, ...rest } = await refusingTooMuch(read());
-  return { rows: rows.map((row) => ({ accountId: row.account_id, usage: viewUsage(row) })), ...rest };
+  const names = await namesOf(
+    database,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.key_id),
+  );
+  const named = rows.map((row) => ({
+    accountId: row.account_id,
+    accountName: names.get(row.account_id) ?? "",
+    keyName: names.get(row.key_id) ?? "",
+    usage: viewUsage(row),
+  }));
+  return { rows: named, ...rest };
 }

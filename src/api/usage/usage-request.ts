@@ -53,6 +53,15 @@ function groupingOf(values: readonly string[], names: readonly (keyof Grouping)[
   return { period, by };
 }
 
+/** What a page token of usage is valid for: not the current time, which is the end of a range without one. */
+export function usageFiltersOf({ from, to, groupBy, tz }: UsageFields, accountId: string) {
+  return [accountId, textOf(from), textOf(to), groupBy.flatMap((value) => value.split(",")), tz];
+}
+
+function textOf(time: Timestamp | undefined): string {
+  return time === undefined ? "" : String(time.seconds);
+}
+
 /** The range of a request without periods. */
 export async function usageRangeOf(
   database: Database,

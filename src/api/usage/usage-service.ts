@@ -5,12 +5,12 @@ import type { ApiCall } from "../api-call.ts";
 import { defineService } from "../define-service.ts";
 import type { Deps } from "../deps.ts";
 import { refusingTooMuch } from "./too-much-usage.ts";
-import { usageQueryOf } from "./usage-request.ts";
+import { usageFiltersOf, usageQueryOf } from "./usage-request.ts";
 import { viewUsage } from "./view-usage.ts";
 
 export async function getUsage({ database }: Deps, request: GetUsageRequest, call: ApiCall) {
   const query = await usageQueryOf(database, request, ["key", "model", "user"]);
-  const page = readPage("usage", request);
+  const page = readPage("usage", request, usageFiltersOf(request, ""));
   const { rows, ...rest } = await refusingTooMuch(readUsage(database, call.key.accountId, query, page));
   return { rows: rows.map(viewUsage), ...rest };
 }

@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { formatMicros } from "../../domain/money.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
-import type { UsageSum } from "../../store/usage-sums.ts";
+import type { UsageSum } from "../../store/group-sums.ts";
 
 /** The public counts of tokens include their details; the stored ones are disjoint. */
 export function inclusiveTokensOf(

@@ -126,6 +126,8 @@ CREATE TABLE account_profiles (
   CONSTRAINT account_profiles_pkey PRIMARY KEY (lane, account_id),
   CONSTRAINT account_profiles_external_id_key UNIQUE (external_id)
 );
+CREATE INDEX profiles_by_email ON account_profiles USING btree (lower(email) COLLATE "C", account_id COLLATE "C") WHERE (email <> ''::text);
+CREATE INDEX profiles_by_external_id ON account_profiles USING btree (lower(external_id) COLLATE "C", account_id COLLATE "C") WHERE (external_id IS NOT NULL);
 
 CREATE TABLE accounts (
   lane smallint NOT NULL,
@@ -144,7 +146,7 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_pkey PRIMARY KEY (lane, id)
 ) WITH (fillfactor=70);
 CREATE INDEX accounts_by_id ON accounts USING btree (id);
-CREATE INDEX accounts_by_name ON accounts USING btree (name);
+CREATE INDEX accounts_by_name ON accounts USING btree (lower(name) COLLATE "C", id COLLATE "C");
 
 CREATE TABLE answers (
   lane smallint NOT NULL,
@@ -212,7 +214,10 @@ CREATE TABLE keys (
   CONSTRAINT keys_lane_id_key UNIQUE (lane, id)
 );
 CREATE INDEX keys_by_account ON keys USING btree (lane, account_id, id);
+CREATE INDEX keys_by_id ON keys USING btree (id COLLATE "C");
+CREATE INDEX keys_by_name ON keys USING btree (lower(name) COLLATE "C", id COLLATE "C");
 CREATE INDEX keys_by_revocation ON keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
+CREATE INDEX keys_by_visible_characters ON keys USING btree (visible_start, id COLLATE "C");
 CREATE INDEX keys_not_revoked ON keys USING btree (lane, account_id, plan, COALESCE(expires_at, 'infinity'::timestamp with time zone)) WHERE (revoked_at IS NULL);
 
 CREATE TABLE lanes (
@@ -509,7 +514,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
--- FUNCTION list_accounts(p_search text, p_before text, p_limit integer) RETURNS SETOF account_views; for the server
+-- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION list_operator_events(p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer) RETURNS TABLE(lane smallint, seq bigint, created_at timestamp with time zone, created_micros bigint, actor_id text, actor_name text, method text, target text, account_id text, reason text, outcome text, details json, request_id text); for the server
 -- FUNCTION list_plans() RETURNS SETOF plans; for the server
@@ -520,6 +525,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION log_refusal(p_act text, p_lane smallint, p_account_id text, p_outcome text) RETURNS void; for the server
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION name_users(p_rows ledger[], p_day integer) RETURNS void
+-- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]
@@ -528,7 +534,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
 -- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server
--- FUNCTION read_all_usage(p_lanes smallint[], p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint); for the server
+-- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, large_account_id text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
@@ -541,6 +547,8 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
 -- FUNCTION schema_version() RETURNS TABLE(version integer, release text, oldest_release text); for the server
 -- FUNCTION scopes_of_child(p_parent smallint, p_named smallint, p_default smallint) RETURNS smallint
+-- FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer) RETURNS TABLE(term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamp with time zone, suspended_at timestamp with time zone, external_id text, email text, notes text); for the server
+-- FUNCTION search_keys(p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer) RETURNS TABLE(list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
 -- FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamp with time zone, p_last bigint) RETURNS bigint
 -- FUNCTION service_figures() RETURNS TABLE(servers bigint, generations bigint, held_micros bigint); for the server
 -- FUNCTION session_expiry(p_session operator_sessions) RETURNS timestamp with time zone

@@ -151,16 +151,40 @@ describe("profiles", () => {
     await expect(operator.getAccount({ accountId: "crm-3" })).rejects.toThrow(/several accounts/);
   });
 
-  test("a search finds a part of the name, the external id and the e-mail address, in pages", async () => {
+  test("a search finds starts of the external id, the e-mail address and the name, each account once", async () => {
     const found: string[] = [];
-    for (const fields of [{ name: "50%_off" }, { externalId: "x-50%_OFF" }, { email: "50%_off@b.example" }]) {
-      found.unshift((await operator.createAccount({ name: "y", ...fields })).account?.id ?? "");
+    for (const fields of [
+      { externalId: "50%_OFF", email: "50%_off@c.example", name: "50%_off" },
+      { externalId: "50%_OFF-2" },
+      { email: "50%_off@b.example", name: "50%_off" },
+      { name: "50%_OFF" },
+      { name: "50%_off ä" },
+    ]) {
+      found.push((await operator.createAccount({ name: "y", ...fields })).account?.id ?? "");
     }
-    await operator.createAccount({ name: "500 off" });
-    const first = await operator.listAccounts({ search: "50%_Off", pageSize: 2 });
-    const second = await operator.listAccounts({ search: "50%_Off", pageToken: first.nextPageToken });
-    expect([...first.accounts, ...second.accounts].map(({ id }) => id)).toEqual(found);
+    for (const name of ["500 off", "50%_of", "a 50%_off"]) await operator.createAccount({ name });
+    for (const pageSize of [1, 2, 3, 100]) {
+      const seen: string[] = [];
+      let pageToken = "";
+      do {
+        const page = await operator.listAccounts({ search: "50%_Off", pageSize, pageToken });
+        expect(page.accounts.length).toBeLessThanOrEqual(pageSize);
+        seen.push(...page.accounts.map(({ id }) => id));
+        pageToken = page.nextPageToken;
+      } while (pageToken !== "");
+      expect(seen).toEqual(found);
+    }
     expect((await operator.listAccounts({ search: found[0] ?? "" })).accounts).toHaveLength(1);
+    const { nextPageToken: pageToken } = await operator.listAccounts({ search: "50%_Off", pageSize: 1 });
+    await expect(operator.listAccounts({ search: "50", pageToken })).rejects.toThrow(/page_token/);
+  });
+
+  test.each([" ", "\u00a0\u2003"])("a blank name is refused", async (name) => {
+    await expect(operator.createAccount({ name })).rejects.toThrow("name: must not be blank");
+    const { account } = await operator.createAccount({ name: "not blank" });
+    await expect(operator.updateAccount({ accountId: account?.id ?? "", name })).rejects.toThrow(
+      "name: must not be blank",
+    );
   });
 });
 

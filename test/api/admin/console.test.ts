@@ -64,8 +64,11 @@ describe.concurrent("the overview", () => {
     expect(await generate("vx-sandbox-small")).toBe(200);
     expect(await generate("none")).toBe(404);
     expect(await generate("none")).toBe(404);
-    const { server, time } = await next();
-    expect(server).toMatchObject({ calls: 3n, failures: [{ reason: "model_not_found", calls: 2n }] });
+    // A message that is sent meanwhile counts only some of the calls.
+    let message = await next();
+    while (message.server?.calls !== 3n) message = await next();
+    const { server, time } = message;
+    expect(server).toMatchObject({ failures: [{ reason: "model_not_found", calls: 2n }] });
     expect(server?.chargedMicros).toBeGreaterThan(0n);
     expect(server?.callsPerSecond).toBeGreaterThan(0);
     expect(server?.upstreams).toContainEqual(

@@ -6,7 +6,7 @@ import { createTestAccount, createTestKey, type Operator, operatorOf } from "../
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 import { bearer } from "../../support/protocols.ts";
 
-const { createKey, listKeys, revokeKey, setKeyLimit } = AdminService.method;
+const { createKey, listKeys, revokeKey, searchKeys, setKeyLimit } = AdminService.method;
 let app: TestApp;
 let operator: Operator;
 
@@ -104,6 +104,53 @@ describe.each(operatorProtocols)("$name", (protocol) => {
     const second = await createTestKey(operator, { accountId: first.accountId });
     const outcome = await call(listKeys, { accountId: first.accountId });
     expect(outcome.ok && outcome.message.apiKeys.map(({ id }) => id)).toEqual([second.id, first.id]);
+  });
+
+  test("SearchKeys finds keys of all accounts by id, visible characters and start of the name", async () => {
+    const name = `Found ${protocol.name}.`;
+    const first = await createTestKey(operator, { name });
+    const second = await createTestKey(operator, { name: `${name} too` });
+    const found = async (query: string) => {
+      const outcome = await call(searchKeys, { query });
+      return outcome.ok ? outcome.message.keys.map((key) => key.apiKey?.id) : outcome.fields;
+    };
+    const start = first.secret.slice(0, "vx_live_abcd".length);
+    const end = first.secret.slice(-4);
+    for (const query of [first.id, `${start}…${end}`, `${start.slice(8)}...${end}`, start, start.slice(8)]) {
+      expect(await found(query)).toEqual([first.id]);
+    }
+    expect(await found(` ${name.toLowerCase()} `)).toEqual([first.id, second.id]);
+    expect(await found(`${name} t`)).toEqual([second.id]);
+    expect((await found(""))?.slice(0, 2)).toEqual([second.id, first.id]);
+    expect(await found("key_00000000000000000000000000")).toEqual([]);
+    expect(await found("vx_live_abc")).toEqual(["query"]);
+    expect(await found(first.secret)).toEqual(["query"]);
+    expect(await call(searchKeys, { query: first.id })).toMatchObject({
+      message: { keys: [{ accountId: first.accountId, accountName: "test" }] },
+    });
+  });
+
+  test("pages of SearchKeys have every key once, and a token of another query is refused", async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++)
+      ids.push((await createTestKey(operator, { name: `Page ${protocol.name}.` })).id);
+    for (const query of [`page ${protocol.name}.`, ""]) {
+      const seen: string[] = [];
+      let pageToken = "";
+      do {
+        const outcome = await call(searchKeys, { query, pageToken, pageSize: 2 });
+        if (!outcome.ok) throw new Error(outcome.reason);
+        seen.push(...outcome.message.keys.map((key) => key.apiKey?.id ?? ""));
+        pageToken = outcome.message.nextPageToken;
+        if (pageToken !== "") {
+          expect(await call(searchKeys, { query: "other", pageToken })).toMatchObject({
+            fields: ["page_token"],
+          });
+        }
+      } while (pageToken !== "");
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(seen.filter((id) => ids.includes(id)).sort()).toEqual(ids.sort());
+    }
   });
 
   test("an unknown account is not found", async () => {

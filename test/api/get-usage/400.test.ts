@@ -1,6 +1,8 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UsageService } from "../../../gen/vx/v1/usage_pb.js";
+import { usageFiltersOf } from "../../../src/api/usage/usage-request.ts";
+import { readPage } from "../../../src/domain/page.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../../support/fixtures.ts";
@@ -18,6 +20,12 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 const token = (text: string) => Buffer.from(text).toString("base64url");
+/** The list of a page token: the usage with these filters. */
+function listOf(filters: { from?: Timestamp; to?: Timestamp; groupBy?: string[] }): string {
+  const fields = usageFiltersOf({ groupBy: [], tz: "", ...filters }, "");
+  return readPage("usage", { pageSize: 0, pageToken: "" }, fields).list;
+}
+const ANY = listOf({});
 const YEAR = "from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z";
 
 test.each([
@@ -50,21 +58,21 @@ test.each([
   { what: "a time zone with SQL in it", query: "tz=UTC'--", field: "tz" },
   { what: "a negative page_size", query: "page_size=-1", field: "page_size" },
   { what: "a token of the ledger", query: `page_token=${token("entries:1")}`, field: "page_token" },
-  { what: "a token without a position", query: `page_token=${token("usage:")}`, field: "page_token" },
-  { what: "a token with too few parts", query: `page_token=${token("usage:1\0key")}`, field: "page_token" },
+  { what: "a token without a position", query: `page_token=${token(`${ANY}:`)}`, field: "page_token" },
+  { what: "a token with too few parts", query: `page_token=${token(`${ANY}:1\0key`)}`, field: "page_token" },
   {
     what: "a token with too many parts",
-    query: `page_token=${token("usage:1\0\0\0\0\0")}`,
+    query: `page_token=${token(`${ANY}:1\0\0\0\0\0`)}`,
     field: "page_token",
   },
   {
     what: "a token whose start is no number",
-    query: `page_token=${token("usage:-1\0\0\0\0")}`,
+    query: `page_token=${token(`${ANY}:-1\0\0\0\0`)}`,
     field: "page_token",
   },
   {
     what: "a token whose start is too large",
-    query: `page_token=${token(`usage:${"9".repeat(10)}\0\0\0\0`)}`,
+    query: `page_token=${token(`${ANY}:${"9".repeat(10)}\0\0\0\0`)}`,
     field: "page_token",
   },
   { what: "a token that is not base64url", query: "page_token=%2B%2B", field: "page_token" },
@@ -80,13 +88,28 @@ test.each([
 });
 
 test("a changed token only changes where the page starts", async () => {
-  const texts = ["usage:0\0\0\0\0", "usage:999999999\0a\0b\0c\0d", `usage:2000000\0"]}\0\\\0'\0\u{10ffff}`];
-  for (const text of texts) {
-    const path = `/v1/usage?${YEAR}&group_by=day,user&page_token=${token(text)}`;
+  const list = listOf({
+    from: timestampFromMs(Date.UTC(2026, 0)),
+    to: timestampFromMs(Date.UTC(2027, 0)),
+    groupBy: ["day", "user"],
+  });
+  const positions = ["0\0\0\0\0", "999999999\0a\0b\0c\0d", `2000000\0"]}\0\\\0'\0\u{10ffff}`];
+  for (const position of positions) {
+    const path = `/v1/usage?${YEAR}&group_by=day,user&page_token=${token(`${list}:${position}`)}`;
     expect(await sendJson(app.url, { verb: "GET", path, secret: key.secret })).toMatchObject({
       status: 200,
       body: { rows: [] },
     });
+  }
+});
+
+test("a token of other filters is a 400 that names page_token", async () => {
+  const pageToken = token(`${ANY}:0\0\0\0\0`);
+  for (const filter of ["", "group_by=day&", "group_by=key&", "tz=UTC&", "from=2026-01-01T00:00:00Z&"]) {
+    const path = `/v1/usage?${filter}page_token=${pageToken}`;
+    const { status, body } = await sendJson(app.url, { verb: "GET", path, secret: key.secret });
+    const expected = filter === "" ? [200, undefined] : [400, "page_token"];
+    expect([status, (body as { error?: { param: string } }).error?.param]).toEqual(expected);
   }
 });
 

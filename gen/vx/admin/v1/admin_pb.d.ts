@@ -276,8 +276,8 @@ export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
  */
 export declare type ListAccountsRequest = Message<"vx.admin.v1.ListAccountsRequest"> & {
   /**
-   * Only accounts with this text in their name, external id or e-mail address, or with this id. Upper and lower case are
-   * not distinguished.
+   * Only the account with this id, or accounts whose name, external id or e-mail address starts with this text, in upper or lower
+   * case.
    *
    * @generated from field: string search = 3;
    */
@@ -311,7 +311,8 @@ export declare const ListAccountsRequestSchema: GenMessage<ListAccountsRequest>;
  */
 export declare type ListAccountsResponse = Message<"vx.admin.v1.ListAccountsResponse"> & {
   /**
-   * The accounts, newest first.
+   * The accounts, newest first. Of a search: first those that the id matches, then the external id, the e-mail address and the
+   * name, each in the order of the text. A page can have fewer accounts than its size, also if others follow.
    *
    * @generated from field: repeated vx.admin.v1.Account accounts = 1;
    */
@@ -773,6 +774,102 @@ export declare type ListKeysResponse = Message<"vx.admin.v1.ListKeysResponse"> &
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export declare const ListKeysResponseSchema: GenMessage<ListKeysResponse>;
+
+/**
+ * Selects keys of all accounts.
+ *
+ * @generated from message vx.admin.v1.SearchKeysRequest
+ */
+export declare type SearchKeysRequest = Message<"vx.admin.v1.SearchKeysRequest"> & {
+  /**
+   * The id of a key ("key_…"), its masked form ("vx_live_abcd…wxyz"), its first characters ("vx_live_abcd" or "abcd"), or the
+   * start of its name, in upper or lower case. Empty for all keys.
+   *
+   * @generated from field: string query = 1;
+   */
+  query: string;
+
+  /**
+   * The maximum number of keys to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page, for the same query. Empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.SearchKeysRequest.
+ * Use `create(SearchKeysRequestSchema)` to create a new message.
+ */
+export declare const SearchKeysRequestSchema: GenMessage<SearchKeysRequest>;
+
+/**
+ * One page of keys.
+ *
+ * @generated from message vx.admin.v1.SearchKeysResponse
+ */
+export declare type SearchKeysResponse = Message<"vx.admin.v1.SearchKeysResponse"> & {
+  /**
+   * The keys: first those that the id or the characters match, newest first, then those that the name matches, by name.
+   *
+   * @generated from field: repeated vx.admin.v1.FoundKey keys = 1;
+   */
+  keys: FoundKey[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.SearchKeysResponse.
+ * Use `create(SearchKeysResponseSchema)` to create a new message.
+ */
+export declare const SearchKeysResponseSchema: GenMessage<SearchKeysResponse>;
+
+/**
+ * A key and its account.
+ *
+ * @generated from message vx.admin.v1.FoundKey
+ */
+export declare type FoundKey = Message<"vx.admin.v1.FoundKey"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The name of the account.
+   *
+   * @generated from field: string account_name = 2;
+   */
+  accountName: string;
+
+  /**
+   * The key.
+   *
+   * @generated from field: vx.v1.ApiKey api_key = 3;
+   */
+  apiKey?: ApiKey | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.FoundKey.
+ * Use `create(FoundKeySchema)` to create a new message.
+ */
+export declare const FoundKeySchema: GenMessage<FoundKey>;
 
 /**
  * Selects a key.
@@ -2096,6 +2193,20 @@ export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
    * @generated from field: vx.v1.UsageRow usage = 2;
    */
   usage?: UsageRow | undefined;
+
+  /**
+   * The name of the account. Empty for the sum of all accounts.
+   *
+   * @generated from field: string account_name = 3;
+   */
+  accountName: string;
+
+  /**
+   * The name of the key. Empty if the rows are not grouped by key.
+   *
+   * @generated from field: string key_name = 4;
+   */
+  keyName: string;
 };
 
 /**
@@ -2220,7 +2331,7 @@ export declare const AdminService: GenService<{
   /**
    * List accounts
    *
-   * Returns all accounts, or those that match a search, newest first.
+   * Returns all accounts, newest first, or those that match a search.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListAccounts
    */
@@ -2376,6 +2487,18 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListKeysRequestSchema;
     output: typeof ListKeysResponseSchema;
+  },
+  /**
+   * Search keys
+   *
+   * Returns the keys of all accounts that a text matches, including revoked and expired keys.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.SearchKeys
+   */
+  searchKeys: {
+    methodKind: "unary";
+    input: typeof SearchKeysRequestSchema;
+    output: typeof SearchKeysResponseSchema;
   },
   /**
    * Revoke key

@@ -10,7 +10,8 @@ BEGIN
       SELECT a.* FROM account_views a JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id
         WHERE p.external_id = p_reference
       UNION
-      (SELECT a.* FROM account_views a WHERE a.name = p_reference LIMIT 2)
+      (SELECT a.* FROM account_views a
+       WHERE lower(a.name) COLLATE "C" = lower(p_reference) AND a.name = p_reference LIMIT 2)
       LIMIT 2;
   END IF;
 END

@@ -1,0 +1,84 @@
+import { useState } from "preact/hooks";
+import type { FoundKey } from "../../gen/vx/admin/v1/admin_pb.js";
+import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import { maskedIfFull } from "../../src/domain/key-query.ts";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { PageHeader } from "../shared/frame.tsx";
+import { SearchField } from "../shared/search-field.tsx";
+import { EmptyState } from "../shared/states.tsx";
+import { ZoneNote } from "../shared/time.tsx";
+import { useToast } from "../shared/toast.tsx";
+import { usePages } from "../shared/use-pages.ts";
+import { KeyDialogs, keyColumnsOf, type OpenKeyDialog } from "./key-actions.tsx";
+import { accountHref } from "./links.ts";
+import { useApi } from "./operator-session.ts";
+
+/** A key with its account. */
+type AccountKey = ApiKey & { readonly account: FoundKey };
+
+const ACCOUNT: Column<AccountKey> = {
+  header: "Account",
+  cell: ({ account: { accountId, accountName } }) => (
+    <>
+      <a class="wrap" href={accountHref(accountId, { tab: "keys" })}>
+        {accountName}
+      </a>
+      <div>
+        <code class="muted">{accountId}</code>
+      </div>
+    </>
+  ),
+};
+
+/** The keys of all accounts, or those that match a search. */
+export function KeysSection({ params }: { readonly params: URLSearchParams }) {
+  const query = params.get("query") ?? "";
+  return <KeySearch key={query} query={query} />;
+}
+
+function KeySearch({ query }: { readonly query: string }) {
+  const api = useApi();
+  const toast = useToast();
+  const [search, setSearch] = useState(query);
+  const [open, setOpen] = useState<OpenKeyDialog>();
+  const pages = usePages<AccountKey>(async (pageToken, signal) => {
+    const page = await api.searchKeys({ query: maskedIfFull(search), pageToken, pageSize: 25 }, { signal });
+    const rows = page.keys.flatMap((found) => (found.apiKey ? [{ ...found.apiKey, account: found }] : []));
+    return { rows, nextPageToken: page.nextPageToken };
+  }, search);
+  const changed = (text: string) => {
+    toast(text);
+    pages.reload();
+  };
+  // The page of the account has all columns.
+  const [key, ...others] = keyColumnsOf(setOpen).filter(({ header }) => !/^(Scopes|Expires)$/.test(header));
+  return (
+    <>
+      <PageHeader title="Keys" />
+      <SearchField
+        label="Search keys"
+        placeholder="Name, key id, or characters of the key: vx_live_abcd…wxyz"
+        maxLength={100}
+        initial={query}
+        onSearch={setSearch}
+      />
+      <PagedTable
+        caption="Keys"
+        columns={[...(key ? [key] : []), ACCOUNT, ...others]}
+        keyOf={({ id }) => id}
+        pages={pages}
+        empty={
+          search === "" ? (
+            <EmptyState title="No keys yet">Keys are created on the page of their account.</EmptyState>
+          ) : (
+            <EmptyState title="No key matches the search">
+              The search finds the start of a name, whole key ids, and keys by their first four characters.
+            </EmptyState>
+          )
+        }
+      />
+      <ZoneNote />
+      <KeyDialogs open={open} onDone={changed} onClose={() => setOpen(undefined)} />
+    </>
+  );
+}
