@@ -1,7 +1,21 @@
 import { defineConfig } from "vitest/config";
 
 // Tests that need more than `npm ci` installs. package.json has a script for each; several can run at once.
-const EXTRAS = ["browser", "python", "llama", "sdks", "agents", "generated", "grpc", "own"];
+const EXTRAS = [
+  "browser",
+  "python",
+  "llama",
+  "sdks",
+  "agents",
+  "generated",
+  "grpc",
+  "own",
+  "package",
+  "image",
+  "compose",
+  "chart",
+  "unit",
+];
 const asked = EXTRAS.filter((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 
 /** Tests that measure memory. They run first, each file in its own process. */

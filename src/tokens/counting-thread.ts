@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import Tinypool from "tinypool";
 import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -92,7 +93,8 @@ export class CountingThread {
 /** A pool of one thread, which is replaced if it fails. */
 function createPool(): Tinypool {
   const pool = new Tinypool({
-    filename: new URL("./count-tokens.ts", import.meta.url).href,
+    // The published package has the same files as .js.
+    filename: new URL(`./count-tokens${extname(import.meta.url)}`, import.meta.url).href,
     name: "countTexts",
     minThreads: 1,
     maxThreads: 1,

@@ -23,6 +23,8 @@ export type ProcessOptions = {
   readonly command?: readonly [string, ...string[]];
   /** A file descriptor for stderr. By default stderr is a pipe that is read. */
   readonly stderr?: number;
+  /** Whether signals go to all processes that the command starts, as Ctrl-C does. */
+  readonly ownGroup?: boolean;
 };
 
 export function startServerProcess(env: Record<string, string>, options: ProcessOptions = {}): ServerProcess {
@@ -30,6 +32,7 @@ export function startServerProcess(env: Record<string, string>, options: Process
   const child = spawn(command, args, {
     env: cleanEnv({ PORT: "0", VX_ADMIN_PORT: "0", ...env }),
     stdio: ["ignore", "pipe", options.stderr ?? "pipe"],
+    detached: options.ownGroup ?? false,
   });
   let stdout = "";
   let stderr = "";
@@ -55,7 +58,8 @@ export function startServerProcess(env: Record<string, string>, options: Process
         { timeout: 45_000, interval: 10 },
       ),
     end: async (signal) => {
-      child.kill(signal);
+      if (options.ownGroup) process.kill(-(child.pid as number), signal);
+      else child.kill(signal);
       return await exited;
     },
   };
