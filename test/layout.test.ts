@@ -156,6 +156,7 @@ test("src/codec knows descriptors, errors and turns, nothing about keys or money
       .filter((path) => path.startsWith("domain/")),
   );
   expect([...known].sort()).toEqual([
+    "domain/base64-text.ts",
     "domain/csv.ts",
     "domain/errors.ts",
     "domain/fair-share.ts",

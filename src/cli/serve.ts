@@ -8,9 +8,9 @@ import { MigrationError } from "../store/schema/migrate.ts";
 import { createLog, flushed, type Log } from "../telemetry/log.ts";
 import { compileNextTick } from "./compile-next-tick.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
+import { letHeapGrow } from "./heap-growth.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { StopRequest } from "./stop-request.ts";
-import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** Runs the server until a signal stops it; returns the exit code. */
 export async function serve(): Promise<number> {
@@ -48,7 +48,7 @@ async function run(config: Config, log: Log): Promise<number> {
     return EXIT_FAILED;
   }
   log.info({ admin: app.adminUrl }, "operator listener is open");
-  letYoungGenerationGrow();
+  letHeapGrow();
   await compileNextTick();
   reloads.start(() => app.reload());
   // The ready line must come last, also if stdout and stderr go to the same place.

@@ -6,9 +6,9 @@ import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
 import { compileNextTick } from "./compile-next-tick.ts";
 import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
+import { letHeapGrow } from "./heap-growth.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";
-import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** Runs one of several server processes, controlled by the process that forked it. */
 export async function runWorker(): Promise<void> {
@@ -38,7 +38,7 @@ export async function runWorker(): Promise<void> {
   process.on("disconnect", () => stop(0));
   try {
     const worker = await startWorker(config, log, await started);
-    letYoungGenerationGrow();
+    letHeapGrow();
     await compileNextTick();
     reloads.start(worker.reload);
     answerMetrics = (id) => {

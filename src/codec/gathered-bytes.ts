@@ -2,8 +2,8 @@
 const FIRST_BYTES = 8_192;
 
 /**
- * The capacity follows an announced length only up to this multiple of the bytes received: anyone can
- * announce 32 MiB and send one byte.
+ * An announced length is allocated when a part of it was received, the inverse of this number: anyone can announce 32 MiB and
+ * send one byte.
  */
 const MAX_ANNOUNCED_FACTOR = 32;
 
@@ -47,7 +47,7 @@ export class GatheredBytes {
   }
 
   #grow(needed: number): void {
-    const announced = Math.min(this.#expected, MAX_ANNOUNCED_FACTOR * this.#size);
+    const announced = this.#expected <= MAX_ANNOUNCED_FACTOR * needed ? this.#expected : 0;
     const larger = Buffer.allocUnsafe(Math.max(needed, announced, FIRST_BYTES, 2 * this.#size));
     this.bytes().copy(larger);
     this.#buffer = larger;

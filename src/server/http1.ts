@@ -110,6 +110,7 @@ export class Http1 {
     toOriginForm(request);
     const problem = framingProblem(request as IncomingMessage);
     connection.isRefused = problem !== undefined;
+    if (!problem) socket.expectBody(Number(request.headers["content-length"] ?? 0));
     const isLast = this.#options.isDraining() || connection.isRefused || request.headers.host === undefined;
     if (isLast) response.setHeader("connection", "close");
     this.#options.handle(request, response, problem);

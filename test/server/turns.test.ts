@@ -16,12 +16,15 @@ let listener: Listener;
 let url: string;
 const sockets: Socket[] = [];
 
-async function open(limits: Partial<Limits> = {}): Promise<void> {
+async function open(limits: Partial<Limits> = {}, onData?: (chunk: Buffer) => void): Promise<void> {
   listener = new Listener({
     host: "127.0.0.1",
     port: 0,
     limits: { ...defaultLimits, ...limits },
-    handler: (_request, response) => send(response, 200, "text/plain", "served"),
+    handler: (request, response) => {
+      if (onData) request.on("data", onData);
+      send(response, 200, "text/plain", "served");
+    },
     refusals: badRequestResponses(() => "req_test"),
   });
   url = `http://127.0.0.1:${(await listener.open()).port}`;
@@ -59,6 +62,38 @@ function goawayCodes(bytes: Buffer): number[] {
 
 const requests = (count: number) =>
   Array.from({ length: count }, (_, i) => frame(1, END_HEADERS | END_STREAM, i * 2 + 1, REQUEST));
+
+describe("the data of a connection", () => {
+  const BODY = Buffer.alloc(1_048_576, "b");
+  const NEXT = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+
+  /** The sizes of the pieces of a body, which another request follows at once. */
+  async function piecesOf(headers: string, body: Buffer): Promise<number[]> {
+    const sizes: number[] = [];
+    await open({}, (chunk) => sizes.push(chunk.length));
+    const socket = await dial();
+    socket.write(Buffer.concat([Buffer.from(`POST / HTTP/1.1\r\nhost: a\r\n${headers}\r\n\r\n`), body]));
+    socket.write(NEXT.repeat(2));
+    const received = (await untilClosed(socket)).toString();
+    expect(received.split("served")).toHaveLength(3);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(BODY.length);
+    return sizes;
+  }
+
+  test("is read as it arrives where it is certainly that of one body", async () => {
+    const sizes = await piecesOf(`content-length: ${BODY.length}`, BODY);
+    expect(Math.max(...sizes)).toBeGreaterThan(4_096);
+    // The end of the body can be in one piece with further requests.
+    expect(sizes.at(0)).toBeLessThan(4_096);
+    expect(sizes.at(-1)).toBeLessThanOrEqual(4_096);
+  });
+
+  test("is read in pieces of 4 KiB where the end of the body is not known", async () => {
+    const size = BODY.length.toString(16);
+    const chunks = Buffer.concat([Buffer.from(`${size}\r\n`), BODY, Buffer.from("\r\n0\r\n\r\n")]);
+    expect(Math.max(...(await piecesOf("transfer-encoding: chunked", chunks)))).toBeLessThanOrEqual(4_096);
+  });
+});
 
 describe("connections of one address", () => {
   test("beyond the limit are closed at once, until others close", async () => {

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { RawJson, writeBody } from "../../src/upstreams/http/request-body.ts";
+import { Base64Json, RawJson, writeBody } from "../../src/upstreams/http/request-body.ts";
 import { flood } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Wire } from "../support/fake-upstreams/wire.ts";
@@ -84,6 +84,19 @@ test("JSON text becomes part of a small and of a large body", async () => {
   const long = `{"a": "${"x".repeat(70_000)}"}`;
   const { parts } = await writeBody({ call: new RawJson(long), other: small.call }, 100_000);
   expect(Buffer.concat(parts as Buffer[]).toString()).toBe(`{"call":${long},"other":{"a": [1]}}`);
+});
+
+test("base64 becomes part of a small and of a large body", async () => {
+  const value = (units: number) => ({
+    before: "ä",
+    image: new Base64Json("data:,", "AAAA".repeat(units)),
+    after: 1,
+  });
+  expect((await writeBody(value(1), 10)).parts).toBe('{"before":"ä","image":"data:,AAAA","after":1}');
+  const { parts, bytes } = await writeBody(value(600_000), 2_400_000);
+  const written = Buffer.concat(parts as Buffer[]);
+  expect(written.length).toBe(bytes);
+  expect(written.equals(Buffer.from(JSON.stringify(value(600_000))))).toBe(true);
 });
 
 test("a large conversation arrives unchanged", async () => {

@@ -51,9 +51,26 @@ export class TextWindow {
     return this.text.slice(place - this.#before, this.at);
   }
 
+  /** The bytes of the text from that place in the window. */
+  protected bytesFrom(at: number): Buffer {
+    return this.#bytes.subarray(this.#end - Buffer.byteLength(this.text.slice(at)));
+  }
+
+  /** Moves the read position over ASCII text, of which only the part in the window is decoded. */
+  protected passAscii(units: number): void {
+    const undecoded = this.at + units - this.text.length;
+    this.at += units;
+    if (undecoded <= 0) return;
+    this.#before += this.at;
+    this.#end += undecoded;
+    this.text = "";
+    this.at = 0;
+    this.#advance(2 * this.#aheadUnits);
+  }
+
   /** Drops what was read, and decodes more. */
-  #advance(): void {
-    const end = endOfCharacter(this.#bytes, this.#end + WINDOW_BYTES);
+  #advance(windowBytes = WINDOW_BYTES): void {
+    const end = endOfCharacter(this.#bytes, this.#end + windowBytes);
     const bytes = this.#bytes.subarray(this.#end, end);
     if (!isUtf8(bytes)) throw new RestProblem("invalid", "the body is not valid UTF-8");
     const kept = this.keptFrom ?? this.place;

@@ -4,6 +4,8 @@ import type { ReadingTurns } from "./reading-turns.ts";
 
 /** The HTTP servers get data in pieces of this size: one piece can hold 220 of the shortest requests. */
 const MAX_PIECE_BYTES = 4_096;
+/** Data that is certainly of one body is not divided; reading so much of it is the work of one unit. */
+const BODY_BYTES_PER_UNIT = 16_384;
 /** The work to close a connection, and to abort each of its open calls: an abort is handled, logged and counted. */
 const UNITS_PER_CLOSE = 5;
 const UNITS_PER_ABORTED_CALL = 8;
@@ -29,6 +31,8 @@ export class PacedSocket extends Duplex {
   readonly #turns: ReadingTurns;
   readonly #lingerMs: number;
   #undelivered: Buffer | undefined;
+  /** The number of bytes, from here on, that are certainly of the same body. */
+  #bodyBytes = 0;
   #isReaderReady = false;
   #isQueued = false;
   #hasEnded = false;
@@ -48,6 +52,11 @@ export class PacedSocket extends Duplex {
       this.#queueDelivery();
     });
     raw.once("close", () => turns.process(() => this.destroy()));
+  }
+
+  /** Called while the piece with the end of the headers is read: all of the body but a part of this piece follows it. */
+  expectBody(contentLength: number): void {
+    this.#bodyBytes = Math.max(0, contentLength - MAX_PIECE_BYTES);
   }
 
   #receive(bytes: Buffer): void {
@@ -70,8 +79,12 @@ export class PacedSocket extends Duplex {
     if (this.destroyed) return;
     const bytes = this.#undelivered;
     if (bytes) {
-      this.#undelivered = bytes.length > MAX_PIECE_BYTES ? bytes.subarray(MAX_PIECE_BYTES) : undefined;
-      this.#isReaderReady = this.push(bytes.subarray(0, MAX_PIECE_BYTES));
+      const size = Math.max(MAX_PIECE_BYTES, this.#bodyBytes);
+      this.#undelivered = bytes.length > size ? bytes.subarray(size) : undefined;
+      const piece = bytes.subarray(0, size);
+      this.#bodyBytes = Math.max(0, this.#bodyBytes - piece.length);
+      if (piece.length > MAX_PIECE_BYTES) this.#turns.count(piece.length / BODY_BYTES_PER_UNIT);
+      this.#isReaderReady = this.push(piece);
     }
     if (this.#undelivered) this.#queueDelivery();
     else if (this.#hasEnded) this.#pushEnd();

@@ -6,7 +6,7 @@ import type {
   Reasoning,
   ToolCall,
 } from "../../domain/prompt.ts";
-import { RawJson } from "../http/request-body.ts";
+import { Base64Json, RawJson } from "../http/request-body.ts";
 import { splitItemId } from "../item-id.ts";
 
 type Block = { readonly type: string; readonly [name: string]: unknown };
@@ -99,7 +99,7 @@ function imageBlock(image: Image, cacheControl?: CacheControl): Block {
   const source =
     image.kind === "url"
       ? { type: "url", url: image.url }
-      : { type: "base64", media_type: image.mediaType, data: new RawJson(`"${image.base64}"`) };
+      : { type: "base64", media_type: image.mediaType, data: new Base64Json("", image.base64) };
   return { type: "image", source, cache_control: cacheControl };
 }
 

@@ -1,7 +1,7 @@
 import type { Image } from "../../domain/prompt.ts";
-import { RawJson } from "./request-body.ts";
+import { Base64Json } from "./request-body.ts";
 
-/** The URL of an image; for bytes, a data URL. It needs no escapes, because the base64 of images is checked. */
-export function urlOf(image: Image): string | RawJson {
-  return image.kind === "url" ? image.url : new RawJson(`"data:${image.mediaType};base64,${image.base64}"`);
+/** The URL of an image; for bytes, a data URL. */
+export function urlOf(image: Image): string | Base64Json {
+  return image.kind === "url" ? image.url : new Base64Json(`data:${image.mediaType};base64,`, image.base64);
 }

@@ -21,9 +21,13 @@ export async function writeBody(value: object, chars: number): Promise<RequestBo
   const parts: Buffer[] = [];
   let text = "";
   for (const piece of pieces(value)) {
-    text += piece;
-    if (text.length < AT_ONCE_CHARS) continue;
-    parts.push(Buffer.from(text));
+    if (typeof piece === "string") {
+      text += piece;
+      if (text.length < AT_ONCE_CHARS) continue;
+      parts.push(Buffer.from(text));
+    } else {
+      parts.push(Buffer.from(text), piece);
+    }
     text = "";
     await nextTurn();
   }
@@ -45,8 +49,30 @@ export class RawJson {
   }
 }
 
+/** A JSON string that ends with base64, which needs no escapes. It is encoded without a text of both. */
+export class Base64Json {
+  readonly prefix: string;
+  readonly base64: string;
+
+  constructor(prefix: string, base64: string) {
+    this.prefix = prefix;
+    this.base64 = base64;
+  }
+
+  /** For a value that is encoded at once, so it is small. */
+  toJSON(): string {
+    return this.prefix + this.base64;
+  }
+}
+
 /** The JSON of a value, in pieces. */
-function* pieces(value: unknown): Generator<string, void, undefined> {
+function* pieces(value: unknown): Generator<string | Buffer, void, undefined> {
+  if (value instanceof Base64Json) {
+    yield `"${value.prefix}`;
+    for (const part of partsOf(value.base64, KNOWN_AT_ONCE_CHARS)) yield Buffer.from(part, "latin1");
+    yield '"';
+    return;
+  }
   const known = value instanceof RawJson ? value.text : knownJsonText(value);
   if (known !== undefined) {
     yield* partsOf(known, KNOWN_AT_ONCE_CHARS);
