@@ -29,7 +29,8 @@ export function writeCallLine(log: Log, record: CallRecord, code: string): void 
     generation_id: generation?.id,
     input_tokens: charge && inputTokensOf(charge.usage),
     output_tokens: charge && outputTokensOf(charge.usage),
-    cost_micros: generation ? (charge?.amountMicros ?? 0n) : undefined,
+    // The library serializes a bigint only after an exception, which takes 7 µs.
+    cost_micros: generation ? Number(charge?.amountMicros ?? 0n) : undefined,
     reason: failure === undefined ? undefined : reasonOf(failure),
   };
   // Only a bug has a stack trace.
