@@ -48,7 +48,7 @@ async function openBilling(checkout: Checkout, cleanup: AsyncDisposableStack) {
   const { DatabaseClock } = await checkout.load<typeof import("../../src/store/driver/database-clock.ts")>(
     "src/store/driver/database-clock.ts",
   );
-  const { typeIds } = await checkout.load<typeof import("../../src/domain/ids.ts")>("src/domain/ids.ts");
+  const { typeIds } = await checkout.load<typeof import("../../src/app/type-ids.ts")>("src/app/type-ids.ts");
   const { laneOfId } = await checkout.load<typeof import("../../src/domain/lane.ts")>("src/domain/lane.ts");
   const server = await startServer(checkout, cleanup);
   const payers = await createPayers(server, ACCOUNTS);

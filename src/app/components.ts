@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Deps } from "../api/deps.ts";
 import { generateKey } from "../domain/api-key.ts";
-import { typeIds } from "../domain/ids.ts";
 import { generateOperatorToken } from "../domain/operator-token.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
@@ -18,6 +17,7 @@ import { createUpstreams } from "./create-upstreams.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { reloadModels } from "./reload-models.ts";
+import { typeIds } from "./type-ids.ts";
 
 const MAX_WAITING_ADMISSIONS = 16_384;
 

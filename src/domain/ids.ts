@@ -1,6 +1,6 @@
-import { randomFillSync } from "node:crypto";
-import { typeidUnboxed } from "typeid-js";
-import { type Lane, withLane } from "./lane.ts";
+import { BASE32, type Lane, withLane } from "./lane.ts";
+import { takeRandomBytes } from "./random-bytes.ts";
+import { TypeIdSource } from "./type-id-source.ts";
 
 /** Ids of listed objects sort by creation time; page tokens depend on that. */
 export type Ids = {
@@ -13,31 +13,20 @@ export type Ids = {
   request(): string;
 };
 
-export const typeIds: Ids = {
-  account: () => typeidUnboxed("acct"),
-  operator: () => typeidUnboxed("op"),
-  key: (lane) => withLane(typeidUnboxed("key"), lane),
-  entry: (lane) => withLane(typeidUnboxed("led"), lane),
-  generation: (lane) => withLane(typeidUnboxed("gen"), lane),
-  request: () => `req_${randomHex()}`,
-};
-
 const REQUEST_ID_BYTES = 16;
-/** Random bytes for many request ids at once: a call of the operating system for each id costs more than the rest. */
-const randomPool = Buffer.alloc(256 * REQUEST_ID_BYTES);
-let poolPosition = randomPool.length;
 
-function randomHex(): string {
-  if (poolPosition === randomPool.length) {
-    randomFillSync(randomPool);
-    poolPosition = 0;
-  }
-  const start = poolPosition;
-  poolPosition += REQUEST_ID_BYTES;
-  return randomPool.toString("hex", start, poolPosition);
+export function createIds(now: () => number): Ids {
+  const typeIds = new TypeIdSource(now);
+  return {
+    account: () => typeIds.next("acct"),
+    operator: () => typeIds.next("op"),
+    key: (lane) => withLane(typeIds.next("key"), lane),
+    entry: (lane) => withLane(typeIds.next("led"), lane),
+    generation: (lane) => withLane(typeIds.next("gen"), lane),
+    request: () => `req_${takeRandomBytes(REQUEST_ID_BYTES).toString("hex")}`,
+  };
 }
 
-const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 
 /**

@@ -3,7 +3,7 @@ export type Lane = number;
 
 export const LANE_COUNT = 1_024;
 
-const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
+export const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** The lane of an account or of an object of an account, by its id. An invalid id gives an arbitrary lane. */
 export function laneOfId(id: string): Lane {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
-import { typeIds } from "../../src/domain/ids.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { type Usage, usageOf } from "../../src/domain/usage.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
 import type { Caller } from "../../src/billing/caller.ts";
-import { typeIds } from "../../src/domain/ids.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";

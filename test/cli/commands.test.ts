@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { typeIds } from "../../src/domain/ids.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { type Ended, type RunningServer, spawnVx, startServer, vx } from "./support.ts";
 

@@ -1,13 +1,28 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { monthOfId, typeIds } from "../../src/domain/ids.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
+import { monthOfId } from "../../src/domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
+
+const BASE32 = "0123456789abcdefghjkmnpqrstvwxyz";
 
 test("ids sort by creation time, also within a millisecond", () => {
   for (const draw of [typeIds.account, () => typeIds.entry(1_023), () => typeIds.key(5)]) {
     const ids = Array.from({ length: 500 }, draw);
     expect(ids.toSorted()).toEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
+  }
+});
+
+test("ids are UUIDs of version 7 in base 32", () => {
+  for (let i = 0; i < 500; i++) {
+    const before = Date.now();
+    const [, suffix = ""] = typeIds.account().split("_");
+    let bits = 0n;
+    for (const digit of suffix) bits = bits * 32n + BigInt(BASE32.indexOf(digit));
+    const uuid = bits.toString(16).padStart(32, "0");
+    expect(uuid).toMatch(/^.{12}7.{3}[89ab].{15}$/);
+    expect(Number.parseInt(uuid.slice(0, 12), 16)).toBeGreaterThanOrEqual(before);
   }
 });
 
@@ -36,5 +51,5 @@ test("the id of a key has the lane of its account", () => {
 /** Ten characters of base 32, the most significant first. */
 function fromUnixMs(ms: number): string {
   const characters = Array.from({ length: 10 }, (_, i) => Math.floor(ms / 32 ** (9 - i)) % 32);
-  return characters.map((at) => "0123456789abcdefghjkmnpqrstvwxyz".charAt(at)).join("");
+  return characters.map((at) => BASE32.charAt(at)).join("");
 }

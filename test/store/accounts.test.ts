@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { typeIds } from "../../src/domain/ids.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
 import { LANE_COUNT, laneOfId } from "../../src/domain/lane.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { typeIds } from "../../src/domain/ids.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { NO_USAGE } from "../../src/domain/usage.ts";

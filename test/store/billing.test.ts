@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { typeIds } from "../../src/domain/ids.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { findAnswer } from "../../src/store/answers.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { typeIds } from "../../src/app/type-ids.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
-import { typeIds } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
