@@ -58,6 +58,7 @@ const PROMPT = {
   stop: [],
   options: {},
   traits: { capabilities: [], extraFields: [] },
+  streamed: true,
 };
 const PATH = "/v1/chat/completions";
 const REQUEST = {

@@ -39,6 +39,7 @@ const PROMPT = {
   stop: [],
   options: {},
   traits: { capabilities: [], extraFields: [] },
+  streamed: true,
 };
 
 const BARE_REQUEST = {

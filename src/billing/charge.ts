@@ -57,7 +57,7 @@ function isWithin(tokens: number, maxTokens: number): boolean {
 }
 
 function isCharged({ spec, ending, progress, output }: Ended): boolean {
-  const isDelivered = spec.streamed && !isEmpty(output);
+  const isDelivered = spec.prompt.streamed && !isEmpty(output);
   switch (ending.kind) {
     case "completed":
       return true;

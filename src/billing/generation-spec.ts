@@ -15,8 +15,6 @@ export type GenerationSpec = {
   readonly model: Model;
   readonly prompt: Prompt;
   readonly size: Size;
-  /** Whether pieces are sent to the caller as they arrive. */
-  readonly streamed: boolean;
   /** With a key, the answer is stored for a retry with the same key. */
   readonly idempotencyKey: string | undefined;
 };

@@ -178,9 +178,8 @@ function specOf(
     trace: caller.trace,
     user: request.user,
     model,
-    prompt: { ...request, maxTokens: size.maxTokens, traits: model },
+    prompt: { ...request, maxTokens: size.maxTokens, traits: model, streamed },
     size,
-    streamed,
     idempotencyKey: idempotency?.key,
   };
 }

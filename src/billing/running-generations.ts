@@ -48,8 +48,8 @@ export class RunningGenerations {
   /** Stops the streams of revoked keys. Unary calls run to their end. */
   stopStreams(keyIds: ReadonlySet<string>): void {
     for (const generation of this.#generations) {
-      const { streamed, key } = generation.spec;
-      if (streamed && keyIds.has(key.keyId)) generation.stop("revoked_api_key");
+      const { prompt, key } = generation.spec;
+      if (prompt.streamed && keyIds.has(key.keyId)) generation.stop("revoked_api_key");
     }
   }
 

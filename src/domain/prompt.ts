@@ -10,6 +10,8 @@ export type Prompt = {
   readonly stop: readonly string[];
   readonly options: PromptOptions;
   readonly traits: ModelTraits;
+  /** Whether the caller gets the pieces as they arrive. Otherwise an upstream may join them. */
+  readonly streamed: boolean;
 };
 
 /** Parameters that most prompts leave out. Without a parameter, the upstream decides. */

@@ -1,7 +1,7 @@
 import { NO_OPTIONS, type Prompt } from "../domain/prompt.ts";
 
 /** A prompt before its size is known. */
-export type UnsizedPrompt = Omit<Prompt, "maxTokens" | "traits">;
+export type UnsizedPrompt = Omit<Prompt, "maxTokens" | "traits" | "streamed">;
 
 /** A part of a prompt that an upstream cannot get, although the reply depends on it. */
 export type PromptProblem = {

@@ -7,7 +7,7 @@ import { tokenPrices } from "../../src/domain/price.ts";
 import { NO_USAGE } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
-import { modelOf, requestOf } from "../support/samples.ts";
+import { modelOf, promptOf, requestOf } from "../support/samples.ts";
 
 const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];
 
@@ -29,7 +29,7 @@ test("usage below 0 is not charged", async () => {
   const size = { inputTokens: 10, maxTokens: 10 };
   const charged = chargeOf(
     {
-      spec: { id: "gen_1", size, key: {}, model: modelOf() } as GenerationSpec,
+      spec: { id: "gen_1", size, key: {}, model: modelOf(), prompt: promptOf() } as GenerationSpec,
       ending: { kind: "completed", done: { kind: "done", finishReason: "stop", usage } },
       progress: new Progress(),
       output: { text: "", reasoning: [], toolCalls: [] },
@@ -47,7 +47,7 @@ test("reasoning that the upstream did not report is counted, also if it was not 
   progress.unread = " unread words";
   progress.wasSent = true;
   const size = { inputTokens: 10, maxTokens: 100, promptTokens: 5, counted: true, images: 0 };
-  const spec = { id: "gen_1", size, key: {}, model: modelOf(), streamed: true } as GenerationSpec;
+  const spec = { id: "gen_1", size, key: {}, model: modelOf(), prompt: promptOf() } as GenerationSpec;
   const reasoning = [{ text: "two words", signature: undefined, encrypted: undefined }];
   const stopped = { kind: "stopped", why: "disconnected", error: undefined } as const;
   const chargeFor = async (text: string) =>

@@ -48,6 +48,7 @@ export function promptOf(values: Partial<Prompt> = {}): Prompt {
     stop: [],
     options: NO_OPTIONS,
     traits: { capabilities: [], extraFields: [] },
+    streamed: true,
     ...values,
   };
 }

@@ -152,4 +152,5 @@ export const randomPrompt: fc.Arbitrary<Prompt> = fc.record({
     capabilities: fc.constantFrom([], ["reasoning" as const]),
     extraFields: fc.constant([]),
   }),
+  streamed: fc.boolean(),
 });

@@ -45,6 +45,27 @@ describe("the reply", () => {
     expect(finishReason).toBe("stop");
   });
 
+  test("is one piece per kind if it is not streamed and does not wait, also when it fails", async () => {
+    const asked = prompt("[[reasoning=20 tokens=500]] x");
+    const streamed = await reply(asked);
+    const whole = await reply({ ...asked, streamed: false });
+    expect(whole).toEqual({ ...streamed, pieces: whole.pieces });
+    // The joined pieces are passed on before each turn of the event loop.
+    expect(whole.pieces.length).toBeLessThan(5);
+    expect(streamed.pieces.length).toBeGreaterThan(100);
+    const texts: string[] = [];
+    const failing = async () => {
+      const events = sandbox.generate(
+        prompt("[[fail_after=6]]", { streamed: false }),
+        new AbortController().signal,
+      );
+      for await (const event of events) if (event.kind === "text") texts.push(event.text);
+    };
+    await expect(failing()).rejects.toBeInstanceOf(UpstreamFailure);
+    expect(texts).toHaveLength(1);
+    expect(await counter.countTexts(texts)).toBe(6);
+  });
+
   test("reports the tokens that the tokenizer counts", async () => {
     // Long enough to contain every sentence.
     const asked = prompt("[[tokens=1000]] x");

@@ -2,9 +2,9 @@ import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conve
 import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import type { Usage } from "../../domain/usage.ts";
+import { UnreadDeltas } from "../unread-deltas.ts";
 import type { UpstreamEvent } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
-import { UnreadDeltas } from "./unread-deltas.ts";
 
 /** A reply is open until exactly one of the other states; only an abort changes those. */
 type State =

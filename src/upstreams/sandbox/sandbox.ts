@@ -4,6 +4,7 @@ import type { Prompt } from "../../domain/prompt.ts";
 import { imagesIn, type PromptInput } from "../../domain/prompt-texts.ts";
 import { usageOf } from "../../domain/usage.ts";
 import { Progress } from "../progress.ts";
+import { UnreadDeltas } from "../unread-deltas.ts";
 import type { Upstream, UpstreamEnd, UpstreamEvent } from "../upstream.ts";
 import { Pauses } from "./pauses.ts";
 import { directiveOf, requestedFailure } from "./sandbox-directive.ts";
@@ -48,20 +49,31 @@ export class SandboxUpstream implements Upstream {
     const { delay_ms: delayMs = settings.delayMs, cached, cache_write } = plan.directive;
     const reply = new SandboxPieces(plan, prompt);
     const pauses = delayMs > 0 ? new Pauses(delayMs, signal) : undefined;
+    // Pieces that nobody reads one by one are joined while the reply does not wait.
+    const joined = prompt.streamed || pauses ? undefined : new UnreadDeltas();
     let pieces = 0;
     try {
       for (const delta of reply) {
         if (delta !== undefined) {
-          yield delta;
+          if (joined) joined.append(delta);
+          else yield delta;
           continue;
         }
-        if (pauses) await pauses.next();
-        else if (pieces++ % PIECES_PER_TURN === PIECES_PER_TURN - 1) await nextTurn();
+        if (pauses) {
+          await pauses.next();
+        } else if (pieces++ % PIECES_PER_TURN === PIECES_PER_TURN - 1) {
+          if (joined) yield* joined.takeAll();
+          await nextTurn();
+        }
         signal.throwIfAborted();
       }
+    } catch (error) {
+      if (joined) yield* joined.takeAll();
+      throw error;
     } finally {
       pauses?.close();
     }
+    if (joined) yield* joined.takeAll();
     const usage = usageOf({
       inputTokens: textTokens + imageTokens,
       imageTokens,

@@ -33,7 +33,11 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "streams of a revoked key continue",
     under: "none",
-    code: { file: "src/billing/running-generations.ts", find: "if (streamed && ", put: "if (false && " },
+    code: {
+      file: "src/billing/running-generations.ts",
+      find: "if (prompt.streamed && ",
+      put: "if (false && ",
+    },
   },
   {
     name: "a window restarts when the clock is set back",

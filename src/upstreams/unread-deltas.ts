@@ -1,4 +1,4 @@
-import type { Delta } from "../../domain/output.ts";
+import type { Delta } from "../domain/output.ts";
 
 /**
  * The pieces that the reader has not taken, in their order. Consecutive texts, and consecutive parts of one tool call
@@ -18,7 +18,11 @@ export class UnreadDeltas {
     this.#text += text;
   }
 
-  append(delta: Exclude<Delta, { kind: "text" }>): void {
+  append(delta: Delta): void {
+    if (delta.kind === "text") {
+      this.appendText(delta.text);
+      return;
+    }
     this.#flushText();
     const last = this.#head < this.#queue.length ? this.#queue.at(-1) : undefined;
     const joined = last && joinedOf(last, delta);
@@ -37,6 +41,10 @@ export class UnreadDeltas {
     const text = this.#text;
     this.#text = "";
     return { kind: "text", text };
+  }
+
+  *takeAll(): Generator<Delta, void, undefined> {
+    for (let delta = this.take(); delta; delta = this.take()) yield delta;
   }
 
   /** Takes all pieces; returns their texts. */
