@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Tests that need more than `npm ci` installs. package.json has a script for each; several can run at once.
+// Tests that need more than `npm ci` installs, or that take long. package.json has a script for each; several can run at once.
 const EXTRAS = [
   "browser",
   "python",
@@ -10,6 +10,7 @@ const EXTRAS = [
   "generated",
   "grpc",
   "own",
+  "backup",
   "package",
   "image",
   "compose",

@@ -10,6 +10,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   "embedded-postgres": [],
   store: ["domain"],
+  backup: ["embedded-postgres", "store", "domain"],
   models: ["domain"],
   tokens: ["domain"],
   upstreams: ["domain"],

@@ -43,7 +43,10 @@ export function auditWatcher({ database, onAudit }: Deps) {
   };
 }
 
-function viewReport({ findings, ...totals }: AuditReport): MessageInitShape<typeof AuditResponseSchema> {
+export function viewReport({
+  findings,
+  ...totals
+}: AuditReport): MessageInitShape<typeof AuditResponseSchema> {
   return {
     ...totals,
     consistent: findings.length === 0,

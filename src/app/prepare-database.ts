@@ -5,6 +5,7 @@ import { migrate } from "../store/schema/migrate.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Config } from "./config.ts";
 import { embeddedConnections } from "./connection-limit.ts";
+import { socketOf } from "./embedded-database.ts";
 import { StartError } from "./start-error.ts";
 
 /** A database whose schema is up to date, and how to connect to it. */
@@ -43,7 +44,7 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
   }
   const maxConnections = embeddedConnections(config);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, print, onWait });
-  const guard = new DatabaseGuard(socketOf(embedded, "postgres"));
+  const guard = new DatabaseGuard(socketOf(embedded, "postgres"), "server");
   try {
     await acquireGuard(guard, config.dataDir);
     if (embedded.adopted && (await guard.maxConnections()) < maxConnections) {
@@ -106,9 +107,4 @@ async function acquireGuard(guard: DatabaseGuard, dataDir: string): Promise<void
       `the data folder ${dataDir} is in use by ${holder}; stop that server, or set another VX_DATA_DIR, PORT and VX_ADMIN_PORT`,
     );
   }
-}
-
-function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
-  const password = embedded.passwordOf(user);
-  return { kind: "socket", folder: embedded.socketDir, user, password, database: "postgres" };
 }

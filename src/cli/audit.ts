@@ -27,7 +27,11 @@ export const define: Define = (command) => {
 
 async function audit(options: JsonOption): Promise<void> {
   const response = await withAdmin((admin) => admin.audit({}, { timeoutMs: NO_TIMEOUT_MS }));
-  await show(options, AuditResponseSchema, response, () => report(response));
+  await show(options, AuditResponseSchema, response, () => auditText(response));
+  requireConsistent(response);
+}
+
+export function requireConsistent(response: AuditResponse): void {
   if (!response.consistent) {
     throw new CommandFailure(
       "the stored values differ from the ledger entries or from the log; see the findings",
@@ -35,7 +39,7 @@ async function audit(options: JsonOption): Promise<void> {
   }
 }
 
-function report(response: AuditResponse): string {
+export function auditText(response: AuditResponse): string {
   const { findings } = response;
   const details = findings.length === 0 ? "" : `\n${formatTable(findingColumns, findings)}`;
   return formatTable(totalColumns, [response]) + details;

@@ -15,6 +15,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Migrate the schema of DATABASE_URL.",
     load: () => import("./migrate.ts"),
   },
+  backup: {
+    description: "Back up and restore the embedded database.",
+    load: () => import("./backup.ts"),
+  },
   accounts: { description: "Manage accounts and their balances.", load: () => import("./accounts.ts") },
   keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
   plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },

@@ -5,7 +5,7 @@ import { EmbeddedPostgresError, unless } from "./error.ts";
 import { Passwords, passwordPath, superuser } from "./password.ts";
 import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
-import { lastLines, runProgram } from "./run-program.ts";
+import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 import { ownUid } from "./server-user.ts";
 import { endLeftoverProcesses } from "./shutdown.ts";
 import {
@@ -57,25 +57,35 @@ async function renewPassword(
   return await passwords.replace(place.dataDir);
 }
 
-/**
- * Uses a single-user server, without a running postmaster: no other process of the server user can intercept
- * what root sends.
- */
 async function setPassword(
-  { user }: Placement,
+  place: Placement,
   binaries: Binaries,
   folder: string,
   passwords: Passwords,
   settings: readonly string[] = [],
 ): Promise<void> {
-  const statement = `ALTER ROLE ${superuser} PASSWORD '${passwords.verifierOf(superuser)}';`;
-  const args = ["--single", "-j", "-D", folder, "-c", "exit_on_error=on", ...settings, "postgres"];
-  const outcome = await runProgram(user, binaries.postgres, args, `${statement}\n\n`);
+  const outcome = await runSetPassword(place, binaries, folder, passwords, settings);
   if (outcome.ok) return;
   throw new EmbeddedPostgresError(`the password could not be set: ${lastLines(outcome.output)}`);
 }
 
-async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
+/**
+ * Uses a single-user server, without a running postmaster: no other process of the server user can intercept
+ * what root sends.
+ */
+export function runSetPassword(
+  { user }: Placement,
+  binaries: Binaries,
+  folder: string,
+  passwords: Passwords,
+  settings: readonly string[] = [],
+): Promise<Outcome> {
+  const statement = `ALTER ROLE ${superuser} PASSWORD '${passwords.verifierOf(superuser)}';`;
+  const args = ["--single", "-j", "-D", folder, "-c", "exit_on_error=on", ...settings, "postgres"];
+  return runProgram(user, binaries.postgres, args, `${statement}\n\n`);
+}
+
+export async function clusterExists({ clusterDir }: Placement): Promise<boolean> {
   const entry = await unless(["ENOENT"], lstat(clusterDir));
   if (entry === undefined) return false;
   if (!entry.isDirectory()) throw new EmbeddedPostgresError(`${clusterDir} is not a folder: move it away`);

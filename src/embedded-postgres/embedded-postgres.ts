@@ -1,6 +1,6 @@
 import { rmdir } from "node:fs/promises";
 import { prepareBinaries } from "./binaries.ts";
-import { checkOwner, ensureCluster } from "./cluster.ts";
+import { checkOwner, clusterExists, ensureCluster } from "./cluster.ts";
 import { EmbeddedPostgresError, errnoOf } from "./error.ts";
 import type { Passwords } from "./password.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
@@ -38,6 +38,8 @@ export type EmbeddedPostgres = {
 type EmbeddedOptions = {
   readonly dataDir: string;
   readonly maxConnections?: number;
+  /** Rejects if there is no database, which is otherwise created. */
+  readonly mustExist?: boolean;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
   /** Called each time a postmaster was launched, before the wait for it. */
@@ -47,10 +49,14 @@ type EmbeddedOptions = {
 const USUAL_CONNECTIONS = 100;
 
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, maxConnections = USUAL_CONNECTIONS, print, onWait } = options;
+  const { dataDir, maxConnections = USUAL_CONNECTIONS, mustExist = false, print, onWait } = options;
   return actionable(async () => {
     const place = await choosePlacement(dataDir, print);
     await checkOwner(place);
+    if (mustExist && !(await clusterExists(place)))
+      throw new EmbeddedPostgresError(
+        `there is no database in ${place.home}: set VX_DATA_DIR to the data folder of the server`,
+      );
     const binaries = await prepareBinaries(place, print);
     const passwords = await ensureCluster(place, binaries, print);
     const launch = () => startPostmaster(place, binaries, { maxConnections, print, onWait });

@@ -25,8 +25,8 @@ export function settingsText({ clusterName, socketDir, logDir, maxConnections }:
     unix_socket_permissions: "0700",
     max_connections: String(maxConnections),
     shared_buffers: "128MB",
-    // There is one server and no replica, so WAL is only for crash recovery.
-    wal_level: "minimal",
+    // Online backups need more than crash recovery does. There is no standby.
+    wal_level: "replica",
     max_wal_senders: "0",
     max_wal_size: "1GB",
     checkpoint_timeout: "15min",

@@ -18,8 +18,10 @@ const VX = fileURLToPath(new URL("../../src/vx.js", import.meta.url));
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Env = Readonly<Record<string, string>>;
 
-export function startVx(args: readonly string[], env: Env): ChildProcess {
-  return spawn(process.execPath, [VX, ...args], { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
+/** `wrapper` is a program that runs the command, such as a shell with limits. */
+export function startVx(args: readonly string[], env: Env, wrapper: readonly string[] = []): ChildProcess {
+  const [program = "", ...rest] = [...wrapper, process.execPath, VX, ...args];
+  return spawn(program, rest, { env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /** Waits until a command exits. */
@@ -33,8 +35,12 @@ export async function ended(child: ChildProcess): Promise<Ended> {
 }
 
 /** Runs a command in a process, as a shell does. */
-export async function spawnVx(args: readonly string[], env: Env = {}): Promise<Ended> {
-  return await ended(startVx(args, env));
+export async function spawnVx(
+  args: readonly string[],
+  env: Env = {},
+  wrapper: readonly string[] = [],
+): Promise<Ended> {
+  return await ended(startVx(args, env, wrapper));
 }
 
 let isRunning = false;

@@ -6,15 +6,16 @@ const LOCK = 7_665_121;
 const WAIT_MS = 2_000;
 
 /**
- * A lock that lets only one server use an embedded database. PostgreSQL releases it when that process ends.
+ * A lock that lets only one server, or one command, use an embedded database. PostgreSQL releases it when that process ends.
  */
 export class DatabaseGuard {
   readonly #connection: Connection;
 
-  constructor(address: DatabaseAddress) {
+  /** `program` names this process to others that need the lock. */
+  constructor(address: DatabaseAddress, program: string) {
     this.#connection = new Connection(address, {
       statementTimeoutMs: WAIT_MS,
-      name: `vx server, process ${process.pid}`,
+      name: `vx ${program}, process ${process.pid}`,
     });
   }
 

@@ -1,0 +1,40 @@
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded-postgres/embedded-postgres.ts";
+import type { DatabaseAddress } from "../store/driver/connect.ts";
+import { DatabaseGuard } from "../store/driver/guard.ts";
+
+/** The embedded database, opened for a command. */
+export type EmbeddedDatabase = {
+  /** The login of the superuser. */
+  readonly address: DatabaseAddress;
+  readonly clusterDir: string;
+  /** Stops the database, unless a server uses it. */
+  close(): Promise<void>;
+};
+
+/** Uses the database of a running server, or starts it; while it is started here, no server can use it. */
+export async function openEmbeddedDatabase(
+  dataDir: string,
+  command: string,
+  print: (line: string) => void,
+): Promise<EmbeddedDatabase> {
+  const embedded = await startEmbeddedPostgres({ dataDir, mustExist: true, print });
+  const address = socketOf(embedded, "postgres");
+  const guard = new DatabaseGuard(address, command);
+  let isOurs = false;
+  const close = async () => {
+    await guard.close();
+    if (isOurs) await embedded.stop();
+  };
+  try {
+    isOurs = await guard.ensureHeld();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { address, clusterDir: embedded.clusterDir, close };
+}
+
+export function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
+  const password = embedded.passwordOf(user);
+  return { kind: "socket", folder: embedded.socketDir, user, password, database: "postgres" };
+}

@@ -1,0 +1,151 @@
+import type { FileHandle } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createZstdCompress } from "node:zlib";
+import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
+import { RELEASE } from "../store/schema/release.ts";
+import { ArchiveContent } from "./archive-content.ts";
+import { BackupError } from "./backup-error.ts";
+import { CELL, DESCRIPTION, describe } from "./backup-format.ts";
+import { CONTROL_FILE, listClusterFiles } from "./cluster-files.ts";
+import { writeNewFile } from "./new-file.ts";
+import { walSegments } from "./wal-segments.ts";
+
+/** pg_backup_start waits for a checkpoint. */
+const STATEMENT_TIMEOUT_MS = 30 * 60_000;
+const SLOT = "vx_backup";
+
+export type CreateOptions = {
+  readonly file: string;
+  /** The login of the superuser. */
+  readonly address: DatabaseAddress;
+  readonly clusterDir: string;
+  readonly createdAt: Date;
+  readonly signal: AbortSignal;
+  readonly onProgress: (bytesDone: number, bytesInTotal: number) => void;
+};
+
+export type CreatedBackup = {
+  /** The size of the file. */
+  readonly bytes: number;
+  readonly databaseBytes: number;
+  readonly walSegments: number;
+};
+
+/**
+ * Copies a running database into one file. The write-ahead log from the start to the end of the copy is in the file too,
+ * so a restored database has everything that was committed before the end.
+ */
+export async function createBackup(options: CreateOptions): Promise<CreatedBackup> {
+  const { file: path, address, signal } = options;
+  let created: CreatedBackup | undefined;
+  await writeNewFile(path, async (file) => {
+    signal.throwIfAborted();
+    // PostgreSQL ends the backup and drops the slot with this session, also if this process is killed.
+    const sql = await connect(address, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx backup" });
+    try {
+      created = await writeArchive(sql, file, options);
+    } finally {
+      await sql.end({ timeout: 5 });
+    }
+  });
+  return created as CreatedBackup;
+}
+
+async function writeArchive(sql: Sql, file: FileHandle, options: CreateOptions): Promise<CreatedBackup> {
+  const counts = { databaseBytes: 0, walSegments: 0 };
+  await pipeline(
+    Readable.from(contentOf(sql, options, counts)),
+    createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } }),
+    async (compressed: AsyncIterable<Buffer>) => {
+      for await (const chunk of compressed) await file.writeFile(chunk);
+    },
+    { signal: options.signal },
+  );
+  return { ...counts, bytes: (await file.stat()).size };
+}
+
+type Counts = { databaseBytes: number; walSegments: number };
+
+async function* contentOf(
+  sql: Sql,
+  { clusterDir, createdAt, onProgress }: CreateOptions,
+  counts: Counts,
+): AsyncGenerator<Buffer> {
+  await startBackup(sql);
+  const files = await listClusterFiles(clusterDir);
+  const inTotal = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const content = new ArchiveContent();
+  yield* content.text(
+    DESCRIPTION,
+    describe({
+      release: RELEASE,
+      postgresql_major: (await readFile(join(clusterDir, "PG_VERSION"), "utf8")).trim(),
+      created_at: createdAt.toISOString(),
+      database_bytes: inTotal,
+    }),
+  );
+  for (const { path } of files) {
+    const from = join(clusterDir, path);
+    const chunks =
+      path === CONTROL_FILE
+        ? content.text(CELL + path, await readUnchanged(from))
+        : content.file(CELL + path, from);
+    for await (const chunk of chunks) {
+      counts.databaseBytes += chunk.length;
+      onProgress(counts.databaseBytes, inTotal);
+      yield chunk;
+    }
+  }
+  const { label, segments } = await stopBackup(sql).catch((e) => {
+    console.log(e);
+    throw e;
+  });
+  yield* content.text(`${CELL}backup_label`, label);
+  for (const name of segments) {
+    yield* content.file(`${CELL}pg_wal/${name}`, join(clusterDir, "pg_wal", name));
+  }
+  counts.walSegments = segments.length;
+  yield* content.end();
+}
+
+/** The slot keeps the write-ahead log from the checkpoint of the backup on. */
+async function startBackup(sql: Sql): Promise<void> {
+  const [row] = await sql<{ level: string }[]>`SELECT current_setting('wal_level') AS level`;
+  if (row?.level === "minimal") {
+    throw new BackupError(
+      "the database was started by an earlier release, with settings that permit no online backup; restart the server, then try again",
+    );
+  }
+  try {
+    await sql`SELECT pg_create_physical_replication_slot(${SLOT}, true, true)`;
+  } catch (error) {
+    if ((error as { code?: string }).code !== "42710") throw error;
+    throw new BackupError("another backup of this database is running");
+  }
+  await sql`SELECT pg_backup_start('vx backup', true)`;
+}
+
+async function stopBackup(sql: Sql): Promise<{ label: string; segments: string[] }> {
+  // There is no archive to wait for.
+  const [row] = await sql<{ lsn: string; label: string; tablespaces: string; segment_bytes: number }[]>`
+    SELECT lsn::text AS lsn, labelfile AS label, spcmapfile AS tablespaces,
+           (SELECT setting::int FROM pg_settings WHERE name = 'wal_segment_size') AS segment_bytes
+    FROM pg_backup_stop(false)`;
+  const [, firstFile = ""] = /\(file (\w+)\)/.exec(row?.label ?? "") ?? [];
+  if (row === undefined || row.tablespaces !== "")
+    throw new BackupError("the database has tablespaces, which a backup does not contain");
+  const range = { firstFile, stop: row.lsn, segmentBytes: row.segment_bytes };
+  return { label: row.label, segments: walSegments(range) };
+}
+
+/** Reads a small file that PostgreSQL may be writing, until two reads agree. */
+async function readUnchanged(path: string): Promise<Buffer> {
+  for (let before = await readFile(path); ; ) {
+    const after = await readFile(path);
+    if (after.equals(before)) return after;
+    before = after;
+  }
+}
