@@ -39,8 +39,7 @@ function DownloadDialog({ source, request, note, onClose }: DownloadDialogProps)
   useEffect(() => () => controller.abort(), [controller]);
   const { isBusy, problem, perform } = useAction();
   const save = async () => {
-    const entries = await loadAll(source, request, controller.signal, setLoaded);
-    download("ledger.csv", csvOf(HEADER, entries.map(rowOf)));
+    download("ledger.csv", await loadAll(source, request, controller.signal, setLoaded));
     onClose();
   };
   return (
@@ -60,23 +59,26 @@ function DownloadDialog({ source, request, note, onClose }: DownloadDialogProps)
   );
 }
 
+/** The file, in a part per page: the browser moves large parts to the disk. */
 async function loadAll(
   { list }: LedgerSource,
   request: LedgerRequest,
   signal: AbortSignal,
   onProgress: (entries: number) => void,
-): Promise<LedgerEntry[]> {
-  const all: LedgerEntry[] = [];
+): Promise<Blob[]> {
+  const parts = [new Blob([csvOf([HEADER])])];
+  let loaded = 0;
   let pageToken = "";
   do {
     const page = await waitForSlot(signal, () =>
       list({ ...request, pageToken, pageSize: PAGE_SIZE }, { signal }),
     );
-    all.push(...page.entries);
-    onProgress(all.length);
+    parts.push(new Blob([csvOf(page.entries.map(rowOf))]));
+    loaded += page.entries.length;
+    onProgress(loaded);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  return all;
+  return parts;
 }
 
 /** Makes the call again when the key's rate limit allows it. */

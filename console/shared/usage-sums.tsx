@@ -24,7 +24,7 @@ const TITLES: Readonly<Record<Split, string>> = { model: "Model", key: "Key", ac
 /** The sums of each group, with the color that it has in the chart. */
 export function UsageSums({ rows, groups, split, names, hrefOf }: UsageSumsProps) {
   const nameOf = (id: string) => names.get(id) ?? id;
-  const save = () => download(`usage-by-${split}.csv`, usageCsv(rows, split, names));
+  const save = () => download(`usage-by-${split}.csv`, [usageCsv(rows, split, names)]);
   const columns: readonly Column<Row>[] = [
     {
       header: TITLES[split],
@@ -83,7 +83,7 @@ function usageCsv(rows: readonly SplitUsage[], split: Split, names: ReadonlyMap<
     row.reasoningTokens,
     row.costMicros,
   ]);
-  return csvOf(header, lines);
+  return csvOf([header, ...lines]);
 }
 
 const COUNTS = [

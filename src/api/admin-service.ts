@@ -32,6 +32,7 @@ import type { ApiCall } from "./api-call.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
 import { entryFilterOf } from "./entry-filter.ts";
+import { limitStreams } from "./limit-streams.ts";
 import { listOperatorEvents } from "./list-operator-events.ts";
 import {
   createAccount,
@@ -47,7 +48,7 @@ import { moveBalance } from "./move-balance.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { pageOfModels } from "./page-of-models.ts";
-import { audit } from "./run-audit.ts";
+import { audit, MAX_LONG_READS } from "./run-audit.ts";
 import { exportUsage } from "./usage/export-usage-stream.ts";
 import { getAccountUsage } from "./usage/get-account-usage.ts";
 import { viewCatalogModel, viewEntry, viewKey, viewPlan, viewPriceVersion } from "./views.ts";
@@ -162,31 +163,34 @@ export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRe
   return { entries: rows.map(viewEntry), nextPageToken };
 }
 
-export const adminService = defineService(AdminService, ({ deps }) => ({
-  createAccount: (request, call) => createAccount(deps, request, call),
-  getAccount: (request) => getAccount(deps, request),
-  listAccounts: (request) => listAccounts(deps, request),
-  updateAccount: (request, call) => updateAccount(deps, request, call),
-  suspendAccount: (request, call) => suspendAccount(deps, request, call),
-  resumeAccount: (request, call) => resumeAccount(deps, request, call),
-  creditAccount: (request, call) => creditAccount(deps, request, call),
-  adjustAccount: (request, call) => adjustAccount(deps, request, call),
-  listPlans: () => listPlans(deps),
-  listModels: (request) => listModels(deps, request),
-  listPrices: (request) => listPrices(deps, request),
-  putPlan: (request, call) => putPlan(deps, request, call),
-  setAccountPlan: (request, call) => setAccountPlan(deps, request, call),
-  createKey: (request, call) => createKey(deps, request, call),
-  listKeys: (request) => listKeys(deps, request),
-  searchKeys: (request) => searchKeys(deps, request),
-  revokeKey: (request, call) => revokeKey(deps, request, call),
-  setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
-  listLedgerEntries: (request) => listLedgerEntries(deps, request),
-  getUsage: (request) => getAccountUsage(deps, request),
-  exportUsage: (request, call) => exportUsage(deps, request, call),
-  createOperator: (request, call) => createOperator(deps, request, call),
-  listOperators: (request) => listOperators(deps, request),
-  revokeOperator: (request, call) => revokeOperator(deps, request, call),
-  listOperatorEvents: (request) => listOperatorEvents(deps, request),
-  audit: (_, call) => audit(deps, call),
-}));
+export const adminService = defineService(AdminService, ({ deps }) => {
+  const limitedExport = limitStreams(MAX_LONG_READS, exportUsage);
+  return {
+    createAccount: (request, call) => createAccount(deps, request, call),
+    getAccount: (request) => getAccount(deps, request),
+    listAccounts: (request) => listAccounts(deps, request),
+    updateAccount: (request, call) => updateAccount(deps, request, call),
+    suspendAccount: (request, call) => suspendAccount(deps, request, call),
+    resumeAccount: (request, call) => resumeAccount(deps, request, call),
+    creditAccount: (request, call) => creditAccount(deps, request, call),
+    adjustAccount: (request, call) => adjustAccount(deps, request, call),
+    listPlans: () => listPlans(deps),
+    listModels: (request) => listModels(deps, request),
+    listPrices: (request) => listPrices(deps, request),
+    putPlan: (request, call) => putPlan(deps, request, call),
+    setAccountPlan: (request, call) => setAccountPlan(deps, request, call),
+    createKey: (request, call) => createKey(deps, request, call),
+    listKeys: (request) => listKeys(deps, request),
+    searchKeys: (request) => searchKeys(deps, request),
+    revokeKey: (request, call) => revokeKey(deps, request, call),
+    setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
+    listLedgerEntries: (request) => listLedgerEntries(deps, request),
+    getUsage: (request) => getAccountUsage(deps, request),
+    exportUsage: (request, call) => limitedExport(deps, request, call),
+    createOperator: (request, call) => createOperator(deps, request, call),
+    listOperators: (request) => listOperators(deps, request),
+    revokeOperator: (request, call) => revokeOperator(deps, request, call),
+    listOperatorEvents: (request) => listOperatorEvents(deps, request),
+    audit: (_, call) => audit(deps, call),
+  };
+});

@@ -4,8 +4,9 @@ import { ConsoleService, type WatchOverviewResponseSchema } from "../../gen/vx/a
 import { DomainError } from "../domain/errors.ts";
 import type { ApiCall } from "./api-call.ts";
 import { type ApiParts, defineService } from "./define-service.ts";
+import { limitStreams } from "./limit-streams.ts";
 import type { Overview, WatchOverview } from "./overview.ts";
-import { auditWatcher } from "./run-audit.ts";
+import { MAX_LONG_READS, watchAudit } from "./run-audit.ts";
 
 /** What services for operators need in addition. */
 export type OperatorParts = ApiParts & { readonly watchOverview: WatchOverview };
@@ -58,9 +59,9 @@ function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverview
 }
 
 export const consoleService = defineService(ConsoleService, (parts: OperatorParts) => {
-  const watchAudit = auditWatcher(parts.deps);
+  const limitedAudit = limitStreams(MAX_LONG_READS, watchAudit);
   return {
     watchOverview: (_, call) => watchOverview(parts.watchOverview, call),
-    watchAudit: (_, call) => watchAudit(call),
+    watchAudit: (_, call) => limitedAudit(parts.deps, call),
   };
 });

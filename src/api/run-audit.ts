@@ -1,7 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { WatchAuditResponseSchema } from "../../gen/vx/admin/v1/console_pb.js";
-import { DomainError } from "../domain/errors.ts";
 import { type AuditReport, auditInSteps, audit as auditRows } from "../store/audit.ts";
 import type { ApiCall } from "./api-call.ts";
 import type { Deps } from "./deps.ts";
@@ -12,35 +11,26 @@ export async function audit({ database, onAudit }: Deps, call: ApiCall) {
   return viewReport(report);
 }
 
-/** An audit reads the whole ledger. */
-const MAX_WATCHED_AUDITS = 4;
+/** Audits and exports read whole tables. */
+export const MAX_LONG_READS = 4;
 
-/** Limits the streams of audits that run at a time. */
-export function auditWatcher({ database, onAudit }: Deps) {
-  let running = 0;
-  return async function* watchAudit(
-    call: ApiCall,
-  ): AsyncGenerator<MessageInitShape<typeof WatchAuditResponseSchema>, void> {
-    if (running >= MAX_WATCHED_AUDITS) throw new DomainError("overloaded");
-    running++;
-    try {
-      const steps = auditInSteps(database, call.signal);
-      for (;;) {
-        const step = await steps.next();
-        await call.recheckOperator();
-        if (!step.done) {
-          yield step.value;
-          continue;
-        }
-        const { parts, report } = step.value;
-        onAudit(report.findings.length);
-        yield { partsDone: parts, parts, entries: report.entries, result: viewReport(report) };
-        return;
-      }
-    } finally {
-      running--;
+/** An audit with its progress. */
+export async function* watchAudit(
+  { database }: Deps,
+  call: ApiCall,
+): AsyncGenerator<MessageInitShape<typeof WatchAuditResponseSchema>, void> {
+  const steps = auditInSteps(database, call.signal);
+  for (;;) {
+    const step = await steps.next();
+    await call.recheckOperator();
+    if (!step.done) {
+      yield step.value;
+      continue;
     }
-  };
+    const { parts, report } = step.value;
+    yield { partsDone: parts, parts, entries: report.entries, result: viewReport(report) };
+    return;
+  }
 }
 
 export function viewReport({

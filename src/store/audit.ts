@@ -1,4 +1,6 @@
+import type { Quarter } from "../domain/periods.ts";
 import type { Database } from "./driver/database.ts";
+import { currentQuarter } from "./usage-sums.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };
 
@@ -98,11 +100,35 @@ export async function* auditInSteps(
 }
 
 /** The entry after which the next piece of the usage of a lane starts, and the fingerprint of its account up to there. */
-type UsagePosition = { next_account_id: string; next_seq: bigint; next_sum: string };
+type EntryPosition = { next_account_id: string; next_seq: bigint; next_sum: string };
 
-type UsageAuditRow = AuditFinding & (UsagePosition | { [Name in keyof UsagePosition]: null });
+/**
+ * An account with many entries has as many sums, so its stored sums are read in pieces too, before its further entries: those
+ * before `quarter`, which do not change any more.
+ */
+type UsagePosition = EntryPosition & {
+  readonly quarter: Quarter;
+  /** The fingerprint of the sums that were read. */
+  readonly stored: bigint;
+  /** The position of the next sums; undefined when all were read. */
+  readonly nextSums: string | undefined;
+};
 
-const FIRST_USAGE: UsagePosition = { next_account_id: "", next_seq: 0n, next_sum: "0" };
+type UsageAuditRow = AuditFinding & (EntryPosition | { [Name in keyof EntryPosition]: null });
+
+const FIRST_USAGE: UsagePosition = {
+  next_account_id: "",
+  next_seq: 0n,
+  next_sum: "0",
+  quarter: 0,
+  stored: 0n,
+  nextSums: undefined,
+};
+
+/** A settlement adds to the current quarter; an hour allows for corrections of the clock. */
+const UNCHANGED_AFTER_QUARTERS = 4;
+/** Sums are read faster than entries. */
+const SUMS_PER_ENTRY = 10;
 
 async function auditUsage(
   database: Database,
@@ -111,18 +137,35 @@ async function auditUsage(
   pieceRows: number,
   report: AuditReport,
 ): Promise<UsagePosition | undefined> {
+  const { next_account_id: accountId, quarter, stored, nextSums } = at;
+  if (nextSums !== undefined) {
+    const size = pieceRows * SUMS_PER_ENTRY;
+    type Sums = { fingerprint: string; next: string | null };
+    const [sums] = await database.call<Sums>("stored_usage", lane, accountId, quarter, nextSums, size);
+    return { ...at, stored: stored + BigInt(sums?.fingerprint ?? 0), nextSums: sums?.next ?? undefined };
+  }
   const [next, ...findings] = await database.call<UsageAuditRow>(
     "audit_usage",
     lane,
-    at.next_account_id,
+    accountId,
     at.next_seq,
     at.next_sum,
+    stored.toString(),
+    quarter,
     pieceRows,
     MAX_FINDINGS - report.findings.length,
   );
   if (!next) throw new Error("the audit of the usage has no position");
   for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
-  return next.next_account_id === null ? undefined : next;
+  if (next.next_account_id === null) return undefined;
+  const position = {
+    next_account_id: next.next_account_id,
+    next_seq: next.next_seq,
+    next_sum: next.next_sum,
+  };
+  if (position.next_account_id === accountId) return { ...at, ...position };
+  const unchanged = (await currentQuarter(database)) - UNCHANGED_AFTER_QUARTERS;
+  return { ...position, quarter: unchanged, stored: 0n, nextSums: "" };
 }
 
 /** The event after which the next piece of the operator log starts. */

@@ -456,6 +456,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   test("a dialog that the browser closes itself can be opened again", async () => {
     await signIn(account.secret, "#/keys");
     await button("Create key").click();
+    await dialog().waitFor();
     await page.evaluate("document.querySelector('dialog').close()");
     await dialog().waitFor({ state: "detached" });
     await button("Create key").click();

@@ -5,6 +5,44 @@ import { createTestBilling, useStore } from "../support/store.ts";
 
 const store = useStore();
 
+const PIECES = [1, 2, 3, 7, 8, 9, 1_000];
+
+test("the audit reads the old sums of an account in pieces, and finds each difference in them", async () => {
+  const [payer, other] = await Promise.all([
+    createPayer(store.database, 1_000n),
+    createPayer(store.database, 1_000n),
+  ]);
+  const billing = createTestBilling(store.database);
+  for (let i = 0; i < 25; i++) await charge(billing, payer, 1n, `user ${i}`);
+  for (let i = 0; i < 3; i++) await charge(billing, other, 1n);
+  const { owner } = store;
+  const { accountId } = payer;
+  // A part of the charges is a day old.
+  await owner`UPDATE vx.ledger SET created_at = created_at - interval '1 day' WHERE account_id = ${accountId} AND seq < 22`;
+  await owner`
+    UPDATE vx.usage_quarters u SET quarter = u.quarter - 96 FROM vx.ledger l
+    WHERE u.account_id = ${accountId} AND l.account_id = u.account_id AND l.user_id = u.user_id AND l.seq < 22`;
+  const expectDifferences = async (count: number) => {
+    for (const pieceRows of PIECES) {
+      const { findings } = await audit(store.database, new AbortController().signal, pieceRows);
+      const found = findings.filter(({ rule }) => rule === "usage_equals_ledger");
+      expect(found, `pieces of ${pieceRows}`).toHaveLength(count);
+    }
+  };
+  await expectDifferences(0);
+  for (const user of ["user 0", "user 19", "user 24"]) {
+    const change = (by: number) =>
+      owner`UPDATE vx.usage_quarters SET requests = requests + ${by} WHERE account_id = ${accountId} AND user_id = ${user}`;
+    await change(1);
+    await expectDifferences(1);
+    await change(-1);
+  }
+  await owner`DELETE FROM vx.usage_quarters WHERE account_id = ${accountId} AND user_id = 'user 5'`;
+  await expectDifferences(1);
+  await owner`DELETE FROM vx.usage_quarters WHERE account_id = ${accountId}`;
+  await owner`DELETE FROM vx.ledger WHERE account_id = ${accountId}`;
+});
+
 test("the audit finds each difference between usage and ledger, for any size of its pieces", async () => {
   const [payer, other] = await Promise.all([
     createPayer(store.database, 1_000n),
@@ -24,7 +62,7 @@ test("the audit finds each difference between usage and ledger, for any size of 
       .map(({ rule, detail }) => `${rule} ${detail}`);
   };
   const expectFindings = async (pattern: RegExp | undefined) => {
-    for (const pieceRows of [1, 2, 3, 7, 8, 9, 1_000]) {
+    for (const pieceRows of PIECES) {
       const found = await findings(pieceRows);
       if (!pattern) expect(found, `pieces of ${pieceRows}`).toEqual([]);
       else expect(found.join("\n"), `pieces of ${pieceRows}`).toMatch(pattern);

@@ -62,6 +62,7 @@ const GRANTED = [
   "set_account_suspended",
   "set_key_limit",
   "sign_in_operator",
+  "stored_usage",
   "sweep",
   "update_account",
   "view_keys",

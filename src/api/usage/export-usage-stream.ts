@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ExportUsageRequest, ExportUsageResponseSchema } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { csvLine } from "../../domain/csv.ts";
 import { formatMicros } from "../../domain/money.ts";
-import { QUARTER_MS } from "../../domain/periods.ts";
+import { QUARTER_MS, type Quarter } from "../../domain/periods.ts";
 import { getAccount } from "../../store/accounts.ts";
 import {
   type ExportRange,
@@ -19,18 +19,21 @@ import { timeText } from "./time-text.ts";
 import { usageRangeOf } from "./usage-request.ts";
 import { inclusiveTokensOf } from "./view-usage.ts";
 
-type Piece = { readonly text: string; readonly rows: number };
+/** The rows of a piece of the usage end with a quarter; movements have none. */
+type Piece = { readonly text: string; readonly rows: number; readonly quarter?: Quarter | undefined };
 
 /** The usage as a file, in pieces of some hundred kilobytes. */
 export async function* exportUsage(
   deps: Deps,
   request: ExportUsageRequest,
   call: ApiCall,
-): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>> {
+): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
   const { accountId } = request;
   if (accountId !== "") await getAccount(deps.database, accountId);
   const range = { accountId, ...(await usageRangeOf(deps.database, request)) };
   const lanes = await exportLanes(deps.database, range);
+  // The lanes of a single account are one, so its parts are the quarters of the range.
+  const parts = accountId === "" ? lanes.length : range.to - range.from;
   let rows = 0n;
   yield { text: request.format === "focus" ? csvLine(FOCUS_COLUMNS) : csvLine(Object.keys(CSV_COLUMNS)) };
   for (const [lanesDone, lane] of lanes.entries()) {
@@ -39,10 +42,11 @@ export async function* exportUsage(
       call.signal.throwIfAborted();
       await call.recheckOperator();
       rows += BigInt(piece.rows);
-      yield { text: piece.text, rows, lanesDone, lanes: lanes.length };
+      const done = accountId === "" ? lanesDone : (piece.quarter ?? range.to) - range.from;
+      yield { text: piece.text, rows, lanesDone: done, lanes: parts };
     }
   }
-  yield { rows, lanesDone: lanes.length, lanes: lanes.length };
+  yield { rows, lanesDone: parts, lanes: parts };
 }
 
 const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
@@ -68,7 +72,7 @@ async function* csvPieces({ database }: Deps, lane: number, range: ExportRange):
   const values = Object.values(CSV_COLUMNS);
   for await (const rows of exportUsageOfLane(database, lane, range)) {
     const lines = rows.map((row) => csvLine(values.map((value) => String(value(row)))));
-    yield { text: lines.join(""), rows: rows.length };
+    yield { text: lines.join(""), rows: rows.length, quarter: rows.at(-1)?.quarter };
   }
 }
 
@@ -79,7 +83,7 @@ async function* focusPieces(
 ): AsyncGenerator<Piece> {
   const days = new FocusDays(productName);
   for await (const rows of exportUsageOfLane(database, lane, range)) {
-    yield focusPiece(rows.flatMap((row) => days.add(row)));
+    yield { ...focusPiece(rows.flatMap((row) => days.add(row))), quarter: rows.at(-1)?.quarter };
   }
   yield focusPiece(days.finish());
   for await (const rows of exportMovementsOfLane(database, lane, range)) {

@@ -483,7 +483,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
 -- FUNCTION audit_operator_events(p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
--- FUNCTION audit_usage(p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric); for the server
+-- FUNCTION audit_usage(p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
@@ -556,6 +556,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
+-- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text

@@ -2277,14 +2277,15 @@ export declare type ExportUsageResponse = Message<"vx.admin.v1.ExportUsageRespon
   rows: bigint;
 
   /**
-   * The number of lanes, parts of the accounts, that are complete. All are complete in the last piece.
+   * The number of parts of the export that are complete: lanes, or quarters of an hour of a single account. All are complete in
+   * the last piece.
    *
    * @generated from field: int32 lanes_done = 3;
    */
   lanesDone: number;
 
   /**
-   * The number of lanes that are exported.
+   * The number of parts of the export.
    *
    * @generated from field: int32 lanes = 4;
    */

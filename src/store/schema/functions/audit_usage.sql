@@ -1,10 +1,12 @@
 -- Compares the usage of one piece of a lane with its ledger: of p_limit entries, in the order of account and seq, after
--- entry p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there.
+-- entry p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there, p_stored that of its sums before
+-- quarter p_quarter, which do not change any more.
 --
 -- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
 -- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot.
 CREATE OR REPLACE FUNCTION audit_usage(
-  p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_limit integer, p_max_findings integer
+  p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer,
+  p_max_findings integer
 ) RETURNS TABLE (
     account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric
   )
@@ -34,15 +36,22 @@ BEGIN
     SELECT u.account_id,
            sum(usage_fingerprint(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.requests, u.input,
              u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros)) AS fingerprint
-    FROM usage_quarters u
-    WHERE u.lane = p_lane AND u.account_id >= p_account_id
-      AND u.account_id < coalesce((SELECT t.account_id FROM unfinished t),
-        (SELECT max(m.account_id) || 'z' FROM usage_quarters m WHERE m.lane = p_lane))
+    FROM (
+      SELECT * FROM usage_quarters q
+      WHERE q.lane = p_lane AND q.account_id = p_account_id AND q.quarter >= p_quarter
+        AND p_account_id IS DISTINCT FROM (SELECT t.account_id FROM unfinished t)
+      UNION ALL
+      SELECT * FROM usage_quarters q
+      WHERE q.lane = p_lane AND q.account_id > p_account_id
+        AND q.account_id < coalesce((SELECT t.account_id FROM unfinished t),
+          (SELECT max(m.account_id) || 'z' FROM usage_quarters m WHERE m.lane = p_lane))
+    ) u
     GROUP BY u.account_id
   ), different AS (
     SELECT coalesce(s.account_id, t.account_id) AS account_id
     FROM stored s FULL JOIN parts t ON t.account_id = s.account_id
-    WHERE coalesce(s.fingerprint, 0) <> coalesce(t.fingerprint, 0)
+    WHERE coalesce(s.fingerprint, 0) + CASE coalesce(s.account_id, t.account_id) WHEN p_account_id THEN p_stored ELSE 0 END
+        <> coalesce(t.fingerprint, 0)
       AND coalesce(s.account_id, t.account_id) <> coalesce((SELECT f.account_id FROM unfinished f), '')
   )
   SELECT '', '', '', n.account_id, n.seq, n.fingerprint FROM (VALUES (1)) AS one LEFT JOIN unfinished n ON true
