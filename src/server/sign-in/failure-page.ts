@@ -19,6 +19,10 @@ const PAGES: Readonly<Record<SignInFailure, { readonly status: number; readonly 
     status: 502,
     text: "The identity provider does not respond. Sign in with the token of an operator, or try again later.",
   },
+  unavailable: {
+    status: 503,
+    text: "The database does not respond, so nobody can sign in. Sign in again in a few seconds.",
+  },
   busy: { status: 503, text: "Too many sign-ins are running. Try again in a few seconds." },
 };
 

@@ -81,9 +81,10 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
       }
       try {
         await serve(request, response, requestId);
-      } catch (error) {
-        if (!(error instanceof SignInError)) {
-          sendFailure(signIn, error, response, requestId);
+      } catch (thrown) {
+        const error = failureOf(thrown);
+        if (!error) {
+          sendFailure(signIn, thrown, response, requestId);
           return;
         }
         signIn.log.warn(
@@ -98,6 +99,14 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
     ["/auth/sign-in", guarded((request, response) => startSignIn(signIn, request, response))],
     [CALLBACK, guarded((request, response, requestId) => finishSignIn(signIn, request, response, requestId))],
   ]);
+}
+
+/** The failures that have a page. */
+function failureOf(error: unknown): SignInError | undefined {
+  if (error instanceof SignInError) return error;
+  const { reason, message } = toKnownError(error);
+  const isOutage = reason === "unavailable" || reason === "overloaded";
+  return isOutage ? new SignInError("unavailable", message) : undefined;
 }
 
 /** The paths that take a POST. */
