@@ -10,8 +10,8 @@ import { spawnVx, vx } from "../cli/support.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { loginIn, loginTo } from "../support/embedded.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
-import { bearer } from "../support/protocols.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { startLoad } from "./load.ts";
 
 let source: ReturnType<typeof createTemporaryFolder>;
 let target: ReturnType<typeof createTemporaryFolder>;
@@ -52,40 +52,6 @@ afterAll(async () => {
   source.remove();
   target.remove();
 });
-
-/** Calls one after the other on each of four connections. */
-function startLoad(url: string, secret: string) {
-  const charged: string[] = [];
-  const waiting: { count: number; resolve: () => void }[] = [];
-  let isStopped = false;
-  const call = async () => {
-    const response = await fetch(`${url}/v1/generate`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...bearer(secret) },
-      body: JSON.stringify({
-        model: "vx-sandbox-small",
-        max_tokens: 5,
-        messages: [{ role: "user", content: "hi" }],
-      }),
-    });
-    const { id } = (await response.json()) as { id?: string };
-    // The key may reach its limit of calls per minute.
-    if (id === undefined) isStopped = true;
-    else charged.push(id);
-    for (const { count, resolve } of waiting) if (charged.length >= count) resolve();
-  };
-  const lines = Array.from({ length: 4 }, async () => {
-    while (!isStopped) await call();
-  });
-  return {
-    charged,
-    reached: (count: number) => new Promise<void>((resolve) => waiting.push({ count, resolve })),
-    stop: async () => {
-      isStopped = true;
-      await Promise.all(lines);
-    },
-  };
-}
 
 test("only its owner can read a backup, and nothing else is left in its folder", () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
