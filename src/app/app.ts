@@ -9,6 +9,7 @@ import { loadOrCreateAdminToken } from "./admin-token.ts";
 import type { Config } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import type { DatabaseLogin } from "./databases.ts";
+import { openTelemetry } from "./open-telemetry.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import { reloadTls } from "./reload-tls.ts";
 import { demoText, seedDemo } from "./seed-demo.ts";
@@ -55,7 +56,15 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
     );
   try {
     const { createComponents, createPublicServer, createOperatorServer, registerHoldGauges } = await load();
-    const components = createComponents({ config, log, catalog, login: prepared, maintenance: prepared });
+    const telemetry = await openTelemetry(config, log);
+    const components = createComponents({
+      config,
+      log,
+      catalog,
+      login: prepared,
+      maintenance: prepared,
+      telemetry,
+    });
     closers.push(() => components.close());
     closers.push(async (delayMs) => {
       await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
@@ -102,7 +111,8 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
 export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
   const { createComponents, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
-  const components = createComponents({ config, log, catalog, login, maintenance: undefined });
+  const telemetry = await openTelemetry(config, log);
+  const components = createComponents({ config, log, catalog, login, maintenance: undefined, telemetry });
   const listeners: Listener[] = [];
   await components.start();
   const server = createPublicServer({ ...components, config, log });

@@ -10,6 +10,7 @@ import { registerPrices } from "../store/prices.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { TokenCounter } from "../tokens/token-counter.ts";
 import type { Config } from "./config.ts";
 import { createMetering } from "./create-billing.ts";
@@ -26,12 +27,14 @@ type ComponentsOptions = {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly login: DatabaseLogin;
+  readonly telemetry: Telemetry | undefined;
   /** Maintenance of the database by the process that runs it; undefined in other processes. */
   readonly maintenance: { revive(): Promise<void>; maintain(): Promise<void> } | undefined;
 };
 
 /** The components that the listeners of a process share. */
-export function createComponents({ config, log, catalog, login, maintenance }: ComponentsOptions) {
+export function createComponents(options: ComponentsOptions) {
+  const { config, log, catalog, login, maintenance, telemetry } = options;
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login);
   const { single: database } = databases;
@@ -51,7 +54,13 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
   );
   const drain = new Drain(monitor);
   const tokens = new TokenCounter();
-  const upstreams = createUpstreams({ env: process.env, tokens, log, metrics });
+  const upstreams = createUpstreams({
+    env: process.env,
+    tokens,
+    log,
+    metrics,
+    recordAttempt: telemetry?.recordAttempt,
+  });
   const metering = createMetering({
     databases,
     pipelines: config.billingPipelines,
@@ -87,6 +96,7 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
     admitter,
     meter: metering.meter,
     metrics,
+    startTrace: telemetry?.startTrace,
     readiness: drain.readiness,
     drainSignal: drain.startSignal,
     shutdownSignal: drain.endSignal,
@@ -104,6 +114,7 @@ export function createComponents({ config, log, catalog, login, maintenance }: C
       monitor.stop();
       await metering.stop();
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
+      await telemetry?.shutdown();
     },
   };
 }

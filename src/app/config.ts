@@ -4,6 +4,7 @@ import type { Product } from "../server/pages/product.ts";
 import type { OidcSettings } from "../server/sign-in/oidc-client.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
+import type { TelemetrySettings } from "../telemetry/telemetry.ts";
 import { originsOf, originsProblem } from "./allowed-origins.ts";
 import { ConfigError } from "./config-error.ts";
 import {
@@ -13,6 +14,7 @@ import {
 } from "./connection-limit.ts";
 import { nameProblem, readLogo, supportUrlProblem } from "./product-settings.ts";
 import { adminUrlProblem, issuerProblem, oidcSettings } from "./sign-in-settings.ts";
+import { readTelemetrySettings } from "./telemetry-settings.ts";
 import { TlsFiles } from "./tls-files.ts";
 
 /** All settings, read once at start. */
@@ -43,6 +45,8 @@ export type Config = ConnectionSettings & {
   /** Time between a stop signal and the drain. */
   readonly shutdownDelayMs: number;
   readonly product: Product;
+  /** Undefined if OpenTelemetry is off. */
+  readonly telemetry: TelemetrySettings | undefined;
 };
 
 const not = ({ input }: { readonly input?: unknown }) => `, not ${JSON.stringify(input)}`;
@@ -169,6 +173,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,
     corsOrigins: values.VX_CORS_ORIGINS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
+    telemetry: readTelemetrySettings(env),
     product: {
       name: values.VX_PRODUCT_NAME,
       logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { outputTokensOf } from "../domain/usage.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { RecordAttempt } from "../telemetry/telemetry.ts";
 import type { TokenCounter } from "../tokens/token-counter.ts";
 import { Connections } from "../upstreams/http/connection-pool.ts";
 import { openUpstream } from "../upstreams/open-upstream.ts";
@@ -16,10 +17,13 @@ type UpstreamsOptions = {
   readonly tokens: TokenCounter;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Undefined if no metrics are exported. */
+  readonly recordAttempt: RecordAttempt | undefined;
 };
 
 /** Creates a runner that has no models yet. */
-export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions): Runner {
+export function createUpstreams(options: UpstreamsOptions): Runner {
+  const { env, tokens, log, metrics, recordAttempt } = options;
   const connections = new Connections();
   const runner = new Runner({
     limits: RUNNER_LIMITS,
@@ -37,9 +41,10 @@ export function createUpstreams({ env, tokens, log, metrics }: UpstreamsOptions)
     random: Math.random,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     onReport: (report) => {
-      const { upstream, outcome, failure } = report;
+      const { call, upstream, settings, outcome, failure, result } = report;
       metrics.upstreamTries.inc({ upstream, outcome });
       measureAttempt(metrics, report);
+      if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
     },
   });

@@ -30,6 +30,7 @@ import { sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-i
 import { findOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { StartTrace } from "../telemetry/server-trace.ts";
 import type { Config } from "./config.ts";
 import { createSignIn } from "./create-sign-in.ts";
 import { OverviewFeed } from "./overview-feed.ts";
@@ -43,6 +44,7 @@ type OperatorServerOptions = {
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly startTrace: StartTrace | undefined;
   /** Returns the metrics of this process and of all workers. */
   readonly readMetrics: () => Promise<Metrics["registry"]>;
   /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
@@ -57,7 +59,7 @@ function methodOf({ target }: IncomingCall): string {
 
 /** Creates the listener of the operator API and the metrics. The caller opens it. */
 export function createOperatorServer(options: OperatorServerOptions): Listener {
-  const { config, deps, readiness, log, metrics } = options;
+  const { config, deps, readiness, log } = options;
   const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
   const signIn = createSignIn({ config, database: deps.database, failures, log });
   const authenticate = operatorAuthentication({
@@ -80,7 +82,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     shutdownSignal: options.shutdownSignal,
     drainSignal: options.drainSignal,
     openCalls: new OpenCalls(defaultLimits),
-    observe: createObserver({ log, metrics, startTrace: undefined }),
+    observe: createObserver(options),
     routes: (router) => {
       const overview = new OverviewFeed({
         ...options,

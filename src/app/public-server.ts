@@ -29,6 +29,7 @@ import { directRpcServer } from "../server/rpc/direct-rpc.ts";
 import type { Admitter } from "../store/admit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { StartTrace } from "../telemetry/server-trace.ts";
 import type { Config } from "./config.ts";
 
 /** Services that need no key. */
@@ -42,6 +43,7 @@ type PublicServerOptions = {
   readonly readiness: Readiness;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly startTrace: StartTrace | undefined;
   /** drainSignal is aborted when a drain begins, shutdownSignal when its time is over. */
   readonly drainSignal: AbortSignal;
   readonly shutdownSignal: AbortSignal;
@@ -56,7 +58,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
-  const observe = createObserver({ log, metrics, startTrace: undefined });
+  const observe = createObserver(options);
   // The budget must fit the largest body that the setting allows, both compressed and decompressed.
   const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });

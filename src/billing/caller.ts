@@ -31,7 +31,7 @@ export type Idempotency = {
 
 /** The fields of a generation in the log line of its call. */
 export type StartedGeneration = {
-  /** "gen_…", also the id of the ledger entry. */
+  /** "gen_…"; the id of its ledger entry has the same suffix. */
   readonly id: string;
   /** The last upstream that received the request; undefined if none did. */
   readonly upstream: string | undefined;

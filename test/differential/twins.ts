@@ -77,7 +77,14 @@ export async function startTwinServers(): Promise<TwinServers> {
   ) as [Log, Log];
   const prepared = await prepareDatabase({ config, log, print: () => undefined, onWait: () => undefined });
   const catalog = new Catalog(await readModels(models.path, {}));
-  const components = createComponents({ config, log, catalog, login: prepared, maintenance: undefined });
+  const components = createComponents({
+    config,
+    log,
+    catalog,
+    login: prepared,
+    maintenance: undefined,
+    telemetry: undefined,
+  });
   await components.start();
   const shared = { ...components, config, log };
   const listeners = [

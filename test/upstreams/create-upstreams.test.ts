@@ -28,6 +28,7 @@ beforeEach(async () => {
     tokens,
     log: createLog("info", { write: (line) => logged.push(line) }),
     metrics,
+    recordAttempt: undefined,
   });
 });
 afterEach(async () => {

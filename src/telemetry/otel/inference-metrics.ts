@@ -1,0 +1,66 @@
+import type { Attributes, Meter } from "@opentelemetry/api";
+import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
+import type { RecordAttempt } from "../telemetry.ts";
+import { requestAttributes } from "./attempt-attributes.ts";
+
+/** The buckets that the GenAI conventions recommend. */
+const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const FIRST_CHUNK = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
+
+/** The metrics of the GenAI conventions of OpenTelemetry, by upstream and model. */
+export function inferenceMetrics(meter: Meter, oldNames: boolean): RecordAttempt {
+  const recorders = [currentMetrics(meter), ...(oldNames ? [oldMetrics(meter)] : [])];
+  return (attempt, result) => {
+    const attributes = requestAttributes(attempt);
+    if (result.outcome !== "ok") attributes["error.type"] = result.outcome;
+    for (const record of recorders) record(attributes, result);
+  };
+}
+
+type Record = (attributes: Attributes, result: Parameters<RecordAttempt>[1]) => void;
+
+function currentMetrics(meter: Meter): Record {
+  const measureTimes = times(meter, "gen_ai.client.inference");
+  const counter = (name: string) =>
+    meter.createCounter(`gen_ai.client.inference.usage.${name}`, { unit: "{token}" });
+  const input = counter("input_tokens");
+  const output = counter("output_tokens");
+  const cacheRead = counter("cache_read.input_tokens");
+  const cacheWrite = counter("cache_write.input_tokens");
+  const reasoning = counter("reasoning.output_tokens");
+  return (attributes, result) => {
+    measureTimes(attributes, result);
+    const { usage } = result;
+    if (!usage) return;
+    input.add(inputTokensOf(usage), attributes);
+    output.add(outputTokensOf(usage), attributes);
+    if (usage.cachedInput > 0) cacheRead.add(usage.cachedInput, attributes);
+    if (usage.cacheWrite > 0) cacheWrite.add(usage.cacheWrite, attributes);
+    if (usage.reasoning > 0) reasoning.add(usage.reasoning, attributes);
+  };
+}
+
+function oldMetrics(meter: Meter): Record {
+  const measureTimes = times(meter, "gen_ai.client.operation");
+  const advice = { explicitBucketBoundaries: TOKENS };
+  const tokens = meter.createHistogram("gen_ai.client.token.usage", { unit: "{token}", advice });
+  return (attributes, result) => {
+    measureTimes(attributes, result);
+    const { usage } = result;
+    if (!usage) return;
+    tokens.record(inputTokensOf(usage), { ...attributes, "gen_ai.token.type": "input" });
+    tokens.record(outputTokensOf(usage), { ...attributes, "gen_ai.token.type": "output" });
+  };
+}
+
+function times(meter: Meter, prefix: string): Record {
+  const histogram = (name: string, explicitBucketBoundaries: number[]) =>
+    meter.createHistogram(`${prefix}.${name}`, { unit: "s", advice: { explicitBucketBoundaries } });
+  const duration = histogram("duration", SECONDS);
+  const firstChunk = histogram("time_to_first_chunk", FIRST_CHUNK);
+  return (attributes, { startedAtMs, endedAtMs, firstEventAtMs }) => {
+    duration.record((endedAtMs - startedAtMs) / 1_000, attributes);
+    if (firstEventAtMs !== undefined) firstChunk.record((firstEventAtMs - startedAtMs) / 1_000, attributes);
+  };
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { context, DiagLogLevel, diag, SpanKind, trace } from "@opentelemetry/api";
+import { OTLPMetricExporter as JsonMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
+import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
+import { OTLPTraceExporter as JsonTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import {
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+} from "@opentelemetry/resources";
+import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
+import { BatchSpanProcessor, RandomIdGenerator, SamplingDecision } from "@opentelemetry/sdk-trace";
+import type { Log } from "../log.ts";
+import type { StartTrace } from "../server-trace.ts";
+import type {
+  MetricSettings,
+  RecordAttempt,
+  Telemetry,
+  TelemetrySettings,
+  TraceSettings,
+} from "../telemetry.ts";
+import { inferenceMetrics } from "./inference-metrics.ts";
+import { RecordedTrace } from "./recorded-trace.ts";
+import { samplerOf } from "./sampler-of.ts";
+
+/** A collector that does not answer delays the end of the server by at most this. */
+const SHUTDOWN_MS = 3_000;
+/** Of the warnings about exports, which repeat while the collector does not answer. */
+const WARNING_PAUSE_MS = 60_000;
+
+type TelemetryOptions = { readonly log: Log; readonly version: string };
+
+/** Loaded only if the OTEL_… variables enable an export. */
+export function startTelemetry(settings: TelemetrySettings, { log, version }: TelemetryOptions): Telemetry {
+  logProblems(log);
+  const resource = resourceOf(version);
+  const scope = { name: "vx", version };
+  const traces = settings.traces && traceExport(settings.traces, resource, scope, settings.oldNames);
+  const metrics = settings.metrics && metricExport(settings.metrics, resource, scope, settings.oldNames);
+  return {
+    startTrace: traces?.startTrace,
+    recordAttempt: metrics?.recordAttempt,
+    shutdown: async () => {
+      const ended = Promise.allSettled([traces?.shutdown(), metrics?.shutdown()]);
+      const timeout = new AbortController();
+      const isOver = wait(SHUTDOWN_MS, undefined, timeout).catch(() => undefined);
+      await Promise.race([ended, isOver]);
+      timeout.abort();
+    },
+  };
+}
+
+/** OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES replace these. Each worker is an instance of its own. */
+function resourceOf(version: string): Resource {
+  return resourceFromAttributes({
+    "service.name": "vx",
+    "service.version": version,
+    "service.instance.id": randomUUID(),
+  }).merge(detectResources({ detectors: [envDetector] }));
+}
+
+type Scope = { readonly name: string; readonly version: string };
+
+function traceExport(settings: TraceSettings, resource: Resource, scope: Scope, oldNames: boolean) {
+  const exporter = settings.protocol === "http/json" ? new JsonTraceExporter() : new OTLPTraceExporter();
+  // The queue is bounded: while the collector is slow or down, further spans are dropped.
+  const processor = new BatchSpanProcessor({ ...settings, exporter });
+  const sampler = samplerOf(settings);
+  const ids = new RandomIdGenerator();
+  const root = context.active();
+  const now = () => performance.now();
+  const parts = { ids, resource, scope, oldNames, now, onEnd: processor.onEnd.bind(processor) };
+  const startTrace: StartTrace = (parent, startedAtMs) => {
+    const traceId = parent?.traceId ?? ids.generateTraceId();
+    const from = parent
+      ? trace.setSpanContext(root, { ...parent, traceFlags: parent.flags, isRemote: true })
+      : root;
+    const { decision } = sampler.shouldSample(from, traceId, "call", SpanKind.SERVER, {}, []);
+    const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
+    return new RecordedTrace(parts, { parent, traceId, isSampled, startedAtMs, epochMs: Date.now() });
+  };
+  return { startTrace, shutdown: () => processor.shutdown() };
+}
+
+function metricExport(settings: MetricSettings, resource: Resource, scope: Scope, oldNames: boolean) {
+  const exporter = settings.protocol === "http/json" ? new JsonMetricExporter() : new OTLPMetricExporter();
+  const { exportIntervalMillis, exportTimeoutMillis } = settings;
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis });
+  const provider = new MeterProvider({ resource, readers: [reader] });
+  const recordAttempt: RecordAttempt = inferenceMetrics(
+    provider.getMeter(scope.name, scope.version),
+    oldNames,
+  );
+  return { recordAttempt, shutdown: () => provider.shutdown() };
+}
+
+/** Problems of an export are not bugs of the server: they are logged without stacks, and not for each export. */
+function logProblems(log: Log): void {
+  let nextAtMs = 0;
+  const warn = (message: string) => {
+    if (performance.now() < nextAtMs) return;
+    nextAtMs = performance.now() + WARNING_PAUSE_MS;
+    log.warn({ detail: messageOf(message) }, "exporting traces or metrics failed");
+  };
+  const ignore = () => undefined;
+  diag.setLogger(
+    { error: warn, warn, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+}
+
+/** OpenTelemetry reports an error as the JSON of its fields, with the stack. */
+function messageOf(text: string): string {
+  try {
+    const { message, code } = JSON.parse(text) as { readonly message?: string; readonly code?: string };
+    return message || code || "unknown";
+  } catch {
+    return text;
+  }
+}
