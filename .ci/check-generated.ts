@@ -10,7 +10,9 @@ const WRITTEN = [
   "docs/errors.md",
   "clients/go/reasons.go",
   "clients/go/version.go",
+  "clients/python/src/vx/_inputs.py",
   "clients/python/src/vx/_reasons.py",
+  "clients/python/src/vx/_sync.py",
   "clients/python/src/vx/_version.py",
 ];
 

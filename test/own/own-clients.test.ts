@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/domain/errors.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { examplesOf, oldestNode, prepareTypeScript, TYPESCRIPT } from "./programs.ts";
+import { examplesOf, oldestNode, PYTHON, preparePython, prepareTypeScript, TYPESCRIPT } from "./programs.ts";
 
 const run = promisify(execFile);
 /** The short form of CI tests only some of the clients. */
@@ -91,4 +91,31 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
     });
     expect(stdout).toMatch(/^\$\d/);
   });
+});
+
+describe.skipIf(reasonToSkip("python", preparePython))("the wheel", () => {
+  const python = join(PYTHON, "venv/bin/python");
+  const at = { cwd: PYTHON };
+
+  test("has types that mypy accepts, like the calls of its tests", async () => {
+    const tests = resolve("clients/python/tests/test_client.py");
+    await run(python, ["-m", "mypy", "--strict", tests], at);
+    await run(python, ["-m", "mypy", "--config-file", resolve("clients/python/pyproject.toml")], {
+      cwd: resolve("clients/python"),
+    });
+  });
+
+  test("passes its tests", async () => {
+    const args = [resolve("clients/python/tests/test_client.py")];
+    const { stderr } = await run(python, args, { ...at, env }).catch((error) => error);
+    expect(stderr).toMatch(/Ran [1-9]\d* tests? in .*\n\nOK\n$/);
+  });
+
+  test.each(examplesOf("clients/python/README.md", "python").map((code, i) => [i, code] as const))(
+    "example %i of its README runs",
+    async (_, code) => {
+      const { stdout } = await run(python, ["-c", code], { ...at, env });
+      expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
+    },
+  );
 });

@@ -1,8 +1,8 @@
 // Installs the clients of this repository as their users do. Each function returns the reason if that fails.
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CLIENTS } from "../support/installed.ts";
-import { problemOf } from "../support/python.ts";
+import { createVenv, problemOf } from "../support/python.ts";
 
 /** Folders with nothing but an installed client. Kept for the next run; git ignores them. */
 export const FOLDER = join(CLIENTS, "own");
@@ -52,6 +52,35 @@ export function oldestNode(): string | undefined {
   const install = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--prefer-offline"];
   const problem = problemOf("npm", ...install, `${name}@18.20.8`);
   return problem === undefined ? join(folder, "node_modules", name, "bin/node") : undefined;
+}
+
+export const PYTHON = join(FOLDER, "python");
+
+/** Builds the wheel and installs it, with the newest libraries that it allows. */
+export function preparePython(): string | undefined {
+  const problem = createVenv(join(PYTHON, "venv"), "test/own/python/requirements.txt");
+  if (problem !== undefined) return problem;
+  const wheels = join(PYTHON, "wheels");
+  rmSync(wheels, { recursive: true, force: true });
+  const pip = [
+    join(PYTHON, "venv/bin/python"),
+    "-m",
+    "pip",
+    "--quiet",
+    "--disable-pip-version-check",
+  ] as const;
+  const build = [
+    "wheel",
+    "--no-build-isolation",
+    "--no-deps",
+    "--wheel-dir",
+    wheels,
+    resolve("clients/python"),
+  ];
+  const problemOfBuild = problemOf(...pip, ...build);
+  if (problemOfBuild !== undefined) return problemOfBuild;
+  const install = ["install", "--no-deps", "--force-reinstall", ...globSync(join(wheels, "*.whl"))];
+  return problemOf(...pip, ...install) ?? problemOf(...pip, "check");
 }
 
 /** Runs a command in the folder. Returns the reason if it fails. */

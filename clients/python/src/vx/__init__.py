@@ -1,0 +1,47 @@
+"""Client of vx, a paid, metered generation API."""
+
+from ._async import AsyncClient as AsyncClient, AsyncGenerationStream as AsyncGenerationStream, AsyncPages as AsyncPages
+from ._errors import (
+    AuthenticationError as AuthenticationError,
+    BillingError as BillingError,
+    ConnectionFailedError as ConnectionFailedError,
+    InvalidRequestError as InvalidRequestError,
+    PermissionDeniedError as PermissionDeniedError,
+    RateLimitError as RateLimitError,
+    ServerError as ServerError,
+    TimedOutError as TimedOutError,
+    VxError as VxError,
+)
+from ._inputs import (
+    ContentPartInput as ContentPartInput,
+    ImageInput as ImageInput,
+    MessageInput as MessageInput,
+    ReasoningInput as ReasoningInput,
+    ResponseFormatInput as ResponseFormatInput,
+    ToolCallInput as ToolCallInput,
+    ToolInput as ToolInput,
+)
+from ._reasons import *  # noqa: F403
+from ._retries import CallOptions as CallOptions
+from ._sync import Client as Client, GenerationStream as GenerationStream, Pages as Pages
+from ._version import __version__ as __version__
+from .v1.embed_pb2 import EmbedRequest as EmbedRequest, EmbedResponse as EmbedResponse, Embedding as Embedding
+from .v1.generate_pb2 import (
+    ContentPart as ContentPart,
+    GenerateDelta as GenerateDelta,
+    GenerateRequest as GenerateRequest,
+    GenerateResponse as GenerateResponse,
+    Image as Image,
+    Message as Message,
+    QuoteGenerateResponse as QuoteGenerateResponse,
+    Reasoning as Reasoning,
+    ResponseFormat as ResponseFormat,
+    Tool as Tool,
+    ToolCall as ToolCall,
+    Usage as Usage,
+)
+from .v1.key_pb2 import ApiKey as ApiKey, CreateKeyResponse as CreateKeyResponse
+from .v1.ledger_pb2 import LedgerEntry as LedgerEntry
+from .v1.me_pb2 import GetMeResponse as GetMeResponse
+from .v1.model_pb2 import Model as Model
+from .v1.usage_pb2 import UsageRow as UsageRow

@@ -1,0 +1,358 @@
+"""The asynchronous client. tools/write-python-sync.ts writes the synchronous one from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, AsyncIterator, Awaitable, Callable, Generic, List, Mapping, Optional, Tuple, Type, TypeVar
+
+import anyio
+import httpx
+from google.protobuf.message import Message as ProtoMessage
+from typing_extensions import Self, Unpack
+
+from . import _methods as methods
+from ._errors import VxError
+from ._inputs import (
+    CreateKeyInput,
+    EmbedInput,
+    GenerateInput,
+    GetUsageInput,
+    ListEntriesInput,
+    ListKeysInput,
+    ListModelsInput,
+)
+from ._reply_builder import ReplyBuilder
+from ._retries import Attempts, CallOptions
+from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
+from ._wire import Frames, Method, check_stream, check_unary, error_of_transport
+from .v1.embed_pb2 import EmbedResponse
+from .v1.generate_pb2 import (
+    GenerateDelta,
+    GenerateResponse,
+    Message,
+    QuoteGenerateResponse,
+    StreamGenerateResponse,
+)
+from .v1.key_pb2 import ApiKey, CreateKeyResponse
+from .v1.ledger_pb2 import LedgerEntry
+from .v1.me_pb2 import GetMeResponse
+from .v1.model_pb2 import Model
+from .v1.usage_pb2 import UsageRow
+
+Response = TypeVar("Response", bound=ProtoMessage)
+Item = TypeVar("Item")
+
+NO_OPTIONS: CallOptions = {}
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A stream whose first event was read, so that everything before it could be repeated."""
+
+    response: httpx.Response
+    events: AsyncIterator[StreamGenerateResponse]
+    key: Optional[str]
+
+
+class AsyncPages(Generic[Item]):
+    """A list that is read page by page while it is iterated."""
+
+    def __init__(self, read: Callable[[str], Awaitable[Tuple[List[Item], str]]], page_token: str) -> None:
+        self._read = read
+        self._page_token = page_token
+
+    async def __aiter__(self) -> AsyncIterator[Item]:
+        async for items, _ in self.pages():
+            for item in items:
+                yield item
+
+    async def pages(self) -> AsyncIterator[Tuple[List[Item], str]]:
+        """The pages. Each has the ``page_token`` of a list that continues after it; empty after the last one."""
+        page_token = self._page_token
+        while True:
+            items, page_token = await self._read(page_token)
+            yield items, page_token
+            if not page_token:
+                return
+
+
+class AsyncGenerationStream:
+    """A streamed reply: iterate it for the deltas, then call ``final_response`` for the whole reply.
+
+    The call starts when the ``async with`` block or the iteration begins. Leaving the block ends the generation, unless
+    the call has an idempotency key.
+    """
+
+    def __init__(self, open: Callable[[], Awaitable[_Opened]]) -> None:
+        self._open = open
+        self._opened: Optional[_Opened] = None
+        self._is_closed = False
+        self._builder = ReplyBuilder()
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        if self._opened is not None:
+            await self._opened.response.aclose()
+
+    async def _start(self) -> _Opened:
+        if self._opened is None:
+            self._opened = await self._open()
+        return self._opened
+
+    async def __aiter__(self) -> AsyncIterator[GenerateDelta]:
+        opened = await self._start()
+        try:
+            async for event in opened.events:
+                if event.HasField("done"):
+                    self._builder.done = event.done
+                if event.HasField("delta"):
+                    self._builder.append(event.delta)
+                    yield event.delta
+        except VxError as error:
+            error.idempotency_key = opened.key
+            raise
+        finally:
+            await self.aclose()
+
+    async def texts(self) -> AsyncIterator[str]:
+        """The texts of the reply."""
+        async for delta in self:
+            if delta.content:
+                yield delta.content
+
+    async def final_response(self) -> GenerateResponse:
+        """The whole reply. Reads the rest of the stream."""
+        if not self._is_closed:
+            async for _ in self:
+                pass
+        return self._builder.response()
+
+    @property
+    def partial_message(self) -> Message:
+        """What was received so far, also after an error."""
+        return self._builder.message
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the response, such as ``x-request-id``. Empty before the stream starts."""
+        return {} if self._opened is None else self._opened.response.headers
+
+
+class AsyncClient:
+    """A client of one server with one API key."""
+
+    def __init__(
+        self,
+        *,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        headers: Optional[Mapping[str, str]] = None,
+        http: Optional[httpx.AsyncClient] = None,
+    ) -> None:
+        self._settings = Settings(url, key, timeout, max_retries, headers)
+        self._http = http or httpx.AsyncClient()
+        self.models = AsyncModels(self)
+        self.keys = AsyncKeys(self)
+        self.ledger = AsyncLedger(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends the connections of the client."""
+        await self._http.aclose()
+
+    async def generate(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GenerateInput]) -> GenerateResponse:
+        """Generates one reply. It is charged once, whatever the number of retries."""
+        return await self.call(methods.GENERATE, request, options)
+
+    def stream(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GenerateInput]
+    ) -> AsyncGenerationStream:
+        """Generates one reply and streams it. Errors before the first event are retried, later ones are not."""
+        method = methods.STREAM
+        body = method.body(request)
+
+        async def open() -> _Opened:
+            attempts = self._attempts(method, options)
+
+            async def attempt() -> _Opened:
+                response = await self._http.send(self._request(method, body, attempts), stream=True)
+                try:
+                    check_stream(response)
+                    events = _events(method, response)
+                    first = [event async for event in _first(events)]
+                except BaseException:
+                    await response.aclose()
+                    raise
+                return _Opened(response, _chain(first, events), attempts.key)
+
+            return await _retried(attempts, attempt)
+
+        return AsyncGenerationStream(open)
+
+    async def quote(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GenerateInput]
+    ) -> QuoteGenerateResponse:
+        """What ``generate`` would hold for the same request, and the error it would get. Charges nothing."""
+        return await self.call(methods.QUOTE, request, options)
+
+    async def embed(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[EmbedInput]) -> EmbedResponse:
+        """One vector for each text."""
+        return await self.call(methods.EMBED, request, options)
+
+    async def me(self, *, options: CallOptions = NO_OPTIONS) -> GetMeResponse:
+        """The key of this client, its plan and the balance of its account."""
+        return await self.call(methods.GET_ME, {}, options)
+
+    def usage(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GetUsageInput]) -> AsyncPages[UsageRow]:
+        """The charged usage by period, key, model and end user."""
+
+        async def read(page_token: str) -> Tuple[List[UsageRow], str]:
+            page = await self.call(methods.GET_USAGE, {**request, "page_token": page_token}, options)
+            return list(page.rows), page.next_page_token
+
+        return AsyncPages(read, request.get("page_token", ""))
+
+    async def call(self, method: Method[Response], fields: Mapping[str, Any], options: CallOptions) -> Response:
+        """Makes a unary call with the retries, time limits and errors of this client."""
+        attempts = self._attempts(method, options)
+        body = method.body(fields)
+
+        async def attempt() -> Response:
+            response = await self._http.send(self._request(method, body, attempts))
+            check_unary(response)
+            return method.parse(response.content)
+
+        return await _retried(attempts, attempt)
+
+    def _attempts(self, method: Method[Any], options: CallOptions) -> Attempts:
+        return Attempts(method.effect, options, self._settings.timeout, self._settings.max_retries)
+
+    def _request(self, method: Method[Any], body: bytes, attempts: Attempts) -> httpx.Request:
+        headers = {**self._settings.headers, **attempts.headers(), "content-type": method.content_type}
+        return self._http.build_request(
+            "POST", self._settings.url + method.path, content=body, headers=headers, timeout=attempts.remaining
+        )
+
+
+class AsyncModels:
+    """The models of the server."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListModelsInput]) -> AsyncPages[Model]:
+        async def read(page_token: str) -> Tuple[List[Model], str]:
+            page = await self._client.call(methods.LIST_MODELS, {**request, "page_token": page_token}, options)
+            return [*page.data], page.next_page_token
+
+        return AsyncPages(read, request.get("page_token", ""))
+
+    async def get(self, model: str, *, options: CallOptions = NO_OPTIONS) -> Model:
+        return (await self._client.call(methods.GET_MODEL, {"model": model}, options)).model
+
+
+class AsyncKeys:
+    """The keys of the account."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListKeysInput]) -> AsyncPages[ApiKey]:
+        async def read(page_token: str) -> Tuple[List[ApiKey], str]:
+            page = await self._client.call(methods.LIST_KEYS, {**request, "page_token": page_token}, options)
+            return [*page.api_keys], page.next_page_token
+
+        return AsyncPages(read, request.get("page_token", ""))
+
+    async def get(self, key_id: str, *, options: CallOptions = NO_OPTIONS) -> ApiKey:
+        return (await self._client.call(methods.GET_KEY, {"key_id": key_id}, options)).api_key
+
+    async def create(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[CreateKeyInput]) -> CreateKeyResponse:
+        """Creates a key. Not repeated if its connection ends, because the key may exist then."""
+        return await self._client.call(methods.CREATE_KEY, request, options)
+
+    async def revoke(self, key_id: str, *, options: CallOptions = NO_OPTIONS) -> ApiKey:
+        """Revokes a key permanently."""
+        return (await self._client.call(methods.REVOKE_KEY, {"key_id": key_id}, options)).api_key
+
+
+class AsyncLedger:
+    """The charges and credits of the account."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListEntriesInput]) -> AsyncPages[LedgerEntry]:
+        """The entries, newest first."""
+
+        async def read(page_token: str) -> Tuple[List[LedgerEntry], str]:
+            page = await self._client.call(methods.LIST_ENTRIES, {**request, "page_token": page_token}, options)
+            return [*page.entries], page.next_page_token
+
+        return AsyncPages(read, request.get("page_token", ""))
+
+    async def generation(self, id: str, *, options: CallOptions = NO_OPTIONS) -> LedgerEntry:
+        """The entry of a generation, by the id of its reply."""
+        return (await self._client.call(methods.GET_GENERATION, {"id": id}, options)).entry
+
+
+async def _retried(attempts: Attempts, attempt: Callable[[], Awaitable[Item]]) -> Item:
+    while True:
+        try:
+            return await attempt()
+        except httpx.HTTPError as error:
+            wrapped = error_of_transport(error)
+            wrapped.__cause__ = error
+            delay = attempts.delay_after(wrapped)
+        except VxError as error:
+            delay = attempts.delay_after(error)
+        await anyio.sleep(delay)
+
+
+async def _events(method: Method[Response], response: httpx.Response) -> AsyncIterator[Response]:
+    frames = Frames()
+    try:
+        async for data in response.aiter_bytes():
+            for message in frames.feed(data, response):
+                yield method.parse(message)
+    except httpx.HTTPError as error:
+        raise error_of_transport(error) from error
+    frames.check_end()
+
+
+async def _first(events: AsyncIterator[Response]) -> AsyncIterator[Response]:
+    async for event in events:
+        yield event
+        return
+
+
+async def _chain(first: List[Response], rest: AsyncIterator[Response]) -> AsyncIterator[Response]:
+    for event in first:
+        yield event
+    async for event in rest:
+        yield event

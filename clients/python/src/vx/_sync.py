@@ -1,0 +1,358 @@
+"""The synchronous client. Written by tools/write-python-sync.ts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Callable, Generic, Iterator, List, Mapping, Optional, Tuple, Type, TypeVar
+
+import httpx
+from google.protobuf.message import Message as ProtoMessage
+from typing_extensions import Self, Unpack
+
+from . import _methods as methods
+from ._errors import VxError
+from ._inputs import (
+    CreateKeyInput,
+    EmbedInput,
+    GenerateInput,
+    GetUsageInput,
+    ListEntriesInput,
+    ListKeysInput,
+    ListModelsInput,
+)
+from ._reply_builder import ReplyBuilder
+from ._retries import Attempts, CallOptions
+from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
+from ._wire import Frames, Method, check_stream, check_unary, error_of_transport
+from .v1.embed_pb2 import EmbedResponse
+from .v1.generate_pb2 import (
+    GenerateDelta,
+    GenerateResponse,
+    Message,
+    QuoteGenerateResponse,
+    StreamGenerateResponse,
+)
+from .v1.key_pb2 import ApiKey, CreateKeyResponse
+from .v1.ledger_pb2 import LedgerEntry
+from .v1.me_pb2 import GetMeResponse
+from .v1.model_pb2 import Model
+from .v1.usage_pb2 import UsageRow
+
+Response = TypeVar("Response", bound=ProtoMessage)
+Item = TypeVar("Item")
+
+NO_OPTIONS: CallOptions = {}
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A stream whose first event was read, so that everything before it could be repeated."""
+
+    response: httpx.Response
+    events: Iterator[StreamGenerateResponse]
+    key: Optional[str]
+
+
+class Pages(Generic[Item]):
+    """A list that is read page by page while it is iterated."""
+
+    def __init__(self, read: Callable[[str], Tuple[List[Item], str]], page_token: str) -> None:
+        self._read = read
+        self._page_token = page_token
+
+    def __iter__(self) -> Iterator[Item]:
+        for items, _ in self.pages():
+            for item in items:
+                yield item
+
+    def pages(self) -> Iterator[Tuple[List[Item], str]]:
+        """The pages. Each has the ``page_token`` of a list that continues after it; empty after the last one."""
+        page_token = self._page_token
+        while True:
+            items, page_token = self._read(page_token)
+            yield items, page_token
+            if not page_token:
+                return
+
+
+class GenerationStream:
+    """A streamed reply: iterate it for the deltas, then call ``final_response`` for the whole reply.
+
+    The call starts when the ``with`` block or the iteration begins. Leaving the block ends the generation, unless
+    the call has an idempotency key.
+    """
+
+    def __init__(self, open: Callable[[], _Opened]) -> None:
+        self._open = open
+        self._opened: Optional[_Opened] = None
+        self._is_closed = False
+        self._builder = ReplyBuilder()
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._opened is not None:
+            self._opened.response.close()
+
+    def _start(self) -> _Opened:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def __iter__(self) -> Iterator[GenerateDelta]:
+        opened = self._start()
+        try:
+            for event in opened.events:
+                if event.HasField("done"):
+                    self._builder.done = event.done
+                if event.HasField("delta"):
+                    self._builder.append(event.delta)
+                    yield event.delta
+        except VxError as error:
+            error.idempotency_key = opened.key
+            raise
+        finally:
+            self.close()
+
+    def texts(self) -> Iterator[str]:
+        """The texts of the reply."""
+        for delta in self:
+            if delta.content:
+                yield delta.content
+
+    def final_response(self) -> GenerateResponse:
+        """The whole reply. Reads the rest of the stream."""
+        if not self._is_closed:
+            for _ in self:
+                pass
+        return self._builder.response()
+
+    @property
+    def partial_message(self) -> Message:
+        """What was received so far, also after an error."""
+        return self._builder.message
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the response, such as ``x-request-id``. Empty before the stream starts."""
+        return {} if self._opened is None else self._opened.response.headers
+
+
+class Client:
+    """A client of one server with one API key."""
+
+    def __init__(
+        self,
+        *,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        headers: Optional[Mapping[str, str]] = None,
+        http: Optional[httpx.Client] = None,
+    ) -> None:
+        self._settings = Settings(url, key, timeout, max_retries, headers)
+        self._http = http or httpx.Client()
+        self.models = Models(self)
+        self.keys = Keys(self)
+        self.ledger = Ledger(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connections of the client."""
+        self._http.close()
+
+    def generate(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GenerateInput]) -> GenerateResponse:
+        """Generates one reply. It is charged once, whatever the number of retries."""
+        return self.call(methods.GENERATE, request, options)
+
+    def stream(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GenerateInput]
+    ) -> GenerationStream:
+        """Generates one reply and streams it. Errors before the first event are retried, later ones are not."""
+        method = methods.STREAM
+        body = method.body(request)
+
+        def open() -> _Opened:
+            attempts = self._attempts(method, options)
+
+            def attempt() -> _Opened:
+                response = self._http.send(self._request(method, body, attempts), stream=True)
+                try:
+                    check_stream(response)
+                    events = _events(method, response)
+                    first = [event for event in _first(events)]
+                except BaseException:
+                    response.close()
+                    raise
+                return _Opened(response, _chain(first, events), attempts.key)
+
+            return _retried(attempts, attempt)
+
+        return GenerationStream(open)
+
+    def quote(
+        self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GenerateInput]
+    ) -> QuoteGenerateResponse:
+        """What ``generate`` would hold for the same request, and the error it would get. Charges nothing."""
+        return self.call(methods.QUOTE, request, options)
+
+    def embed(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[EmbedInput]) -> EmbedResponse:
+        """One vector for each text."""
+        return self.call(methods.EMBED, request, options)
+
+    def me(self, *, options: CallOptions = NO_OPTIONS) -> GetMeResponse:
+        """The key of this client, its plan and the balance of its account."""
+        return self.call(methods.GET_ME, {}, options)
+
+    def usage(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[GetUsageInput]) -> Pages[UsageRow]:
+        """The charged usage by period, key, model and end user."""
+
+        def read(page_token: str) -> Tuple[List[UsageRow], str]:
+            page = self.call(methods.GET_USAGE, {**request, "page_token": page_token}, options)
+            return list(page.rows), page.next_page_token
+
+        return Pages(read, request.get("page_token", ""))
+
+    def call(self, method: Method[Response], fields: Mapping[str, Any], options: CallOptions) -> Response:
+        """Makes a unary call with the retries, time limits and errors of this client."""
+        attempts = self._attempts(method, options)
+        body = method.body(fields)
+
+        def attempt() -> Response:
+            response = self._http.send(self._request(method, body, attempts))
+            check_unary(response)
+            return method.parse(response.content)
+
+        return _retried(attempts, attempt)
+
+    def _attempts(self, method: Method[Any], options: CallOptions) -> Attempts:
+        return Attempts(method.effect, options, self._settings.timeout, self._settings.max_retries)
+
+    def _request(self, method: Method[Any], body: bytes, attempts: Attempts) -> httpx.Request:
+        headers = {**self._settings.headers, **attempts.headers(), "content-type": method.content_type}
+        return self._http.build_request(
+            "POST", self._settings.url + method.path, content=body, headers=headers, timeout=attempts.remaining
+        )
+
+
+class Models:
+    """The models of the server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListModelsInput]) -> Pages[Model]:
+        def read(page_token: str) -> Tuple[List[Model], str]:
+            page = self._client.call(methods.LIST_MODELS, {**request, "page_token": page_token}, options)
+            return [*page.data], page.next_page_token
+
+        return Pages(read, request.get("page_token", ""))
+
+    def get(self, model: str, *, options: CallOptions = NO_OPTIONS) -> Model:
+        return (self._client.call(methods.GET_MODEL, {"model": model}, options)).model
+
+
+class Keys:
+    """The keys of the account."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListKeysInput]) -> Pages[ApiKey]:
+        def read(page_token: str) -> Tuple[List[ApiKey], str]:
+            page = self._client.call(methods.LIST_KEYS, {**request, "page_token": page_token}, options)
+            return [*page.api_keys], page.next_page_token
+
+        return Pages(read, request.get("page_token", ""))
+
+    def get(self, key_id: str, *, options: CallOptions = NO_OPTIONS) -> ApiKey:
+        return (self._client.call(methods.GET_KEY, {"key_id": key_id}, options)).api_key
+
+    def create(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[CreateKeyInput]) -> CreateKeyResponse:
+        """Creates a key. Not repeated if its connection ends, because the key may exist then."""
+        return self._client.call(methods.CREATE_KEY, request, options)
+
+    def revoke(self, key_id: str, *, options: CallOptions = NO_OPTIONS) -> ApiKey:
+        """Revokes a key permanently."""
+        return (self._client.call(methods.REVOKE_KEY, {"key_id": key_id}, options)).api_key
+
+
+class Ledger:
+    """The charges and credits of the account."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self, *, options: CallOptions = NO_OPTIONS, **request: Unpack[ListEntriesInput]) -> Pages[LedgerEntry]:
+        """The entries, newest first."""
+
+        def read(page_token: str) -> Tuple[List[LedgerEntry], str]:
+            page = self._client.call(methods.LIST_ENTRIES, {**request, "page_token": page_token}, options)
+            return [*page.entries], page.next_page_token
+
+        return Pages(read, request.get("page_token", ""))
+
+    def generation(self, id: str, *, options: CallOptions = NO_OPTIONS) -> LedgerEntry:
+        """The entry of a generation, by the id of its reply."""
+        return (self._client.call(methods.GET_GENERATION, {"id": id}, options)).entry
+
+
+def _retried(attempts: Attempts, attempt: Callable[[], Item]) -> Item:
+    while True:
+        try:
+            return attempt()
+        except httpx.HTTPError as error:
+            wrapped = error_of_transport(error)
+            wrapped.__cause__ = error
+            delay = attempts.delay_after(wrapped)
+        except VxError as error:
+            delay = attempts.delay_after(error)
+        time.sleep(delay)
+
+
+def _events(method: Method[Response], response: httpx.Response) -> Iterator[Response]:
+    frames = Frames()
+    try:
+        for data in response.iter_bytes():
+            for message in frames.feed(data, response):
+                yield method.parse(message)
+    except httpx.HTTPError as error:
+        raise error_of_transport(error) from error
+    frames.check_end()
+
+
+def _first(events: Iterator[Response]) -> Iterator[Response]:
+    for event in events:
+        yield event
+        return
+
+
+def _chain(first: List[Response], rest: Iterator[Response]) -> Iterator[Response]:
+    for event in first:
+        yield event
+    for event in rest:
+        yield event

@@ -1,0 +1,29 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const NAMES = JSON.parse(readFileSync("clients/names.json", "utf8"));
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+const PROTOS = globSync("proto/**/*.proto");
+
+test("the packages have the names of clients/names.json and the version of the server", () => {
+  const npm = JSON.parse(readFileSync("clients/typescript/package.json", "utf8"));
+  expect(npm).toMatchObject({ name: NAMES.npm, version, repository: { url: `git+${NAMES.repository}.git` } });
+  const python = readFileSync("clients/python/pyproject.toml", "utf8");
+  expect(python).toContain(`\nname = "${NAMES.pypi}"\n`);
+  expect(python).toContain(`\nRepository = "${NAMES.repository}"\n`);
+  expect(readFileSync("clients/go/go.mod", "utf8")).toContain(`module ${NAMES.go}\n`);
+  expect(NAMES.go).toBe(`${NAMES.repository.replace("https://", "")}/clients/go`);
+});
+
+test.each(PROTOS)(
+  "the packages of the code generated from %s have the names of clients/names.json",
+  (file) => {
+    const text = readFileSync(file, "utf8");
+    const name = /^package (\S+);$/m.exec(text)?.[1] ?? "";
+    const goPackage = `${NAMES.go}/gen/${name.replaceAll(".", "/")};${name.split(".").slice(-2).join("")}`;
+    expect(text).toContain(`\noption go_package = "${goPackage}";\n`);
+    expect(text).toContain(`\noption java_package = "${NAMES.java}${name.replace(/^vx/, "")}";\n`);
+    expect(text).toContain("\noption java_multiple_files = true;\n");
+    expect(text).toMatch(new RegExp(`\\noption csharp_namespace = "${NAMES.csharp}\\.[\\w.]+";\\n`));
+  },
+);
