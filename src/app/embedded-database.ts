@@ -34,7 +34,9 @@ export async function openEmbeddedDatabase(
   return { address, clusterDir: embedded.clusterDir, close };
 }
 
-export function socketOf(embedded: EmbeddedPostgres, user: string): DatabaseAddress {
+type Login = Pick<EmbeddedPostgres, "socketDir" | "passwordOf">;
+
+export function socketOf(embedded: Login, user: string): DatabaseAddress {
   const password = embedded.passwordOf(user);
   return { kind: "socket", folder: embedded.socketDir, user, password, database: "postgres" };
 }

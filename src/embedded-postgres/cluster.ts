@@ -1,5 +1,5 @@
 import { chmod, chown, constants, lstat, open, readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError, unless } from "./error.ts";
 import { Passwords, passwordPath, superuser } from "./password.ts";
@@ -29,6 +29,7 @@ export async function ensureCluster(
     await checkCluster(place, binaries);
     return stored ?? (await renewPassword(place, binaries, print));
   }
+  await requireNoReplaced(place);
   print(`creating the database in ${place.clusterDir} (first start only) …`);
   const passwords = stored ?? (await Passwords.generate().store(place.dataDir));
   await createCluster(place, binaries, passwords);
@@ -109,15 +110,29 @@ export async function checkOwner({ home, clusterDir, user }: Placement): Promise
   );
 }
 
-async function checkCluster({ clusterDir }: Placement, binaries: Binaries): Promise<void> {
+/** The major version of PostgreSQL that made the cluster. */
+export async function majorOf(clusterDir: string): Promise<string> {
   const version = (await unless(["ENOENT"], readFile(join(clusterDir, "PG_VERSION"), "utf8")))?.trim();
-  if (version === undefined) {
-    throw new EmbeddedPostgresError(`${clusterDir} is not a PostgreSQL data folder: move it away`);
-  }
+  if (version !== undefined) return version;
+  throw new EmbeddedPostgresError(`${clusterDir} is not a PostgreSQL data folder: move it away`);
+}
+
+/** A program that was killed while it replaced the database left none, and the balances are in the former one. */
+async function requireNoReplaced({ clusterDir }: Placement): Promise<void> {
+  const prefix = `${basename(clusterDir)}.replaced-`;
+  const name = (await readdir(dirname(clusterDir))).find((entry) => entry.startsWith(prefix));
+  if (name === undefined) return;
+  throw new EmbeddedPostgresError(
+    `there is no database in ${clusterDir}, but a replaced one in ${name} beside it: rename it back, or move it away to start with an empty one`,
+  );
+}
+
+async function checkCluster({ clusterDir }: Placement, binaries: Binaries): Promise<void> {
+  const version = await majorOf(clusterDir);
   if (version !== binaries.major) {
     throw new EmbeddedPostgresError(
       `the database in ${clusterDir} was made by PostgreSQL ${version}, but this is ${binaries.major}: ` +
-        `upgrade it with pg_upgrade, or move it away to start with an empty one`,
+        `upgrade it with "vx upgrade-database" (docs/upgrading.md), or move it away to start with an empty one`,
     );
   }
   // A copy or a checkout may have widened the permissions, and then PostgreSQL refuses to start.

@@ -20,7 +20,7 @@ export type ClusterFiller = (folder: ClusterFolder, major: string) => Promise<vo
 
 type InstallOptions = {
   readonly dataDir: string;
-  /** Moves an existing database aside, under a name with this text. */
+  /** Moves an existing database aside, under a name that ends with this text. */
   readonly replaceAs: string | undefined;
   readonly print: (line: string) => void;
 };
@@ -45,17 +45,25 @@ export async function installCluster(options: InstallOptions, fill: ClusterFille
     await fill(new ClusterFolder(folder, place.user), binaries.major);
     if (place.user.switched) await chown(folder, place.user.uid, place.user.gid);
     await recover(place, binaries, folder, passwords);
-    const movedTo = replaces ? `${place.clusterDir}.${replaceAs}` : undefined;
-    if (movedTo !== undefined) {
-      await requireFree(place, true);
-      await rename(place.clusterDir, movedTo);
-    }
-    if (!(await moveUnlessTaken(folder, place.clusterDir))) throw inUse(place);
+    if (replaces) await requireFree(place, true);
+    const movedTo = await replaceCluster(place, folder, replaces ? replaceAs : undefined);
     return { clusterDir: place.clusterDir, movedTo };
   } catch (error) {
     await dropTemporary(folder);
     throw error;
   }
+}
+
+/** Puts a complete cluster in its place, and moves an existing one aside; returns where that one is. */
+export async function replaceCluster(
+  place: Placement,
+  folder: string,
+  replaceAs: string | undefined,
+): Promise<string | undefined> {
+  const movedTo = replaceAs && `${place.clusterDir}.replaced-${replaceAs}`;
+  if (movedTo !== undefined) await rename(place.clusterDir, movedTo);
+  if (!(await moveUnlessTaken(folder, place.clusterDir))) throw inUse(place);
+  return movedTo;
 }
 
 /** Whether there is a database that may be replaced. */

@@ -40,19 +40,28 @@ export async function choosePlacement(dataDir: string, print: (line: string) => 
     await makeOpenFolder(systemHome);
     print(`the database is in ${home}, because uid ${userFor(undefined).uid} cannot use ${folder}`);
   }
-  const clusterDir = join(home, "postgres");
-  const hash = shortHash(home);
-  const user = userFor(await unless(["ENOENT"], lstat(clusterDir)));
+  const user = userFor(await unless(["ENOENT"], lstat(clusterDirIn(home))));
   if (isShared(user)) print(SHARED_USER_WARNING);
+  return { dataDir: folder, systemHome, user, ...pathsIn(home) };
+}
+
+/** A second cluster of the same user and with the same passwords, in a folder of its own. */
+export function placementIn(place: Placement, home: string): Placement {
+  return { ...place, ...pathsIn(home) };
+}
+
+function clusterDirIn(home: string): string {
+  return join(home, "postgres");
+}
+
+function pathsIn(home: string): Omit<Placement, "dataDir" | "systemHome" | "user"> {
+  const hash = shortHash(home);
   return {
-    dataDir: folder,
     home,
-    systemHome,
-    clusterDir,
+    clusterDir: clusterDirIn(home),
     logDir: join(home, "log"),
     ...chooseSocketDir(home, hash),
     clusterName: `vx-${hash}`,
-    user,
   };
 }
 

@@ -1,0 +1,99 @@
+import { pipeline } from "node:stream/promises";
+import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
+import { BackupError } from "./backup-error.ts";
+
+/** The longest step reads or writes one table. */
+const STATEMENT_TIMEOUT_MS = 24 * 3_600_000;
+
+type CopyOptions = {
+  readonly from: DatabaseAddress;
+  /** A database with the same schema, whose rows are replaced. */
+  readonly to: DatabaseAddress;
+  readonly signal: AbortSignal;
+  readonly onProgress: (bytesDone: number, bytesInTotal: number) => void;
+};
+
+type Table = { readonly name: string; readonly columns: string; readonly bytes: number };
+
+/** Copies all rows of the schema vx in one transaction, and compares each table afterwards. */
+export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions): Promise<void> {
+  const session = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx upgrade" };
+  const source = await connect(from, session);
+  try {
+    const target = await connect(to, session);
+    try {
+      await requireOnlyOurs(source);
+      const tables = await tablesOf(source);
+      const names = ({ name, columns }: Table) => `${name} (${columns})`;
+      const expected = (await tablesOf(target)).map(names).join("; ");
+      if (tables.map(names).join("; ") !== expected)
+        throw new BackupError("the tables of the database are not those of this release");
+      await copyTables(source, target, tables, signal, onProgress);
+      for (const { name } of tables) await compare(source, target, name);
+      await target`ANALYZE`;
+    } finally {
+      await target.end({ timeout: 5 });
+    }
+  } finally {
+    await source.end({ timeout: 5 });
+  }
+}
+
+async function tablesOf(sql: Sql): Promise<Table[]> {
+  return await sql<Table[]>`
+    SELECT format('vx.%I', c.relname) AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
+           (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) FROM pg_attribute a
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
+    FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind = 'r' ORDER BY c.relname`;
+}
+
+/** Databases and tables of the operator would be lost. */
+async function requireOnlyOurs(sql: Sql): Promise<void> {
+  const rows = await sql<{ name: string }[]>`
+    SELECT format('the database %I', datname) AS name FROM pg_database WHERE NOT datistemplate AND datname <> current_database()
+    UNION ALL
+    SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname NOT IN ('vx', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
+    LIMIT 5`;
+  if (rows.length === 0) return;
+  const names = rows.map(({ name }) => name).join(", ");
+  throw new BackupError(
+    `only the schema vx would be copied, but there is also ${names}: copy and drop it first`,
+  );
+}
+
+async function copyTables(
+  source: Sql,
+  target: Sql,
+  tables: readonly Table[],
+  signal: AbortSignal,
+  onProgress: (bytesDone: number, bytesInTotal: number) => void,
+): Promise<void> {
+  const inTotal = tables.reduce((sum, { bytes }) => sum + bytes, 0);
+  let done = 0;
+  // Foreign keys are satisfied in the source, and the order of the tables is not that of their references.
+  await target`SET session_replication_role = replica`;
+  await target`BEGIN`;
+  await target.unsafe(`TRUNCATE ${tables.map(({ name }) => name).join(", ")}`);
+  for (const { name, columns, bytes } of tables) {
+    const rows = await source.unsafe(`COPY ${name} (${columns}) TO STDOUT`).readable();
+    await pipeline(rows, await target.unsafe(`COPY ${name} (${columns}) FROM STDIN`).writable(), { signal });
+    done += bytes;
+    onProgress(done, inTotal);
+  }
+  await target`COMMIT`;
+}
+
+async function compare(source: Sql, target: Sql, name: string): Promise<void> {
+  const [before, after] = await Promise.all([fingerprint(source, name), fingerprint(target, name)]);
+  if (before !== after)
+    throw new BackupError(`the rows of ${name} differ after the copy: ${before}, ${after}`);
+}
+
+/** The number of rows, and the sum of their hashes. */
+async function fingerprint(sql: Sql, name: string): Promise<string | undefined> {
+  const [row] = await sql.unsafe<{ text: string }[]>(
+    `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) AS text FROM ${name} t`,
+  );
+  return row?.text;
+}

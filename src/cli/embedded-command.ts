@@ -1,0 +1,39 @@
+import { BackupError } from "../backup/backup-error.ts";
+import { fileProblem } from "../domain/file-problem.ts";
+import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
+import { MigrationError } from "../store/schema/migrate.ts";
+import { CommandFailure, usageFailure } from "./failure.ts";
+import { withInterrupt } from "./interrupt.ts";
+import { readSettings } from "./target.ts";
+
+/** The settings of the embedded database. A database of one's own has better tools. */
+export function embeddedSettings(): { readonly dataDir: string } {
+  const { databaseUrl, dataDir } = readSettings(process.env, ["DATABASE_URL", "VX_DATA_DIR"]);
+  if (databaseUrl === undefined) return { dataDir };
+  throw usageFailure(
+    "DATABASE_URL is set, and this command is only for the embedded database: copy and upgrade your own PostgreSQL with " +
+      "its tools: pg_basebackup and an archive of the write-ahead log, pg_dump, pg_upgrade (docs/backup.md has the commands)",
+  );
+}
+
+/** Turns errors that the operator can act on into one line. */
+export async function explained<Result>(
+  file: string,
+  action: "read" | "written",
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await withInterrupt(work);
+  } catch (error) {
+    if (isForPeople(error)) throw new CommandFailure((error as Error).message);
+    if (error instanceof Error && "errno" in error)
+      throw new CommandFailure(fileProblem(file, error, action));
+    throw error;
+  }
+}
+
+function isForPeople(error: unknown): boolean {
+  return (
+    error instanceof BackupError || error instanceof EmbeddedPostgresError || error instanceof MigrationError
+  );
+}
