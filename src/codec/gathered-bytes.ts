@@ -7,6 +7,20 @@ const FIRST_BYTES = 8_192;
  */
 const MAX_ANNOUNCED_FACTOR = 32;
 
+/** A smaller buffer is left to the garbage collector. */
+const MIN_FREED_BYTES = 262_144;
+
+/** The memory that was allocated here for large bodies. */
+const allocated = new WeakSet<ArrayBufferLike>();
+
+/**
+ * Frees the memory of gathered bytes at once, if it is large: V8 collects the whole heap whenever a certain amount of such
+ * memory was allocated. Nothing may refer to the bytes any more.
+ */
+export function freeBytes({ buffer }: Buffer): void {
+  if (allocated.has(buffer)) (buffer as ArrayBuffer).transfer(0);
+}
+
 /** Joins chunks in one buffer as they arrive: a peer may send them byte by byte. */
 export class GatheredBytes {
   #buffer: Buffer | undefined;
@@ -49,6 +63,7 @@ export class GatheredBytes {
   #grow(needed: number): void {
     const announced = this.#expected <= MAX_ANNOUNCED_FACTOR * needed ? this.#expected : 0;
     const larger = Buffer.allocUnsafe(Math.max(needed, announced, FIRST_BYTES, 2 * this.#size));
+    if (larger.length >= MIN_FREED_BYTES) allocated.add(larger.buffer);
     this.bytes().copy(larger);
     this.#buffer = larger;
     this.#only = undefined;

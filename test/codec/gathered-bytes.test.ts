@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GatheredBytes } from "../../src/codec/gathered-bytes.ts";
+import { freeBytes, GatheredBytes } from "../../src/codec/gathered-bytes.ts";
 
 const MAX_BODY = 33_554_432;
 
@@ -33,4 +33,17 @@ test("a large body with a content length is allocated once, before a tenth of it
   }
   expect(gathered.bytes().buffer.byteLength).toBe(MAX_BODY);
   expect([...sizes].filter((size) => size > MAX_BODY / 10)).toEqual([MAX_BODY]);
+});
+
+test("the memory of a large body can be freed, and that of a chunk is left alone", () => {
+  const gathered = new GatheredBytes(0);
+  for (let i = 0; i < 8; i++) gathered.add(Buffer.alloc(65_536, "a"));
+  const bytes = gathered.bytes();
+  freeBytes(bytes);
+  expect(bytes.buffer.byteLength).toBe(0);
+  const chunk = Buffer.alloc(524_288, "a");
+  const only = new GatheredBytes(0);
+  only.add(chunk);
+  freeBytes(only.bytes());
+  expect(chunk.buffer.byteLength).toBe(524_288);
 });

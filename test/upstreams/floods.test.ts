@@ -5,6 +5,7 @@ import { flood } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Wire } from "../support/fake-upstreams/wire.ts";
 import { largeConversation } from "../support/large-work.ts";
+import { bytesOf } from "./requests-support.ts";
 import { STREAMED_WIRES, WIRES } from "./subjects.ts";
 import { NEVER, openRemote, PROMPT, read } from "./support.ts";
 
@@ -73,7 +74,7 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
 test("a conversation of 32 MiB is encoded as JSON in parts", async () => {
   const { value, chars } = largeConversation();
   const { parts, bytes } = await writeBody(value, chars);
-  const written = Buffer.concat(parts as Buffer[]);
+  const written = bytesOf(parts);
   expect(written.length).toBe(bytes);
   expect(written.equals(Buffer.from(JSON.stringify(value)))).toBe(true);
 });
@@ -83,7 +84,7 @@ test("JSON text becomes part of a small and of a large body", async () => {
   expect((await writeBody(small, 10)).parts).toBe('{"call":{"a":[1]},"text":"xxxxxxxxxx"}');
   const long = `{"a": "${"x".repeat(70_000)}"}`;
   const { parts } = await writeBody({ call: new RawJson(long), other: small.call }, 100_000);
-  expect(Buffer.concat(parts as Buffer[]).toString()).toBe(`{"call":${long},"other":{"a": [1]}}`);
+  expect(bytesOf(parts).toString()).toBe(`{"call":${long},"other":{"a": [1]}}`);
 });
 
 test("base64 becomes part of a small and of a large body", async () => {
@@ -94,7 +95,7 @@ test("base64 becomes part of a small and of a large body", async () => {
   });
   expect((await writeBody(value(1), 10)).parts).toBe('{"before":"ä","image":"data:,AAAA","after":1}');
   const { parts, bytes } = await writeBody(value(600_000), 2_400_000);
-  const written = Buffer.concat(parts as Buffer[]);
+  const written = bytesOf(parts);
   expect(written.length).toBe(bytes);
   expect(written.equals(Buffer.from(JSON.stringify(value(600_000))))).toBe(true);
 });

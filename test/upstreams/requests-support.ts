@@ -1,9 +1,15 @@
 import { expect } from "vitest";
 import type { RemoteSettings } from "../../src/domain/model.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
+import type { RequestBody } from "../../src/upstreams/http/request-body.ts";
 import type { FakeCall, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { promptOf } from "../support/samples.ts";
 import { NEVER, openRemote, read } from "./support.ts";
+
+/** What is sent of a body that is encoded in parts. */
+export function bytesOf(parts: RequestBody["parts"]): Buffer {
+  return Buffer.concat(Array.from(parts, (part) => Buffer.from(part as string)));
+}
 
 export const CONVERSATION = promptOf({
   messages: [

@@ -7,6 +7,7 @@ import { requestProblems } from "../support/fake-upstreams/request-schemas.ts";
 import { runs } from "../support/runs.ts";
 import { atomsOf, DECODERS, normalized } from "./body-decoders.ts";
 import { randomPrompt } from "./random-prompts.ts";
+import { bytesOf } from "./requests-support.ts";
 
 const RUNS = runs(300);
 
@@ -31,7 +32,7 @@ describe.each(REMOTE_KINDS)("%s", (kind) => {
       fc.asyncProperty(carried, async (prompt) => {
         const body = dialect.body(prompt, "m");
         const { parts } = await writeBody(body, 1_000_000);
-        const text = Buffer.concat(parts as Buffer[]).toString();
+        const text = bytesOf(parts).toString();
         expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(body)));
       }),
       { numRuns: RUNS },

@@ -5,7 +5,7 @@ import type { ReadingTurns } from "./reading-turns.ts";
 /** The HTTP servers get data in pieces of this size: one piece can hold 220 of the shortest requests. */
 const MAX_PIECE_BYTES = 4_096;
 /** Data that is certainly of one body is not divided; reading so much of it is the work of one unit. */
-const BODY_BYTES_PER_UNIT = 16_384;
+const BODY_BYTES_PER_UNIT = 2_048;
 /** The work to close a connection, and to abort each of its open calls: an abort is handled, logged and counted. */
 const UNITS_PER_CLOSE = 5;
 const UNITS_PER_ABORTED_CALL = 8;

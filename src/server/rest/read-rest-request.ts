@@ -1,6 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { type BodySource, hasBody, readJsonBytes } from "../../codec/body.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
+import { freeBytes } from "../../codec/gathered-bytes.ts";
 import { JsonScanner } from "../../codec/json/json-scanner.ts";
 import { invalid } from "../../codec/problem.ts";
 import type { Steps } from "../../codec/steps.ts";
@@ -41,6 +42,8 @@ async function readWithBody(
   try {
     const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
     const message = await decode(bytes, budget, readBody(route.first, bytes));
+    // Decoded JSON has no parts of the body.
+    freeBytes(bytes);
     const { endpoint, message: input } = selectEndpoint(route, message);
     return bindAddress(endpoint, input, segments, query);
   } finally {

@@ -10,7 +10,10 @@ const KNOWN_AT_ONCE_CHARS = 1_048_576;
 /** Larger values are encoded member by member; a generator for each smaller one would cost more than the encoding. */
 const MIN_DIVIDED_CHARS = 4_096;
 
-export type RequestBody = { readonly parts: string | readonly Buffer[]; readonly bytes: number | undefined };
+export type RequestBody = {
+  readonly parts: string | readonly (Buffer | string)[];
+  readonly bytes: number | undefined;
+};
 
 /**
  * The value as JSON. A conversation can have 32 MiB: a large one is encoded in parts and yields to the event
@@ -18,7 +21,7 @@ export type RequestBody = { readonly parts: string | readonly Buffer[]; readonly
  */
 export async function writeBody(value: object, chars: number): Promise<RequestBody> {
   if (chars <= AT_ONCE_CHARS) return { parts: JSON.stringify(value), bytes: undefined };
-  const parts: Buffer[] = [];
+  const parts: (Buffer | string)[] = [];
   let text = "";
   for (const piece of pieces(value)) {
     if (typeof piece === "string") {
@@ -26,7 +29,8 @@ export async function writeBody(value: object, chars: number): Promise<RequestBo
       if (text.length < AT_ONCE_CHARS) continue;
       parts.push(Buffer.from(text));
     } else {
-      parts.push(Buffer.from(text), piece);
+      // The socket encodes it: buffers would make V8 collect garbage more often.
+      parts.push(Buffer.from(text), piece.base64);
     }
     text = "";
     await nextTurn();
@@ -66,10 +70,10 @@ export class Base64Json {
 }
 
 /** The JSON of a value, in pieces. */
-function* pieces(value: unknown): Generator<string | Buffer, void, undefined> {
+function* pieces(value: unknown): Generator<string | { readonly base64: string }, void, undefined> {
   if (value instanceof Base64Json) {
     yield `"${value.prefix}`;
-    for (const part of partsOf(value.base64, KNOWN_AT_ONCE_CHARS)) yield Buffer.from(part, "latin1");
+    for (const part of partsOf(value.base64, KNOWN_AT_ONCE_CHARS)) yield { base64: part };
     yield '"';
     return;
   }
