@@ -12,10 +12,10 @@ export function AccountLedger({ account, params }: AccountTabProps) {
   const filter = filterOf(params);
   return (
     <>
-      <LedgerList source={source} filter={filter} />
-      <div>
+      <div class="page-actions">
         <LedgerDownload source={source} request={requestOf(filter)} />
       </div>
+      <LedgerList source={source} filter={filter} />
     </>
   );
 }

@@ -24,7 +24,9 @@ export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly 
           <div class="regular nowrap">
             <code class="muted">{maskedKey}</code>
           </div>
-          <code class="muted">{id}</code>
+          <div class="nowrap">
+            <code class="muted">{id}</code>
+          </div>
         </>
       ),
     },
@@ -34,7 +36,7 @@ export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly 
       header: "Limit",
       cell: ({ rateLimitRpm, plan }) => (
         <>
-          <span class="nowrap">{numberText(rateLimitRpm)} per minute</span>
+          <span class="nowrap">{numberText(rateLimitRpm)}/min</span>
           <div class="muted small">{plan}</div>
         </>
       ),

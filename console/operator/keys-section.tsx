@@ -19,14 +19,9 @@ type AccountKey = ApiKey & { readonly account: FoundKey };
 const ACCOUNT: Column<AccountKey> = {
   header: "Account",
   cell: ({ account: { accountId, accountName } }) => (
-    <>
-      <a class="wrap" href={accountHref(accountId, { tab: "keys" })}>
-        {accountName}
-      </a>
-      <div>
-        <code class="muted">{accountId}</code>
-      </div>
-    </>
+    <a class="wrap" href={accountHref(accountId, { tab: "keys" })}>
+      {accountName}
+    </a>
   ),
 };
 

@@ -152,5 +152,5 @@ function perMinute(micros: bigint, seconds: number): bigint {
 
 function windowText(last: WatchOverviewResponse | undefined): string {
   const seconds = Math.round(last?.server?.windowSeconds ?? 60);
-  return seconds >= 60 ? "minute" : `${seconds} seconds`;
+  return seconds >= 60 ? "minute" : `minute, so far ${seconds} seconds`;
 }

@@ -1,3 +1,4 @@
+import type { AccountUsageRow } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { UsageSource } from "../shared/usage.ts";
 import type { AdminClient } from "./operator-session.ts";
 
@@ -5,9 +6,14 @@ import type { AdminClient } from "./operator-session.ts";
 export function usageOf(api: AdminClient, accountId: string): UsageSource {
   return {
     list: async (request, options) => {
-      const { rows, nextPageToken } = await api.getUsage({ ...request, accountId }, options);
+      // Keys of several accounts can have the same name, so that of the account follows.
+      const isOfAccounts = accountId === "" && request.groupBy.includes("key");
+      const groupBy = isOfAccounts ? [...request.groupBy, "account"] : request.groupBy;
+      const { rows, nextPageToken } = await api.getUsage({ ...request, groupBy, accountId }, options);
+      const nameOf = ({ keyName, accountName }: AccountUsageRow) =>
+        isOfAccounts ? `${keyName} · ${accountName}` : keyName;
       return {
-        rows: rows.flatMap(({ usage, ...row }) => (usage ? [{ usage, ...row }] : [])),
+        rows: rows.flatMap((row) => (row.usage ? [{ ...row, usage: row.usage, keyName: nameOf(row) }] : [])),
         nextPageToken,
       };
     },

@@ -93,10 +93,10 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await dialog.getByRole("button", { name: "Done" }).click();
     const call = () => fetch(`${app.url}/v1/me`, { headers: { authorization: `Bearer ${secret}` } });
     expect(await (await call()).json()).toMatchObject({ rate_limit_rpm: 7 });
-    await console.seen("7 per minute");
+    await console.seen("7/min");
     expect(await page.content()).not.toContain(secret);
     await perform("Limit ci", "Set limit", { "Requests per minute": "" });
-    await console.seen("6,000 per minute");
+    await console.seen("6,000/min");
 
     // It is found by the full key, which is masked before it is sent.
     await console.select("Keys");

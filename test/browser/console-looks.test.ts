@@ -130,6 +130,17 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await console.seen("No account matches the search");
     });
 
+    test("names the keys of all accounts in the usage, with a link to each", async () => {
+      const { page } = console;
+      await signInAs(WIDE, "light");
+      await console.select("Usage");
+      await page.getByText("By key").click();
+      await page.getByRole("link", { name: `test · ${MARKUP}` }).click();
+      await page.getByRole("link", { name: MARKUP }).waitFor();
+      expect(await page.getByRole("row").count()).toBe(2);
+      expect(await page.getByRole("searchbox", { name: "Search keys" }).inputValue()).toBe(key.id);
+    });
+
     test("finds the ledger of an account by its external id, and filters it by the address", async () => {
       const { page } = console;
       await signInAs(NARROW, "light");
