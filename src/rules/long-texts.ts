@@ -14,22 +14,42 @@ const plans = new WeakMap<DescMessage, Plan>();
 
 /**
  * Returns the request for the validator, which visits every character: texts whose only rule is their length
- * are checked here and emptied in the copy.
+ * are checked here, and long ones are emptied in a copy.
  */
 export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M, path = ""): M {
   const plan = planOf(desc);
   if (plan.length === 0) return message;
-  const fields: Record<string, unknown> = { ...message };
+  const fields = message as unknown as Record<string, unknown>;
+  let copy: Record<string, unknown> | undefined;
   for (const { field, inner } of plan) {
     const name = field.localName;
-    const where = path === "" ? field.name : `${path}.${field.name}`;
-    const shorten = (value: unknown, at: string) =>
-      inner ? withoutLongTexts(inner, value as Message, at) : shortText(field, value as string, at);
     const value = fields[name];
-    if (Array.isArray(value)) fields[name] = value.map((item, i) => shorten(item, `${where}[${i}]`));
-    else if (value !== undefined) fields[name] = shorten(value, where);
+    if (value === undefined) continue;
+    const where = path === "" ? field.name : `${path}.${field.name}`;
+    const shorten = (item: unknown, at: string) =>
+      inner ? withoutLongTexts(inner, item as Message, at) : shortText(field, item as string, at);
+    const short = Array.isArray(value) ? shortItems(value, where, shorten) : shorten(value, where);
+    if (short === value) continue;
+    copy ??= { ...fields };
+    copy[name] = short;
   }
-  return fields as M;
+  return (copy ?? message) as M;
+}
+
+/** The list itself if no item is shortened. */
+function shortItems(
+  items: readonly unknown[],
+  path: string,
+  shorten: (item: unknown, at: string) => unknown,
+): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (const [i, item] of items.entries()) {
+    const short = shorten(item, `${path}[${i}]`);
+    if (short === item) continue;
+    copy ??= [...items];
+    copy[i] = short;
+  }
+  return copy ?? items;
 }
 
 function shortText(field: DescField, text: string, path: string): string {
