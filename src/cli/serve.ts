@@ -6,9 +6,8 @@ import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
 import { ModelsError } from "../models/models-error.ts";
 import { MigrationError } from "../store/schema/migrate.ts";
 import { createLog, flushed, type Log } from "../telemetry/log.ts";
-import { compileNextTick } from "./compile-next-tick.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
-import { letHeapGrow } from "./heap-growth.ts";
+import { prepareForLoad } from "./prepare-for-load.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { StopRequest } from "./stop-request.ts";
 
@@ -48,8 +47,7 @@ async function run(config: Config, log: Log): Promise<number> {
     return EXIT_FAILED;
   }
   log.info({ admin: app.adminUrl }, "operator listener is open");
-  letHeapGrow();
-  await compileNextTick();
+  await prepareForLoad();
   reloads.start(() => app.reload());
   // The ready line must come last, also if stdout and stderr go to the same place.
   if (log.isLevelEnabled("info")) await flushed(log);

@@ -4,9 +4,8 @@ import { ConfigError } from "../app/config-error.ts";
 import { STOP_MS } from "../app/drain.ts";
 import type { FromWorker, ToWorker } from "../app/workers.ts";
 import { createLog, flushed } from "../telemetry/log.ts";
-import { compileNextTick } from "./compile-next-tick.ts";
 import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
-import { letHeapGrow } from "./heap-growth.ts";
+import { prepareForLoad } from "./prepare-for-load.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";
 
@@ -38,8 +37,7 @@ export async function runWorker(): Promise<void> {
   process.on("disconnect", () => stop(0));
   try {
     const worker = await startWorker(config, log, await started);
-    letHeapGrow();
-    await compileNextTick();
+    await prepareForLoad();
     reloads.start(worker.reload);
     answerMetrics = (id) => {
       worker.readMetrics().then(
