@@ -15,6 +15,18 @@ test("the packages have the names of clients/names.json and the version of the s
   expect(NAMES.go).toBe(`${NAMES.repository.replace("https://", "")}/clients/go`);
 });
 
+test("the chart has the version of the server", () => {
+  const chart = readFileSync("deploy/helm/vx/Chart.yaml", "utf8");
+  expect(chart).toContain(`\nversion: ${version}\n`);
+  expect(chart).toContain(`\nappVersion: ${version}\n`);
+});
+
+test("the workflow publishes the names of clients/names.json", () => {
+  const workflow = readFileSync(".github/workflows/release.yml", "utf8");
+  expect(workflow).toContain(`REGISTRY: ${NAMES.images}\n`);
+  expect(workflow).toContain(`./dist/${NAMES.server}-*.tgz`);
+});
+
 test.each(PROTOS)(
   "the packages of the code generated from %s have the names of clients/names.json",
   (file) => {

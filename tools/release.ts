@@ -1,5 +1,5 @@
-// Makes a release: npm run release -- 0.2.0. Sets the version, dates the section of the changelog, commits
-// and tags. Does not push: the last line prints the command.
+// Makes a release: npm run release -- 0.2.0. Sets the version of the server, the clients and the chart, dates the section of
+// the changelog, commits and tags. Does not push: the last line prints the command. The workflow `release` publishes the tag.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { compareReleases, RELEASE } from "../src/store/schema/release.ts";
@@ -16,11 +16,22 @@ if (!changelog.includes(`${heading}\n`)) fail(`CHANGELOG.md has no section "${he
 
 const day = new Date().toISOString().slice(0, 10);
 writeFileSync("CHANGELOG.md", changelog.replace(heading, `## ${version} (${day})`));
-if (version !== RELEASE)
-  execFileSync("npm", ["version", version, "--no-git-tag-version"], { stdio: "ignore" });
+if (version !== RELEASE) setVersions();
 git("commit", "--all", "--message", `Release ${version}`);
-git("tag", "--annotate", `v${version}`, "--message", `vx ${version}`);
+// Go finds the versions of a module in a folder by tags with its path.
+for (const tag of [`v${version}`, `clients/go/v${version}`])
+  git("tag", "--annotate", tag, "--message", `vx ${version}`);
 console.log(`Release ${version} is committed and tagged. Publish it with: git push --follow-tags`);
+
+/** The clients for Python and Go get their version from the generator. */
+function setVersions(): void {
+  const npm = ["version", version, "--no-git-tag-version"];
+  execFileSync("npm", npm, { stdio: "ignore" });
+  execFileSync("npm", npm, { stdio: "ignore", cwd: "clients/typescript" });
+  const chart = readFileSync("deploy/helm/vx/Chart.yaml", "utf8");
+  writeFileSync("deploy/helm/vx/Chart.yaml", chart.replace(/^(version|appVersion): .*$/gm, `$1: ${version}`));
+  execFileSync("npm", ["run", "generate"], { stdio: "ignore" });
+}
 
 function git(...args: string[]): string {
   return execFileSync("git", args, { encoding: "utf8" }).trim();
