@@ -1,6 +1,6 @@
 module github.com/vx-api/vx/clients/go
 
-go 1.24
+go 1.26.0
 
 require (
 	connectrpc.com/connect v1.21.1

@@ -7,7 +7,16 @@ import { ERRORS } from "../../src/domain/errors.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { clientEnv } from "../support/client-env.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { examplesOf, oldestNode, PYTHON, preparePython, prepareTypeScript, TYPESCRIPT } from "./programs.ts";
+import {
+  examplesOf,
+  GO,
+  oldestNode,
+  PYTHON,
+  prepareGo,
+  preparePython,
+  prepareTypeScript,
+  TYPESCRIPT,
+} from "./programs.ts";
 
 const run = promisify(execFile);
 /** The short form of CI tests only some of the clients. */
@@ -118,4 +127,30 @@ describe.skipIf(reasonToSkip("python", preparePython))("the wheel", () => {
       expect(stdout).toMatch(code.includes("except") ? /^InvalidApiKeyError invalid_api_key req_/ : REPLY);
     },
   );
+});
+
+describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
+  /** The first build compiles the libraries. */
+  const TIMEOUT_MS = 300_000;
+
+  test("passes its tests", { timeout: TIMEOUT_MS }, async () => {
+    await run("go", ["vet", "./..."], { cwd: "clients/go", env });
+    const { stdout } = await run("go", ["test", "-count=1", "."], { cwd: "clients/go", env }).catch(
+      (error) => error,
+    );
+    expect(stdout).toMatch(/^ok\s/m);
+  });
+
+  test.each(examplesOf("clients/go/README.md", "go").map((code, i) => [i, code] as const))(
+    "example %i of its README runs",
+    { timeout: TIMEOUT_MS },
+    async (_, code) => {
+      writeFileSync(join(GO, "main.go"), code);
+      expect((await run("go", ["run", "."], { cwd: GO, env })).stdout).toMatch(REPLY);
+    },
+  );
+
+  test("is like the protos, and so is the wheel", { timeout: TIMEOUT_MS }, async () => {
+    await run(process.execPath, ["tools/generate-clients.ts", "--check"]);
+  });
 });

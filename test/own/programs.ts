@@ -83,6 +83,22 @@ export function preparePython(): string | undefined {
   return problemOf(...pip, ...install) ?? problemOf(...pip, "check");
 }
 
+export const GO = join(FOLDER, "go");
+
+/** Writes a module that uses the client of this repository, as after a `go get`. */
+export function prepareGo(): string | undefined {
+  mkdirSync(GO, { recursive: true });
+  const { go } = JSON.parse(readFileSync("clients/names.json", "utf8"));
+  const version = /^go (.+)$/m.exec(readFileSync("clients/go/go.mod", "utf8"))?.[1];
+  writeFileSync(
+    join(GO, "go.mod"),
+    `module example\n\ngo ${version}\n\nrequire ${go} v0.0.0\n\nreplace ${go} => ${resolve("clients/go")}\n`,
+  );
+  const [example = ""] = examplesOf("clients/go/README.md", "go");
+  writeFileSync(join(GO, "main.go"), example);
+  return problemOf("go", "version") ?? inFolder(GO, "go", "mod", "tidy");
+}
+
 /** Runs a command in the folder. Returns the reason if it fails. */
 export function inFolder(folder: string, command: string, ...args: string[]): string | undefined {
   return problemOf("env", "-C", folder, command, ...args);

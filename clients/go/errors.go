@@ -1,0 +1,95 @@
+package vx
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
+)
+
+// Reason says why the server refused a call. It is an error, so that errors.Is(err, vx.InsufficientBalance) works.
+type Reason string
+
+func (r Reason) Error() string { return string(r) }
+
+// Error is every error of a call.
+type Error struct {
+	// Code is the code of gRPC. It is connect.CodeUnavailable if there was no complete response.
+	Code connect.Code
+	// Reason is empty if the error is not of the server.
+	Reason  Reason
+	Message string
+	// RequestID is for questions to the operator of the server.
+	RequestID string
+	// Details are the google.rpc messages, such as *errdetails.BadRequest.
+	Details []proto.Message
+	// Metadata has data of the error, such as the balance in micros.
+	Metadata map[string]string
+	Header   http.Header
+	// IdempotencyKey is the key of the call, if it had one. The same call with the same key is charged once.
+	IdempotencyKey string
+
+	cause error
+}
+
+func (e *Error) Error() string {
+	text := "vx: "
+	if e.Reason != "" {
+		text += string(e.Reason) + ": "
+	}
+	text += e.Message
+	if e.RequestID != "" {
+		text += " (" + e.RequestID + ")"
+	}
+	return text
+}
+
+// Is reports whether the error has the reason.
+func (e *Error) Is(target error) bool {
+	reason, ok := target.(Reason)
+	return ok && reason == e.Reason
+}
+
+// Unwrap returns the error of the transport, such as context.Canceled.
+func (e *Error) Unwrap() error { return e.cause }
+
+// RetryAfterSeconds is when the server says that a retry can succeed. It is zero if it says nothing.
+func (e *Error) RetryAfterSeconds() int {
+	seconds, _ := strconv.Atoi(e.Header.Get("Retry-After"))
+	return seconds
+}
+
+func (e *Error) isConnection() bool {
+	return e.Reason == "" && len(e.Header) == 0 && e.Code != connect.CodeCanceled && e.Code != connect.CodeDeadlineExceeded
+}
+
+func toError(err error, idempotencyKey string) *Error {
+	found := new(Error)
+	if errors.As(err, &found) {
+		return found
+	}
+	result := &Error{Code: connect.CodeOf(err), Message: err.Error(), Header: http.Header{}, IdempotencyKey: idempotencyKey, cause: err}
+	wire := new(connect.Error)
+	if !errors.As(err, &wire) {
+		return result
+	}
+	result.Message = wire.Message()
+	result.Header = wire.Meta()
+	result.RequestID = result.Header.Get("X-Request-Id")
+	for _, detail := range wire.Details() {
+		value, err := detail.Value()
+		if err != nil {
+			continue
+		}
+		result.Details = append(result.Details, value)
+		if info, ok := value.(*errdetails.ErrorInfo); ok && info.GetDomain() == "vx" {
+			result.Reason = Reason(strings.ToLower(info.GetReason()))
+			result.Metadata = info.GetMetadata()
+		}
+	}
+	return result
+}
