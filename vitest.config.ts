@@ -9,6 +9,8 @@ const EXTRAS = [
   "agents",
   "generated",
   "grpc",
+  "collector",
+  "dashboards",
   "own",
   "backup",
   "package",

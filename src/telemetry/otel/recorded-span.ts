@@ -18,7 +18,7 @@ const ERROR: SpanStatus = { code: SpanStatusCode.ERROR };
 
 /**
  * A span that is complete when it is made. A span of the SDK costs five times as much, because it can be changed at
- * any time: see docs/decisions/0017-opentelemetry.md.
+ * any time: see docs/decisions/0019-opentelemetry.md.
  */
 export class RecordedSpan implements ReadableSpan {
   readonly name: string;

@@ -1,0 +1,186 @@
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { OPERATOR_TOKEN } from "../support/app.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { operatorOf } from "../support/fixtures.ts";
+import { createPaidKey } from "../support/openai.ts";
+import { type ServerProcess, startServerProcess } from "../support/process.ts";
+import { bearer } from "../support/protocols.ts";
+import { problemOf } from "../support/python.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const METRICS_TOKEN = "metrics-token-of-the-tests";
+const TIMEOUT_MS = 120_000;
+
+const problem = problemOf("promtool", "--version") ?? problemOf("prometheus", "--version");
+if (problem !== undefined)
+  console.error(
+    `SKIPPED: neither the alert rules nor the dashboard were tested. Install Prometheus. ${problem}`,
+  );
+
+type Panel = {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+};
+const dashboard = JSON.parse(readFileSync("deploy/grafana/vx.json", "utf8")) as {
+  readonly id: unknown;
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string }[] };
+};
+const QUERIES = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ title, expr })),
+);
+
+describe.skipIf(problem !== undefined)("the alert rules", () => {
+  test("are valid and pass their tests", () => {
+    expect(problemOf("promtool", "check", "rules", "deploy/prometheus/rules.yaml")).toBeUndefined();
+    expect(problemOf("promtool", "test", "rules", "deploy/prometheus/rules.test.yaml")).toBeUndefined();
+  });
+
+  test("each have a test and a section in docs/alerts.md", () => {
+    const names = [...readFileSync("deploy/prometheus/rules.yaml", "utf8").matchAll(/- alert: (\w+)/g)];
+    const tests = readFileSync("deploy/prometheus/rules.test.yaml", "utf8");
+    const documentation = readFileSync("docs/alerts.md", "utf8");
+    expect(names.length).toBeGreaterThan(10);
+    for (const [, name = ""] of names) {
+      expect(tests).toContain(`runbook: docs/alerts.md#${name.toLowerCase()}`);
+      expect(documentation).toContain(`## ${name}\n`);
+    }
+  });
+});
+
+describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { timeout: TIMEOUT_MS }, () => {
+  const folder = createTemporaryFolder("prometheus");
+  let database: TestDatabase;
+  let server: ServerProcess;
+  let prometheus: ReturnType<typeof spawn>;
+  let address: string;
+  let isLoading = true;
+  let load: Promise<void>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    server = startServerProcess({
+      DATABASE_URL: database.url,
+      VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+      VX_METRICS_TOKEN: METRICS_TOKEN,
+      VX_DATA_DIR: folder.path,
+      VX_SEED_DEMO: "0",
+      VX_WORKERS: "2",
+    });
+    const url = await server.line(/^vx ready on (\S+)$/m);
+    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    const operator = operatorOf({ adminUrl } as never);
+    const key = await createPaidKey(operator);
+    await operator.audit({});
+    load = loadServer(url, key.secret);
+    address = await startPrometheus(new URL(adminUrl).host);
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    isLoading = false;
+    await load;
+    prometheus.kill();
+    await server.end("SIGTERM");
+    await database.drop();
+    folder.remove();
+  });
+
+  /** Calls that succeed, and calls that are refused, until the tests end. */
+  async function loadServer(url: string, secret: string): Promise<void> {
+    const headers = { ...bearer(secret), "content-type": "application/json" };
+    for (let i = 0; isLoading; i++) {
+      // Leaves CPU time for Prometheus.
+      await wait(20);
+      const model = i % 10 === 0 ? "unknown" : "vx-sandbox-small";
+      const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }], max_tokens: 200 });
+      await (await fetch(`${url}/v1/generate`, { method: "POST", headers, body })).text();
+    }
+  }
+
+  async function startPrometheus(target: string): Promise<string> {
+    const config = {
+      global: { scrape_interval: "1s", evaluation_interval: "1s" },
+      rule_files: [join(process.cwd(), "deploy/prometheus/rules.yaml")],
+      scrape_configs: [
+        {
+          job_name: "vx",
+          authorization: { credentials: METRICS_TOKEN },
+          static_configs: [{ targets: [target] }],
+        },
+      ],
+    };
+    const file = join(folder.path, "prometheus.yml");
+    writeFileSync(file, JSON.stringify(config));
+    const child = spawn("prometheus", [
+      `--config.file=${file}`,
+      `--storage.tsdb.path=${join(folder.path, "data")}`,
+      "--web.listen-address=127.0.0.1:0",
+    ]);
+    prometheus = child;
+    let log = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      log += chunk.toString();
+    });
+    const port = () => /Listening on"? address=127\.0\.0\.1:(\d+)/.exec(log)?.[1];
+    await vi.waitFor(() => expect(port()).toBeDefined(), { timeout: 20_000 });
+    return `http://127.0.0.1:${port()}`;
+  }
+
+  async function read<Data>(path: string): Promise<Data> {
+    const { status, data, error } = (await (await fetch(`${address}/api/v1/${path}`)).json()) as {
+      readonly status: string;
+      readonly data: Data;
+      readonly error?: string;
+    };
+    expect([path, status, error]).toEqual([path, "success", undefined]);
+    return data;
+  }
+
+  async function valuesOf(query: string): Promise<number[]> {
+    const { result } = await read<{ result: { value: [number, string] }[] }>(
+      `query?query=${encodeURIComponent(query)}`,
+    );
+    return result.map(({ value }) => Number(value[1])).filter((value) => !Number.isNaN(value));
+  }
+
+  test("answers all queries of the dashboard", async () => {
+    const withoutData = async () => {
+      const answered = await Promise.all(
+        QUERIES.map(async ({ title, expr }) => {
+          const query = expr
+            .replaceAll("$__rate_interval", "10s")
+            .replaceAll("$job", ".*")
+            .replaceAll("$instance", ".*");
+          return { title, expr, values: await valuesOf(query) };
+        }),
+      );
+      return answered.filter(({ values }) => values.length === 0);
+    };
+    await vi.waitFor(async () => expect(await withoutData()).toEqual([]), {
+      timeout: 60_000,
+      interval: 1_000,
+    });
+  });
+
+  test("evaluates all rules, and no alert fires", async () => {
+    type Rule = { readonly name: string; readonly health: string; readonly state?: string };
+    const rules = async () =>
+      (await read<{ groups: { rules: Rule[] }[] }>("rules")).groups.flatMap((group) => group.rules);
+    await vi.waitFor(async () => {
+      for (const rule of await rules()) expect(rule).toMatchObject({ health: "ok" });
+    });
+    expect((await rules()).filter(({ state = "inactive" }) => state !== "inactive")).toEqual([]);
+  });
+});
+
+test("the dashboard can be provisioned: no id, a variable for the data source, no inputs", () => {
+  expect(dashboard.id).toBeNull();
+  expect(dashboard).not.toHaveProperty("__inputs");
+  expect(dashboard.templating.list).toContainEqual(
+    expect.objectContaining({ name: "datasource", type: "datasource" }),
+  );
+  expect(QUERIES.length).toBeGreaterThan(30);
+});
