@@ -43,8 +43,9 @@ function tryVersion(root: string, place: Placement): Promise<Outcome> {
   return runProgram(place.user, join(root, "native", "bin", "postgres"), ["-V"]);
 }
 
-function doesNotRun(outcome: Outcome): EmbeddedPostgresError {
-  const why = lastLines(outcome.output, 2);
+export function doesNotRun(outcome: Outcome): EmbeddedPostgresError {
+  // The kernel reports a missing loader as a missing program.
+  const why = outcome.output.includes("ENOENT") ? "it needs glibc" : lastLines(outcome.output, 2);
   return new EmbeddedPostgresError(
     `the embedded PostgreSQL does not run on this machine (${why}): set DATABASE_URL to a PostgreSQL of your own`,
   );

@@ -1,8 +1,11 @@
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { doesNotRun } from "../../src/embedded-postgres/binaries.ts";
 import { findBinaryPackage } from "../../src/embedded-postgres/binary-package.ts";
 import { EmbeddedPostgresError } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { runProgram } from "../../src/embedded-postgres/run-program.ts";
+import { serverUser, unprivilegedUser } from "../../src/embedded-postgres/server-user.ts";
 import { cleanUp, makeDataFolder, makeFolder, patient, processesIn, start } from "./support.ts";
 
 afterEach(cleanUp);
@@ -31,6 +34,15 @@ describe("errors of the embedded database, in one line", patient, () => {
     const platform = process.platform === "darwin" ? "linux" : "darwin";
     const { message } = await failure(findBinaryPackage(platform, "arm64"));
     expect(message).toContain(`@embedded-postgres/${platform}-arm64`);
+    expect(message).toContain("set DATABASE_URL");
+  });
+
+  test("the error for a system without glibc, such as Alpine, names glibc and DATABASE_URL", async () => {
+    const program = join(await makeFolder(), "postgres");
+    await writeFile(program, "#!/lib64/missing-loader.so\n", { mode: 0o755 });
+    const outcome = await runProgram(serverUser(undefined, await unprivilegedUser()), program, ["-V"]);
+    const { message } = doesNotRun(outcome);
+    expect(message).toContain("needs glibc");
     expect(message).toContain("set DATABASE_URL");
   });
 
