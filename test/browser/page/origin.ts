@@ -11,7 +11,8 @@ export async function bundlePage(): Promise<string> {
     platform: "browser",
     logLevel: "silent",
   });
-  const { output } = await bundle.generate({ format: "iife" });
+  // Two clients may have an error class of the same name.
+  const { output } = await bundle.generate({ format: "iife", keepNames: true });
   await bundle.close();
   return output[0].code;
 }
