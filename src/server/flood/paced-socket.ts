@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { nextTurn } from "../../domain/next-turn.ts";
 import type { ReadingTurns } from "./reading-turns.ts";
 
 /** The HTTP servers get data in pieces of this size: one piece can hold 220 of the shortest requests. */
@@ -71,7 +72,9 @@ export class PacedSocket extends Duplex {
   #queueDelivery(): void {
     if (this.#isQueued || !this.#isReaderReady) return;
     this.#isQueued = true;
-    this.#turns.process(this.#deliver);
+    // A large body waits for its turns like all work of large calls, so that it leaves units for other input.
+    if (this.#bodyBytes > MAX_PIECE_BYTES && this.#undelivered) void nextTurn().then(this.#deliver);
+    else this.#turns.process(this.#deliver);
   }
 
   #deliver = (): void => {
