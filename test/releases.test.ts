@@ -36,6 +36,8 @@ test.each(PROTOS)(
     expect(text).toContain(`\noption go_package = "${goPackage}";\n`);
     expect(text).toContain(`\noption java_package = "${NAMES.java}${name.replace(/^vx/, "")}";\n`);
     expect(text).toContain("\noption java_multiple_files = true;\n");
+    // Without it, the class of usage.proto would have the name of the message Usage.
+    expect(text).toMatch(/\noption java_outer_classname = "\w+Proto";\n/);
     expect(text).toMatch(new RegExp(`\\noption csharp_namespace = "${NAMES.csharp}\\.[\\w.]+";\\n`));
   },
 );

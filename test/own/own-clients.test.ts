@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -10,9 +10,11 @@ import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import {
   examplesOf,
   GO,
+  JAVA,
   oldestNode,
   PYTHON,
   prepareGo,
+  prepareJava,
   preparePython,
   prepareTypeScript,
   TYPESCRIPT,
@@ -26,8 +28,7 @@ const isSelected = (name: string) => selected === undefined || selected.includes
 function reasonToSkip(name: string, prepare: () => string | undefined): string | undefined {
   if (!isSelected(name)) return "not selected";
   const problem = prepare();
-  if (problem !== undefined)
-    console.error(`SKIPPED: the client in clients/${name} was not tested. ${problem}`);
+  if (problem !== undefined) console.error(`SKIPPED: the client for ${name} was not tested. ${problem}`);
   return problem;
 }
 
@@ -152,5 +153,19 @@ describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
 
   test("is like the protos, and so is the wheel", { timeout: TIMEOUT_MS }, async () => {
     await run(process.execPath, ["tools/generate-clients.ts", "--check"]);
+  });
+});
+
+describe.skipIf(reasonToSkip("java", prepareJava))("the example for Java", () => {
+  test.each([
+    ["VX_KEY", REPLY],
+    ["VX_BROKE_KEY", /^Add credit to the account\.\n$/],
+  ])("runs with %s", async (key, output) => {
+    const classpath = `target/classes:${readFileSync(join(JAVA, "target/classpath"), "utf8").trim()}`;
+    const { stdout } = await run("java", ["-cp", classpath, "Main"], {
+      cwd: JAVA,
+      env: { ...env, VX_KEY: env[key] },
+    });
+    expect(stdout).toMatch(output);
   });
 });

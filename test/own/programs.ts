@@ -99,6 +99,20 @@ export function prepareGo(): string | undefined {
   return problemOf("go", "version") ?? inFolder(GO, "go", "mod", "tidy");
 }
 
+export const JAVA = join(FOLDER, "java");
+
+/** Generates the stubs of the example for Java and compiles it. */
+export function prepareJava(): string | undefined {
+  mkdirSync(JAVA, { recursive: true });
+  cpSync("examples/java", JAVA, { recursive: true });
+  const compile = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"];
+  return (
+    problemOf("mvn", "-version") ??
+    problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", join(JAVA, "proto")) ??
+    inFolder(JAVA, "mvn", "--quiet", "--batch-mode", ...compile)
+  );
+}
+
 /** Runs a command in the folder. Returns the reason if it fails. */
 export function inFolder(folder: string, command: string, ...args: string[]): string | undefined {
   return problemOf("env", "-C", folder, command, ...args);

@@ -8,7 +8,7 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file vx/v1/prices.proto.
  */
 export const file_vx_v1_prices = /*@__PURE__*/
-  fileDesc("ChJ2eC92MS9wcmljZXMucHJvdG8SBXZ4LnYxIoUBCgZQcmljZXMSDQoFaW5wdXQYASABKAMSFAoMY2FjaGVkX2lucHV0GAIgASgDEhMKC2NhY2hlX3dyaXRlGAMgASgDEg4KBm91dHB1dBgEIAEoAxIRCglyZWFzb25pbmcYBSABKAMSDQoFaW1hZ2UYBiABKAMSDwoHcmVxdWVzdBgHIAEoA0JFCgljb20udngudjFQAVouZ2l0aHViLmNvbS92eC1hcGkvdngvY2xpZW50cy9nby9nZW4vdngvdjE7dnh2MaoCBVZ4LlYxYgZwcm90bzM");
+  fileDesc("ChJ2eC92MS9wcmljZXMucHJvdG8SBXZ4LnYxIoUBCgZQcmljZXMSDQoFaW5wdXQYASABKAMSFAoMY2FjaGVkX2lucHV0GAIgASgDEhMKC2NhY2hlX3dyaXRlGAMgASgDEg4KBm91dHB1dBgEIAEoAxIRCglyZWFzb25pbmcYBSABKAMSDQoFaW1hZ2UYBiABKAMSDwoHcmVxdWVzdBgHIAEoA0JSCgljb20udngudjFCC1ByaWNlc1Byb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z");
 
 /**
  * Describes the message vx.v1.Prices.

@@ -247,8 +247,9 @@ const file_vx_v1_embed_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\x02R\x06values2B\n" +
 	"\fEmbedService\x122\n" +
-	"\x05Embed\x12\x13.vx.v1.EmbedRequest\x1a\x14.vx.v1.EmbedResponseBE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\x05Embed\x12\x13.vx.v1.EmbedRequest\x1a\x14.vx.v1.EmbedResponseBQ\n" +
+	"\tcom.vx.v1B\n" +
+	"EmbedProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_embed_proto_rawDescOnce sync.Once

@@ -1701,8 +1701,8 @@ const file_vx_v1_generate_proto_rawDesc = "" +
 	"\x0fGenerateService\x12;\n" +
 	"\bGenerate\x12\x16.vx.v1.GenerateRequest\x1a\x17.vx.v1.GenerateResponse\x12O\n" +
 	"\x0eStreamGenerate\x12\x1c.vx.v1.StreamGenerateRequest\x1a\x1d.vx.v1.StreamGenerateResponse0\x01\x12E\n" +
-	"\rQuoteGenerate\x12\x16.vx.v1.GenerateRequest\x1a\x1c.vx.v1.QuoteGenerateResponseBE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\rQuoteGenerate\x12\x16.vx.v1.GenerateRequest\x1a\x1c.vx.v1.QuoteGenerateResponseBT\n" +
+	"\tcom.vx.v1B\rGenerateProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_generate_proto_rawDescOnce sync.Once

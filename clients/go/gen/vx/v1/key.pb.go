@@ -637,8 +637,8 @@ const file_vx_v1_key_proto_rawDesc = "" +
 	"\tCreateKey\x12\x17.vx.v1.CreateKeyRequest\x1a\x18.vx.v1.CreateKeyResponse\x12@\n" +
 	"\bListKeys\x12\x16.vx.v1.ListKeysRequest\x1a\x17.vx.v1.ListKeysResponse\"\x03\x90\x02\x01\x12:\n" +
 	"\x06GetKey\x12\x14.vx.v1.GetKeyRequest\x1a\x15.vx.v1.GetKeyResponse\"\x03\x90\x02\x01\x12C\n" +
-	"\tRevokeKey\x12\x17.vx.v1.RevokeKeyRequest\x1a\x18.vx.v1.RevokeKeyResponse\"\x03\x90\x02\x02BE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\tRevokeKey\x12\x17.vx.v1.RevokeKeyRequest\x1a\x18.vx.v1.RevokeKeyResponse\"\x03\x90\x02\x02BO\n" +
+	"\tcom.vx.v1B\bKeyProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_key_proto_rawDescOnce sync.Once

@@ -573,8 +573,8 @@ const file_vx_v1_ledger_proto_rawDesc = "" +
 	"\x05entry\x18\x01 \x01(\v2\x12.vx.v1.LedgerEntryR\x05entry2\xab\x01\n" +
 	"\rLedgerService\x12I\n" +
 	"\vListEntries\x12\x19.vx.v1.ListEntriesRequest\x1a\x1a.vx.v1.ListEntriesResponse\"\x03\x90\x02\x01\x12O\n" +
-	"\rGetGeneration\x12\x1b.vx.v1.GetGenerationRequest\x1a\x1c.vx.v1.GetGenerationResponse\"\x03\x90\x02\x01BE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\rGetGeneration\x12\x1b.vx.v1.GetGenerationRequest\x1a\x1c.vx.v1.GetGenerationResponse\"\x03\x90\x02\x01BR\n" +
+	"\tcom.vx.v1B\vLedgerProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_ledger_proto_rawDescOnce sync.Once

@@ -163,8 +163,8 @@ const file_vx_v1_me_proto_rawDesc = "" +
 	"\abalance\x18\x05 \x01(\tR\abalance\x12%\n" +
 	"\x0ebalance_micros\x18\x06 \x01(\x03R\rbalanceMicros2D\n" +
 	"\tMeService\x127\n" +
-	"\x05GetMe\x12\x13.vx.v1.GetMeRequest\x1a\x14.vx.v1.GetMeResponse\"\x03\x90\x02\x01BE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\x05GetMe\x12\x13.vx.v1.GetMeRequest\x1a\x14.vx.v1.GetMeResponse\"\x03\x90\x02\x01BN\n" +
+	"\tcom.vx.v1B\aMeProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_me_proto_rawDescOnce sync.Once

@@ -402,8 +402,9 @@ const file_vx_v1_model_proto_rawDesc = "" +
 	"\fModelService\x12F\n" +
 	"\n" +
 	"ListModels\x12\x18.vx.v1.ListModelsRequest\x1a\x19.vx.v1.ListModelsResponse\"\x03\x90\x02\x01\x12@\n" +
-	"\bGetModel\x12\x16.vx.v1.GetModelRequest\x1a\x17.vx.v1.GetModelResponse\"\x03\x90\x02\x01BE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\bGetModel\x12\x16.vx.v1.GetModelRequest\x1a\x17.vx.v1.GetModelResponse\"\x03\x90\x02\x01BQ\n" +
+	"\tcom.vx.v1B\n" +
+	"ModelProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_model_proto_rawDescOnce sync.Once

@@ -135,8 +135,8 @@ const file_vx_v1_prices_proto_rawDesc = "" +
 	"\x06output\x18\x04 \x01(\x03R\x06output\x12\x1c\n" +
 	"\treasoning\x18\x05 \x01(\x03R\treasoning\x12\x14\n" +
 	"\x05image\x18\x06 \x01(\x03R\x05image\x12\x18\n" +
-	"\arequest\x18\a \x01(\x03R\arequestBE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\arequest\x18\a \x01(\x03R\arequestBR\n" +
+	"\tcom.vx.v1B\vPricesProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_prices_proto_rawDescOnce sync.Once

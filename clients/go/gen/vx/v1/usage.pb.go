@@ -370,8 +370,9 @@ const file_vx_v1_usage_proto_rawDesc = "" +
 	"costMicros\x12\x12\n" +
 	"\x04cost\x18\r \x01(\tR\x04cost2P\n" +
 	"\fUsageService\x12@\n" +
-	"\bGetUsage\x12\x16.vx.v1.GetUsageRequest\x1a\x17.vx.v1.GetUsageResponse\"\x03\x90\x02\x01BE\n" +
-	"\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
+	"\bGetUsage\x12\x16.vx.v1.GetUsageRequest\x1a\x17.vx.v1.GetUsageResponse\"\x03\x90\x02\x01BQ\n" +
+	"\tcom.vx.v1B\n" +
+	"UsageProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3"
 
 var (
 	file_vx_v1_usage_proto_rawDescOnce sync.Once

@@ -25,14 +25,14 @@ _sym_db = _symbol_database.Default()
 from vx.v1 import generate_pb2 as vx_dot_v1_dot_generate__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11vx/v1/embed.proto\x12\x05vx.v1\x1a\x14vx/v1/generate.proto\"n\n\x0c\x45mbedRequest\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n\x05input\x18\x02 \x03(\tR\x05input\x12#\n\ndimensions\x18\x03 \x01(\x05H\x00R\ndimensions\x88\x01\x01\x42\r\n\x0b_dimensions\"\xb2\x01\n\rEmbedResponse\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05model\x18\x02 \x01(\tR\x05model\x12\x30\n\nembeddings\x18\x03 \x03(\x0b\x32\x10.vx.v1.EmbeddingR\nembeddings\x12\"\n\x05usage\x18\x04 \x01(\x0b\x32\x0c.vx.v1.UsageR\x05usage\x12%\n\x0e\x62\x61lance_micros\x18\x05 \x01(\x03R\rbalanceMicros\"9\n\tEmbedding\x12\x14\n\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n\x06values\x18\x02 \x03(\x02R\x06values2B\n\x0c\x45mbedService\x12\x32\n\x05\x45mbed\x12\x13.vx.v1.EmbedRequest\x1a\x14.vx.v1.EmbedResponseBE\n\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11vx/v1/embed.proto\x12\x05vx.v1\x1a\x14vx/v1/generate.proto\"n\n\x0c\x45mbedRequest\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n\x05input\x18\x02 \x03(\tR\x05input\x12#\n\ndimensions\x18\x03 \x01(\x05H\x00R\ndimensions\x88\x01\x01\x42\r\n\x0b_dimensions\"\xb2\x01\n\rEmbedResponse\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05model\x18\x02 \x01(\tR\x05model\x12\x30\n\nembeddings\x18\x03 \x03(\x0b\x32\x10.vx.v1.EmbeddingR\nembeddings\x12\"\n\x05usage\x18\x04 \x01(\x0b\x32\x0c.vx.v1.UsageR\x05usage\x12%\n\x0e\x62\x61lance_micros\x18\x05 \x01(\x03R\rbalanceMicros\"9\n\tEmbedding\x12\x14\n\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n\x06values\x18\x02 \x03(\x02R\x06values2B\n\x0c\x45mbedService\x12\x32\n\x05\x45mbed\x12\x13.vx.v1.EmbedRequest\x1a\x14.vx.v1.EmbedResponseBQ\n\tcom.vx.v1B\nEmbedProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'vx.v1.embed_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1P\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1B\nEmbedProtoP\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
   _globals['_EMBEDREQUEST']._serialized_start=50
   _globals['_EMBEDREQUEST']._serialized_end=160
   _globals['_EMBEDRESPONSE']._serialized_start=163

@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0evx/v1/me.proto\x12\x05vx.v1\"\x0e\n\x0cGetMeRequest\"\xb7\x01\n\rGetMeResponse\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x19\n\x08key_name\x18\x02 \x01(\tR\x07keyName\x12\x12\n\x04plan\x18\x03 \x01(\tR\x04plan\x12$\n\x0erate_limit_rpm\x18\x04 \x01(\x05R\x0crateLimitRpm\x12\x18\n\x07\x62\x61lance\x18\x05 \x01(\tR\x07\x62\x61lance\x12%\n\x0e\x62\x61lance_micros\x18\x06 \x01(\x03R\rbalanceMicros2D\n\tMeService\x12\x37\n\x05GetMe\x12\x13.vx.v1.GetMeRequest\x1a\x14.vx.v1.GetMeResponse\"\x03\x90\x02\x01\x42\x45\n\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0evx/v1/me.proto\x12\x05vx.v1\"\x0e\n\x0cGetMeRequest\"\xb7\x01\n\rGetMeResponse\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x19\n\x08key_name\x18\x02 \x01(\tR\x07keyName\x12\x12\n\x04plan\x18\x03 \x01(\tR\x04plan\x12$\n\x0erate_limit_rpm\x18\x04 \x01(\x05R\x0crateLimitRpm\x12\x18\n\x07\x62\x61lance\x18\x05 \x01(\tR\x07\x62\x61lance\x12%\n\x0e\x62\x61lance_micros\x18\x06 \x01(\x03R\rbalanceMicros2D\n\tMeService\x12\x37\n\x05GetMe\x12\x13.vx.v1.GetMeRequest\x1a\x14.vx.v1.GetMeResponse\"\x03\x90\x02\x01\x42N\n\tcom.vx.v1B\x07MeProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'vx.v1.me_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1P\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1B\007MeProtoP\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
   _globals['_MESERVICE'].methods_by_name['GetMe']._loaded_options = None
   _globals['_MESERVICE'].methods_by_name['GetMe']._serialized_options = b'\220\002\001'
   _globals['_GETMEREQUEST']._serialized_start=25

@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12vx/v1/prices.proto\x12\x05vx.v1\"\xc8\x01\n\x06Prices\x12\x14\n\x05input\x18\x01 \x01(\x03R\x05input\x12!\n\x0c\x63\x61\x63hed_input\x18\x02 \x01(\x03R\x0b\x63\x61\x63hedInput\x12\x1f\n\x0b\x63\x61\x63he_write\x18\x03 \x01(\x03R\ncacheWrite\x12\x16\n\x06output\x18\x04 \x01(\x03R\x06output\x12\x1c\n\treasoning\x18\x05 \x01(\x03R\treasoning\x12\x14\n\x05image\x18\x06 \x01(\x03R\x05image\x12\x18\n\x07request\x18\x07 \x01(\x03R\x07requestBE\n\tcom.vx.v1P\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12vx/v1/prices.proto\x12\x05vx.v1\"\xc8\x01\n\x06Prices\x12\x14\n\x05input\x18\x01 \x01(\x03R\x05input\x12!\n\x0c\x63\x61\x63hed_input\x18\x02 \x01(\x03R\x0b\x63\x61\x63hedInput\x12\x1f\n\x0b\x63\x61\x63he_write\x18\x03 \x01(\x03R\ncacheWrite\x12\x16\n\x06output\x18\x04 \x01(\x03R\x06output\x12\x1c\n\treasoning\x18\x05 \x01(\x03R\treasoning\x12\x14\n\x05image\x18\x06 \x01(\x03R\x05image\x12\x18\n\x07request\x18\x07 \x01(\x03R\x07requestBR\n\tcom.vx.v1B\x0bPricesProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'vx.v1.prices_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1P\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\tcom.vx.v1B\013PricesProtoP\001Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\252\002\005Vx.V1'
   _globals['_PRICES']._serialized_start=30
   _globals['_PRICES']._serialized_end=230
 # @@protoc_insertion_point(module_scope)
