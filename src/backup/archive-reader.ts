@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { createZstdDecompress } from "node:zlib";
+import { constants, createZstdDecompress, zstdCompressSync } from "node:zlib";
 import { BackupError } from "./backup-error.ts";
 import {
   checkManifest,
@@ -18,6 +18,8 @@ const MAX_DESCRIPTION_BYTES = 64 * 1024;
 const MAX_MANIFEST_BYTES = 256 * 1024 * 1024;
 const MAX_FILES = 1_000_000;
 const CHUNK_BYTES = 1024 * 1024;
+/** Node's compressor may write one at the end. */
+const EMPTY_FRAME = zstdCompressSync("", { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
 
 export type ArchiveSink = {
   /** Called first. Throws if this backup cannot be restored here. */
@@ -55,11 +57,20 @@ async function readFrom(file: FileHandle, signal: AbortSignal, sink: ArchiveSink
   try {
     signal.throwIfAborted();
     await readEntries(new Bytes(compressed.pipe(plain)), sink);
+    await requireNoContent(file, plain.bytesWritten, size);
   } finally {
     signal.removeEventListener("abort", abort);
     compressed.destroy();
     plain.destroy();
   }
+}
+
+/** The decompressor stops after the first frame and ignores what follows. */
+async function requireNoContent(file: FileHandle, position: number, end: number): Promise<void> {
+  if (position === end) return;
+  const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(EMPTY_FRAME.length), position });
+  if (end - position !== bytesRead || !buffer.equals(EMPTY_FRAME))
+    throw new BackupError("the backup has content after its end");
 }
 
 async function* chunksOf(file: FileHandle, onRead: (bytesRead: number) => void): AsyncGenerator<Buffer> {

@@ -99,10 +99,7 @@ async function* contentOf(
       yield chunk;
     }
   }
-  const { label, segments } = await stopBackup(sql).catch((e) => {
-    console.log(e);
-    throw e;
-  });
+  const { label, segments } = await stopBackup(sql);
   yield* content.text(`${CELL}backup_label`, label);
   for (const name of segments) {
     yield* content.file(`${CELL}pg_wal/${name}`, join(clusterDir, "pg_wal", name));

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { zstdCompressSync } from "node:zlib";
+import { constants, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ArchiveContent } from "../../src/backup/archive-content.ts";
 import { readArchive } from "../../src/backup/archive-reader.ts";
@@ -69,6 +69,28 @@ test("a backup that was cut off anywhere is refused", async () => {
   for (let end = 0; end < whole.length - 1; end += 256) {
     const { error } = await readBytes(zstdCompressSync(whole.subarray(0, end)));
     expect(error, `${end} bytes`).toBeInstanceOf(BackupError);
+  }
+});
+
+test("a backup that lacks a part of its checksum, or is followed by other bytes, is refused", async () => {
+  const params = { [constants.ZSTD_c_checksumFlag]: 1 };
+  // More than one chunk of the reader.
+  const large = archiveOf({ [`${CELL}a`]: "x".repeat(5_000_000) });
+  for (const content of [whole, large]) {
+    const frame = zstdCompressSync(content, { params });
+    // Node's stream may add an empty frame.
+    const compressed = Buffer.concat([frame, zstdCompressSync("", { params })]);
+    expect((await readBytes(frame)).error).toBeUndefined();
+    expect((await readBytes(compressed)).error).toBeUndefined();
+    const damaged = {
+      "without the last byte of its data": frame.subarray(0, -1),
+      "without the last byte": compressed.subarray(0, -1),
+      "with other bytes after it": Buffer.concat([compressed, Buffer.from("junk")]),
+      "with another frame after it": Buffer.concat([frame, zstdCompressSync(Buffer.alloc(1024))]),
+    };
+    for (const [how, bytes] of Object.entries(damaged)) {
+      expect((await readBytes(bytes)).error, how).toBeInstanceOf(BackupError);
+    }
   }
 });
 
