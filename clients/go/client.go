@@ -31,6 +31,8 @@ func System(text string) *Message { return &Message{Role: "system", Content: &te
 const (
 	defaultURL        = "http://127.0.0.1:8080"
 	defaultMaxRetries = 2
+	// maxBytes is the size of the largest response, and of the largest message of a stream.
+	maxBytes = 64 << 20
 )
 
 // Option sets something for a client.
@@ -69,20 +71,25 @@ func New(options ...Option) (*Client, error) {
 	for _, set := range options {
 		set(c)
 	}
+	c.key = strings.TrimSpace(c.key)
 	if c.key == "" {
 		return nil, errors.New("vx: there is no API key: use vx.WithKey, or set the variable VX_KEY")
+	}
+	if strings.ContainsFunc(c.key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("vx: the API key has a space, a line end or another character that no key has")
 	}
 	if c.url == "" {
 		c.url = defaultURL
 	}
 	c.url = strings.TrimRight(c.url, "/")
-	c.generate = vxv1connect.NewGenerateServiceClient(c.http, c.url)
-	c.embed = vxv1connect.NewEmbedServiceClient(c.http, c.url)
-	c.me = vxv1connect.NewMeServiceClient(c.http, c.url)
-	c.models = vxv1connect.NewModelServiceClient(c.http, c.url)
-	c.keys = vxv1connect.NewKeyServiceClient(c.http, c.url)
-	c.ledger = vxv1connect.NewLedgerServiceClient(c.http, c.url)
-	c.usage = vxv1connect.NewUsageServiceClient(c.http, c.url)
+	limit := connect.WithReadMaxBytes(maxBytes)
+	c.generate = vxv1connect.NewGenerateServiceClient(c.http, c.url, limit)
+	c.embed = vxv1connect.NewEmbedServiceClient(c.http, c.url, limit)
+	c.me = vxv1connect.NewMeServiceClient(c.http, c.url, limit)
+	c.models = vxv1connect.NewModelServiceClient(c.http, c.url, limit)
+	c.keys = vxv1connect.NewKeyServiceClient(c.http, c.url, limit)
+	c.ledger = vxv1connect.NewLedgerServiceClient(c.http, c.url, limit)
+	c.usage = vxv1connect.NewUsageServiceClient(c.http, c.url, limit)
 	return c, nil
 }
 

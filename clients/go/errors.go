@@ -64,7 +64,11 @@ func (e *Error) RetryAfterSeconds() int {
 }
 
 func (e *Error) isConnection() bool {
-	return e.Reason == "" && len(e.Header) == 0 && e.Code != connect.CodeCanceled && e.Code != connect.CodeDeadlineExceeded
+	if e.Reason != "" || len(e.Header) > 0 {
+		return false
+	}
+	// A response that is too large has the last of these codes.
+	return e.Code != connect.CodeCanceled && e.Code != connect.CodeDeadlineExceeded && e.Code != connect.CodeResourceExhausted
 }
 
 func toError(err error, idempotencyKey string) *Error {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -74,7 +74,8 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
   });
 
   async function expectNodeTests(node: string): Promise<void> {
-    const { stdout } = await run(node, ["--test", "compiled/client.test.js"], { cwd: TYPESCRIPT, env }).catch(
+    const tests = globSync(join(TYPESCRIPT, "compiled/*.test.js"));
+    const { stdout } = await run(node, ["--test", ...tests], { cwd: TYPESCRIPT, env }).catch(
       (error) => error,
     );
     expect(stdout).toMatch(/fail 0\n/);
@@ -108,15 +109,14 @@ describe.skipIf(reasonToSkip("python", preparePython))("the wheel", () => {
   const at = { cwd: PYTHON };
 
   test("has types that mypy accepts, like the calls of its tests", async () => {
-    const tests = resolve("clients/python/tests/test_client.py");
-    await run(python, ["-m", "mypy", "--strict", tests], at);
+    await run(python, ["-m", "mypy", "--strict", ...globSync(resolve("clients/python/tests/*.py"))], at);
     await run(python, ["-m", "mypy", "--config-file", resolve("clients/python/pyproject.toml")], {
       cwd: resolve("clients/python"),
     });
   });
 
   test("passes its tests", async () => {
-    const args = [resolve("clients/python/tests/test_client.py")];
+    const args = ["-m", "unittest", "discover", "--start-directory", resolve("clients/python/tests")];
     const { stderr } = await run(python, args, { ...at, env }).catch((error) => error);
     expect(stderr).toMatch(/Ran [1-9]\d* tests? in .*\n\nOK\n$/);
   });

@@ -28,7 +28,7 @@ export function prepareTypeScript(): string | undefined {
     join(TYPESCRIPT, "package.json"),
     JSON.stringify({ private: true, type: "module", dependencies }),
   );
-  cpSync("clients/typescript/test/client.test.ts", join(TYPESCRIPT, "client.test.ts"));
+  cpSync("clients/typescript/test", TYPESCRIPT, { recursive: true });
   const compilerOptions = {
     target: "es2022",
     module: "nodenext",

@@ -14,6 +14,7 @@ import {
 } from "./gen/vx/v1/generate_pb.ts";
 import { type GetMeResponse, MeService } from "./gen/vx/v1/me_pb.ts";
 import { GenerationStream, type StartedStream } from "./generation-stream.ts";
+import { limitedFetch } from "./limited-fetch.ts";
 import { type CallDefaults, type CallOptions, type Effect, withRetries } from "./retries.ts";
 import { toVxError } from "./to-vx-error.ts";
 
@@ -61,9 +62,7 @@ export class Client implements Caller {
           "your own server instead. If the key belongs to the person who sees the page, set dangerouslyAllowBrowser.",
       );
     }
-    const key = options.key ?? variable("VX_KEY");
-    if (!key) throw new TypeError("There is no API key: set the option `key` or the variable VX_KEY.");
-    this.transport = createTransport(options, key);
+    this.transport = createTransport(options, keyOf(options));
     this.#defaults = {
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
@@ -126,6 +125,15 @@ export class Client implements Caller {
   }
 }
 
+/** Platforms quote the value of a header that they refuse, and errors must not show a key. */
+function keyOf(options: ClientOptions): string {
+  const key = (options.key ?? variable("VX_KEY"))?.trim();
+  if (!key) throw new TypeError("There is no API key: set the option `key` or the variable VX_KEY.");
+  if (!/^[!-~]+$/.test(key))
+    throw new TypeError("The API key has a space, a line end or another character that no key has.");
+  return key;
+}
+
 function createTransport(options: ClientOptions, key: string): Transport {
   const headers = new Headers(options.headers);
   headers.set("authorization", `Bearer ${key}`);
@@ -133,7 +141,7 @@ function createTransport(options: ClientOptions, key: string): Transport {
   return createConnectTransport({
     baseUrl: (options.url ?? variable("VX_URL") ?? DEFAULT_URL).replace(/\/+$/, ""),
     useBinaryFormat: true,
-    ...(options.fetch && { fetch: options.fetch }),
+    fetch: limitedFetch(options.fetch),
     interceptors: [
       (next) => (request) => {
         for (const [name, value] of headers) request.header.set(name, value);

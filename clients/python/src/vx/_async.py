@@ -25,7 +25,7 @@ from ._inputs import (
 from ._reply_builder import ReplyBuilder
 from ._retries import Attempts, CallOptions
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
-from ._wire import Frames, Method, check_stream, check_unary, error_of_transport
+from ._wire import Body, Frames, Method, check_stream, check_unary, error_of_transport
 from .v1.embed_pb2 import EmbedResponse
 from .v1.generate_pb2 import (
     GenerateDelta,
@@ -203,7 +203,7 @@ class AsyncClient:
                 response = await self._http.send(self._request(method, body, attempts), stream=True)
                 try:
                     check_stream(response)
-                    events = _events(method, response)
+                    events = _events(method, response, attempts)
                     first = [event async for event in _first(events)]
                 except BaseException:
                     await response.aclose()
@@ -243,9 +243,17 @@ class AsyncClient:
         body = method.body(fields)
 
         async def attempt() -> Response:
-            response = await self._http.send(self._request(method, body, attempts))
-            check_unary(response)
-            return method.parse(response.content)
+            response = await self._http.send(self._request(method, body, attempts), stream=True)
+            try:
+                received = Body()
+                async for data in response.aiter_bytes():
+                    attempts.check_time()
+                    received.feed(data, response)
+            finally:
+                await response.aclose()
+            reply = bytes(received.data)
+            check_unary(response, reply)
+            return method.parse(reply)
 
         return await _retried(attempts, attempt)
 
@@ -334,10 +342,13 @@ async def _retried(attempts: Attempts, attempt: Callable[[], Awaitable[Item]]) -
         await anyio.sleep(delay)
 
 
-async def _events(method: Method[Response], response: httpx.Response) -> AsyncIterator[Response]:
+async def _events(
+    method: Method[Response], response: httpx.Response, attempts: Attempts
+) -> AsyncIterator[Response]:
     frames = Frames()
     try:
         async for data in response.aiter_bytes():
+            attempts.check_time()
             for message in frames.feed(data, response):
                 yield method.parse(message)
     except httpx.HTTPError as error:

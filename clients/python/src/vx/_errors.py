@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 from google.rpc.error_details_pb2 import BadRequest
@@ -50,8 +51,9 @@ class VxError(Exception):
     @property
     def retry_after(self) -> Optional[int]:
         """When the server says that a retry can succeed, in seconds."""
-        text = self.headers.get("retry-after", "")
-        return int(text) if text.isdecimal() else None
+        digits = re.fullmatch(r"[0-9]+", self.headers.get("retry-after", ""))
+        # Nine digits are more than any wait, and int() refuses thousands of them.
+        return int(digits[0][:9]) if digits else None
 
     @property
     def fields(self) -> List[Tuple[str, str]]:

@@ -54,6 +54,11 @@ class Attempts:
         """The rest of the time limit, in seconds."""
         return None if self._ends_at is None else max(0.001, self._ends_at - time.monotonic())
 
+    def check_time(self) -> None:
+        """Raises if the time limit passed: HTTP libraries limit each read, not their sum."""
+        if self._ends_at is not None and time.monotonic() >= self._ends_at:
+            raise TimedOutError("the time limit of the call passed", code="deadline_exceeded")
+
     def headers(self) -> Dict[str, str]:
         remaining = self.remaining
         if remaining is None:

@@ -25,7 +25,7 @@ from ._inputs import (
 from ._reply_builder import ReplyBuilder
 from ._retries import Attempts, CallOptions
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
-from ._wire import Frames, Method, check_stream, check_unary, error_of_transport
+from ._wire import Body, Frames, Method, check_stream, check_unary, error_of_transport
 from .v1.embed_pb2 import EmbedResponse
 from .v1.generate_pb2 import (
     GenerateDelta,
@@ -203,7 +203,7 @@ class Client:
                 response = self._http.send(self._request(method, body, attempts), stream=True)
                 try:
                     check_stream(response)
-                    events = _events(method, response)
+                    events = _events(method, response, attempts)
                     first = [event for event in _first(events)]
                 except BaseException:
                     response.close()
@@ -243,9 +243,17 @@ class Client:
         body = method.body(fields)
 
         def attempt() -> Response:
-            response = self._http.send(self._request(method, body, attempts))
-            check_unary(response)
-            return method.parse(response.content)
+            response = self._http.send(self._request(method, body, attempts), stream=True)
+            try:
+                received = Body()
+                for data in response.iter_bytes():
+                    attempts.check_time()
+                    received.feed(data, response)
+            finally:
+                response.close()
+            reply = bytes(received.data)
+            check_unary(response, reply)
+            return method.parse(reply)
 
         return _retried(attempts, attempt)
 
@@ -334,10 +342,13 @@ def _retried(attempts: Attempts, attempt: Callable[[], Item]) -> Item:
         time.sleep(delay)
 
 
-def _events(method: Method[Response], response: httpx.Response) -> Iterator[Response]:
+def _events(
+    method: Method[Response], response: httpx.Response, attempts: Attempts
+) -> Iterator[Response]:
     frames = Frames()
     try:
         for data in response.iter_bytes():
+            attempts.check_time()
             for message in frames.feed(data, response):
                 yield method.parse(message)
     except httpx.HTTPError as error:

@@ -28,6 +28,8 @@ Response = TypeVar("Response", bound=Message)
 #: The flag of the last message of a stream, which has the error of the call.
 END_OF_STREAM = 2
 COMPRESSED = 1
+#: The largest response, and the largest message of a stream, in bytes.
+MAX_BYTES = 64 * 2**20
 
 #: The class of an error without a reason that this client knows: of a proxy, or of a newer server.
 _CLASS_OF_CODE: Dict[str, Type[VxError]] = {
@@ -89,18 +91,37 @@ class Method(Generic[Response]):
             raise ConnectionFailedError(f"the response is not complete: {error}", code="unknown") from error
 
 
-def check_unary(response: httpx.Response) -> None:
-    """Raises the error of a response. Its body was read."""
+def check_unary(response: httpx.Response, body: bytes) -> None:
+    """Raises the error of a response."""
     content_type = response.headers.get("content-type", "")
     if response.status_code == 200 and content_type == "application/proto":
         return
-    wire: object = None
-    if content_type.startswith("application/json"):
-        try:
-            wire = json.loads(response.content)
-        except ValueError:
-            pass
-    raise error_of(wire, response)
+    raise error_of(_json_of(body) if content_type.startswith("application/json") else None, response)
+
+
+def _json_of(data: bytes) -> object:
+    """None for what is no JSON, or has more levels than Python can read."""
+    try:
+        value: object = json.loads(data)
+        return value
+    except (ValueError, RecursionError):
+        return None
+
+
+def invalid_response(problem: str, response: httpx.Response) -> ServerError:
+    return ServerError(f"the response is not valid: {problem}", code="internal", headers=response.headers)
+
+
+class Body:
+    """Puts the bytes of a response together."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def feed(self, data: bytes, response: httpx.Response) -> None:
+        if len(self.data) + len(data) > MAX_BYTES:
+            raise invalid_response(f"it has more than {MAX_BYTES} bytes", response)
+        self.data += data
 
 
 def check_stream(response: httpx.Response) -> None:
@@ -122,8 +143,9 @@ def error_of(wire: object, response: httpx.Response) -> VxError:
     info = next((one for one in details if isinstance(one, error_details_pb2.ErrorInfo)), None)
     reason = info.reason.lower() if info is not None and info.domain == "vx" else None
     cls = CLASSES.get(reason or "", _CLASS_OF_CODE.get(code, ServerError))
+    message = wire.get("message")
     return cls(
-        str(wire.get("message", code)),
+        message if isinstance(message, str) else code,
         code=code,
         reason=reason,
         details=details,
@@ -133,19 +155,31 @@ def error_of(wire: object, response: httpx.Response) -> VxError:
 
 
 def _details_of(wire: object) -> List[Message]:
-    details: List[Message] = []
-    for one in wire if isinstance(wire, list) else []:
-        known = _DETAILS.get(one.get("type", ""))
-        if known is not None:
-            value = one.get("value", "")
-            details.append(known.FromString(base64.b64decode(value + "=" * (-len(value) % 4))))
-    return details
+    details = (_detail_of(one) for one in wire) if isinstance(wire, list) else ()
+    return [detail for detail in details if detail is not None]
+
+
+def _detail_of(wire: object) -> Optional[Message]:
+    """None for a detail that this client does not know or cannot read."""
+    if not isinstance(wire, dict):
+        return None
+    name, value = wire.get("type"), wire.get("value")
+    known = _DETAILS.get(name) if isinstance(name, str) else None
+    if known is None or not isinstance(value, str):
+        return None
+    try:
+        return known.FromString(base64.b64decode(value + "=" * (-len(value) % 4)))
+    except (ValueError, DecodeError):
+        return None
 
 
 def error_of_transport(error: httpx.HTTPError) -> VxError:
     if isinstance(error, httpx.TimeoutException):
-        return TimedOutError(f"the time limit of the call passed: {error!r}", code="deadline_exceeded")
-    return ConnectionFailedError(f"no complete response: {error!r}", code="unknown")
+        return TimedOutError(f"the time limit of the call passed: {type(error).__name__}", code="deadline_exceeded")
+    if isinstance(error, httpx.LocalProtocolError):
+        # Its text can quote a header of the request.
+        return InvalidRequestError("the request is not valid HTTP, such as one of its headers", code="invalid_argument")
+    return ConnectionFailedError(f"no complete response: {type(error).__name__}: {error}", code="unknown")
 
 
 class Frames:
@@ -160,24 +194,29 @@ class Frames:
         self._buffer += data
         messages: List[bytes] = []
         while True:
-            frame = self._next()
+            frame = self._next(response)
             if frame is None:
                 return messages
             flags, message = frame
             if flags & COMPRESSED:
-                raise ServerError("the server compressed a message", code="internal", headers=response.headers)
+                raise invalid_response("a message is compressed", response)
             if not flags & END_OF_STREAM:
                 messages.append(message)
                 continue
             self.is_complete = True
-            end = json.loads(message)
+            end = _json_of(message)
+            if not isinstance(end, dict):
+                raise invalid_response("its last message is no JSON object", response)
             if end.get("error") is not None:
                 raise error_of(end["error"], response)
 
-    def _next(self) -> Optional[Tuple[int, bytes]]:
+    def _next(self, response: httpx.Response) -> Optional[Tuple[int, bytes]]:
         if len(self._buffer) < 5:
             return None
-        end = 5 + int.from_bytes(self._buffer[1:5], "big")
+        size = int.from_bytes(self._buffer[1:5], "big")
+        if size > MAX_BYTES:
+            raise invalid_response(f"a message has more than {MAX_BYTES} bytes", response)
+        end = 5 + size
         if len(self._buffer) < end:
             return None
         frame = self._buffer[0], bytes(self._buffer[5:end])

@@ -1,0 +1,57 @@
+package vx_test
+
+// Calls of servers that send what no vx server sends, and keys that no header can have.
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	vx "github.com/vx-api/vx/clients/go"
+)
+
+var key = "vx_live_" + strings.Repeat("a", 38)
+
+func TestAResponseHasALimit(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		if strings.HasSuffix(r.URL.Path, "/StreamGenerate") {
+			w.Header().Set("Content-Type", "application/connect+proto")
+			_, _ = w.Write([]byte{0, 255, 255, 255, 255})
+		} else {
+			w.Header().Set("Content-Type", "application/proto")
+		}
+		for range 100 {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	c := client(t, vx.WithURL(server.URL), vx.WithKey(key))
+	if _, err := c.Me(ctx); failure(t, err).Code != connect.CodeResourceExhausted {
+		t.Error(err)
+	}
+	if _, err := c.Stream(ctx, asks("hello"), vx.WithIdempotencyKey("k")); failure(t, err).Code != connect.CodeResourceExhausted {
+		t.Error(err)
+	}
+	if calls.Load() != 2 {
+		t.Error(calls.Load())
+	}
+}
+
+func TestAKeyThatNoHeaderCanHave(t *testing.T) {
+	for _, good := range []string{" " + key + "\n", key + "\r\n"} {
+		client(t, vx.WithKey(good))
+	}
+	for _, rest := range []string{"\nx", "\x01", "…", " x"} {
+		if _, err := vx.New(vx.WithKey(key + rest)); err == nil || strings.Contains(err.Error(), key) {
+			t.Error(rest, err)
+		}
+	}
+}

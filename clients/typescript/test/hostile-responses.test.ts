@@ -1,0 +1,76 @@
+// Calls of servers that send what no vx server sends, and keys that no header can have.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import * as vx from "vx-client";
+
+const KEY = `vx_live_${"a".repeat(38)}`;
+const MEBIBYTE = Buffer.alloc(2 ** 20);
+
+async function failureOf(
+  answer: (response: ServerResponse) => void,
+  call: (client: vx.Client) => PromiseLike<unknown>,
+): Promise<unknown> {
+  const server = createServer((request, response) => {
+    request.resume();
+    answer(response);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    return await call(new vx.Client({ url, key: KEY, timeoutMs: 30_000, maxRetries: 0 })).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test("a response has a limit", async () => {
+  let sent = 0;
+  const endless = (response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "application/proto" });
+    const send = () => {
+      if (++sent > 200) response.end();
+      else response.write(MEBIBYTE, (error) => error || send());
+    };
+    send();
+  };
+  const error = await failureOf(endless, (client) => client.me());
+  assert.ok(error instanceof vx.ServerError, inspect(error));
+  assert.match(error.message, /more than 67108864 bytes/);
+  assert.ok(sent < 100);
+});
+
+test("a message of a stream has a limit, wherever its frame is cut", async () => {
+  const announced = Buffer.from([0, 0, 0, 0, 0, 0, 255, 255, 255, 255]);
+  for (const cut of [1, 5, 7, 9, 10]) {
+    const answer = (response: ServerResponse) => {
+      response.writeHead(200, { "content-type": "application/connect+proto" });
+      response.write(announced.subarray(0, cut), () => response.write(announced.subarray(cut)));
+    };
+    const error = await failureOf(answer, (client) =>
+      client.stream({ model: "m", messages: [] }).finalResponse(),
+    );
+    assert.ok(error instanceof vx.ServerError, inspect(error));
+    assert.match(error.message, /more than 67108864 bytes/);
+  }
+});
+
+test("spaces around a key are ignored; a key that no header can have is refused and not shown", async () => {
+  for (const key of [` ${KEY}\n`, `${KEY}\r\n`]) {
+    const client = new vx.Client({ url: "http://127.0.0.1:1", key, maxRetries: 0 });
+    await assert.rejects(client.me(), vx.ConnectionError);
+  }
+  for (const rest of ["\nx", "\u0001", "\u2026", " x"]) {
+    assert.throws(
+      () => new vx.Client({ key: KEY + rest }),
+      (error) => error instanceof TypeError && !inspect(error).includes(KEY),
+    );
+  }
+});
