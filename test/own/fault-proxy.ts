@@ -85,7 +85,7 @@ function pass(
       outgoing.write(bytes.subarray(0, remaining), () => {
         if (remaining <= 0) outgoing.destroy();
       });
-      remaining -= bytes.length;
+      remaining = Math.max(0, remaining - bytes.length);
     });
     response.on("end", () => (fault?.lose ? outgoing.destroy() : outgoing.end()));
     response.on("error", () => outgoing.destroy());
