@@ -1,9 +1,7 @@
 import { hasMoreCharacters, unitsOf } from "./characters.ts";
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
-import type { JsonValue } from "./json.ts";
 import { nextTurn } from "./next-turn.ts";
-import { parseJson } from "./parse-json.ts";
 import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./prompt.ts";
 
 // The limits of a message. Replies have the same ones, so that a conversation can be continued.
@@ -18,6 +16,8 @@ export const MAX_ID_CHARACTERS = 256;
 const MAX_ARGUMENT_LEVELS = 64;
 /** Parsing so many characters takes a few milliseconds, or 15 for short lists; then the event loop runs other work. */
 const SLICE_CHARACTERS = 131_072;
+
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
 /** The messages of a request, and how its caller names them. */
 export type Conversation = {
@@ -156,19 +156,26 @@ function isShort(text: string): boolean {
   return text !== "" && text.length <= MAX_ID_CHARACTERS;
 }
 
+/** The value is not used, so its names need not be right: parseJson() takes ten times as long for some texts. */
 function isObjectText(text: string): boolean {
   try {
-    const value = parseJson(text) as JsonValue;
+    const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject && isWithinLevels(value, MAX_ARGUMENT_LEVELS);
+    return isObject && isWithinLevels(text, MAX_ARGUMENT_LEVELS);
   } catch {
     return false;
   }
 }
 
-function isWithinLevels(value: JsonValue, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((member) => isWithinLevels(member, levels - 1));
+/** Whether objects and lists of a valid JSON text are nested at most so deep. */
+function isWithinLevels(json: string, maxLevels: number): boolean {
+  let levels = 0;
+  for (const character of json.replace(STRING, "")) {
+    if (character === "{" || character === "[") levels++;
+    else if (character === "}" || character === "]") levels--;
+    if (levels > maxLevels) return false;
+  }
+  return true;
 }
 
 /** Returns the number of images. */

@@ -72,18 +72,30 @@ test.each([
   );
 });
 
-test.each(["", "{", "[]", "null", '"{}"', "{} {}", `{"a":${"[".repeat(64)}${"]".repeat(64)}}`])(
-  "the arguments %s are refused",
-  async (text) => {
-    const field = "messages[0].tool_calls[1]";
-    expect(await refusal(messagesOf(asked(call("a"), call("b", text))))).toMatch(
-      `${field}: must have arguments that are the JSON text of an object`,
-    );
-  },
-);
+test.each([
+  "",
+  "{",
+  "[]",
+  "null",
+  '"{}"',
+  "{} {}",
+  `{"a":${"[".repeat(64)}${"]".repeat(64)}}`,
+  `{"\\"]":"]","b":${"[".repeat(64)}${"]".repeat(64)}}`,
+])("the arguments %s are refused", async (text) => {
+  const field = "messages[0].tool_calls[1]";
+  expect(await refusal(messagesOf(asked(call("a"), call("b", text))))).toMatch(
+    `${field}: must have arguments that are the JSON text of an object`,
+  );
+});
 
-test("arguments with 64 levels are accepted", async () => {
-  await check(messagesOf(asked(call("a", `{"a":${"[".repeat(63)}${"]".repeat(63)}}`))));
+const levels = (count: number) => "[".repeat(count) + "]".repeat(count);
+
+test.each([
+  ["of 64 levels", `{"a":${levels(63)}}`],
+  ["with brackets in strings", `{"a\\"${levels(65)}":"\\\\","b":"\\"${levels(65)}"}`],
+  ["with many lists of few levels", `{"a":[${levels(62)},${levels(62)}],"b":${levels(63)}}`],
+])("arguments %s are accepted", async (_, text) => {
+  await check(messagesOf(asked(call("a", text))));
 });
 
 test.each([

@@ -54,3 +54,11 @@ test.each(['{"\\n":1', '{"\\x":1}', '{"a\\n" 1}', '{"\\n":"\\"}', '{"\\n":1}}', 
     expect(() => parseJson(text)).toThrow(SyntaxError);
   },
 );
+
+test("a long text whose last string does not end is refused at once", () => {
+  const text = `{"${'\\"'.repeat(200_000)}`;
+  const started = performance.now();
+  expect(() => parseJson(text)).toThrow(SyntaxError);
+  // The search for its strings takes minutes.
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
