@@ -72,14 +72,14 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
 /** Does not measure attempts without a request. */
 function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptReport): void {
   if (!result) return;
-  const { startedAtMs, firstEventAtMs, endedAtMs, usage } = result;
+  const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;
   const model = call.model.id;
   metrics.attemptDuration.observe({ upstream }, (endedAtMs - startedAtMs) / 1_000);
-  if (firstEventAtMs === undefined) return;
-  metrics.firstToken.observe({ model }, (firstEventAtMs - startedAtMs) / 1_000);
+  if (firstPieceAtMs === undefined) return;
+  metrics.firstToken.observe({ model }, (firstPieceAtMs - startedAtMs) / 1_000);
   const tokens = usage ? outputTokensOf(usage) : 0;
-  if (tokens > 0 && endedAtMs > firstEventAtMs)
-    metrics.tokenRate.observe({ model }, tokens / ((endedAtMs - firstEventAtMs) / 1_000));
+  if (tokens > 0 && endedAtMs > firstPieceAtMs)
+    metrics.tokenRate.observe({ model }, tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
 }
 
 /** Omits the stack: a failed upstream is not a bug of the server. */

@@ -58,7 +58,7 @@ export type AttemptResult = {
   readonly startedAtMs: number;
   readonly endedAtMs: number;
   /** Undefined if no piece of a reply arrived. */
-  readonly firstEventAtMs: number | undefined;
+  readonly firstPieceAtMs: number | undefined;
   /** Undefined if the reply is incomplete. */
   readonly finishReason: FinishReason | undefined;
   /** Undefined if the upstream reported none. */

@@ -82,6 +82,22 @@ test("calls, tokens, cost and speed are counted by model", async () => {
   expect(added("vx_upstream_attempt_seconds_count", 'upstream="sandbox"')).toBe(1);
 });
 
+test("a reply without pieces has no first token", async () => {
+  const embed = async () => {
+    const body = JSON.stringify({ model: "vx-sandbox-embed", input: "Hello" });
+    const headers = { ...bearer(key.secret), "content-type": "application/json" };
+    return await fetch(`${app.url}/v1/embeddings`, { method: "POST", headers, body });
+  };
+  const before = await readMetrics();
+  expect((await embed()).status).toBe(200);
+  const after = await readMetrics();
+  const model = 'model="vx-sandbox-embed"';
+  expect(after.valueAt("vx_model_calls_total", `${model},code="ok"`)).toBe(1);
+  expect(after.valueAt("vx_time_to_first_token_seconds_count", model)).toBe(
+    before.valueAt("vx_time_to_first_token_seconds_count", model),
+  );
+});
+
 test("names that callers choose never become labels", async () => {
   const unpaid = await createTestKey(operatorOf(app));
   const before = await readMetrics();

@@ -24,14 +24,14 @@ export function attemptAttributes(
   oldNames: boolean,
 ): Attributes {
   const { prompt, number } = attempt;
-  const { usage, startedAtMs, firstEventAtMs } = result;
+  const { usage, startedAtMs, firstPieceAtMs } = result;
   const attributes = requestAttributes(attempt);
   attributes["vx.upstream.attempt"] = number;
   attributes["gen_ai.request.max_tokens"] = prompt.maxTokens;
   if (prompt.temperature !== undefined) attributes["gen_ai.request.temperature"] = prompt.temperature;
   if (prompt.options.topP !== undefined) attributes["gen_ai.request.top_p"] = prompt.options.topP;
-  if (firstEventAtMs !== undefined)
-    attributes["gen_ai.response.time_to_first_chunk"] = (firstEventAtMs - startedAtMs) / 1_000;
+  if (firstPieceAtMs !== undefined)
+    attributes["gen_ai.response.time_to_first_chunk"] = (firstPieceAtMs - startedAtMs) / 1_000;
   if (result.finishReason !== undefined) attributes["gen_ai.response.finish_reasons"] = [result.finishReason];
   if (result.outcome !== "ok") attributes["error.type"] = result.outcome;
   if (oldNames) attributes["gen_ai.system"] = attributes["gen_ai.provider.name"];

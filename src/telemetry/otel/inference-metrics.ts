@@ -59,8 +59,8 @@ function times(meter: Meter, prefix: string): Record {
     meter.createHistogram(`${prefix}.${name}`, { unit: "s", advice: { explicitBucketBoundaries } });
   const duration = histogram("duration", SECONDS);
   const firstChunk = histogram("time_to_first_chunk", FIRST_CHUNK);
-  return (attributes, { startedAtMs, endedAtMs, firstEventAtMs }) => {
+  return (attributes, { startedAtMs, endedAtMs, firstPieceAtMs }) => {
     duration.record((endedAtMs - startedAtMs) / 1_000, attributes);
-    if (firstEventAtMs !== undefined) firstChunk.record((firstEventAtMs - startedAtMs) / 1_000, attributes);
+    if (firstPieceAtMs !== undefined) firstChunk.record((firstPieceAtMs - startedAtMs) / 1_000, attributes);
   };
 }

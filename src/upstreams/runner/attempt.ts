@@ -37,7 +37,7 @@ type AttemptOptions = {
 export class Attempt {
   readonly #options: AttemptOptions;
   readonly #startedAtMs: number;
-  #firstEventAtMs: number | undefined;
+  #firstPieceAtMs: number | undefined;
   #state: "requested" | "replying" | "ended" = "requested";
 
   constructor(options: AttemptOptions) {
@@ -52,7 +52,7 @@ export class Attempt {
   async next(): Promise<UpstreamEvent> {
     try {
       const event = eventOf(await this.#options.events.next());
-      if (this.#state === "requested") this.#begin();
+      if (this.#state === "requested") this.#begin(event);
       if (event.kind === "done") this.#succeed(event);
       return event;
     } catch (error) {
@@ -69,9 +69,9 @@ export class Attempt {
     await this.#options.events.return?.();
   }
 
-  #begin(): void {
+  #begin({ kind }: UpstreamEvent): void {
     this.#state = "replying";
-    this.#firstEventAtMs = this.#options.now();
+    if (kind !== "done") this.#firstPieceAtMs = this.#options.now();
     this.#options.breaker.begin(this.#options.pass);
   }
 
@@ -99,7 +99,7 @@ export class Attempt {
       outcome,
       startedAtMs: this.#startedAtMs,
       endedAtMs: now(),
-      firstEventAtMs: this.#firstEventAtMs,
+      firstPieceAtMs: this.#firstPieceAtMs,
       finishReason: end?.finishReason,
       usage: end?.usage,
     };
