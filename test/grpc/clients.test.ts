@@ -73,8 +73,9 @@ async function startServer(port: string): Promise<void> {
 
 /** How a call ends that is made during a drain. */
 function duringDrain(protocol: string): RegExp {
-  // HTTP/1.1 has no GOAWAY: a connection that is open when the drain begins may be used once more.
-  if (protocol === "connect" || protocol === "connect-json") return /^(OK|UNAVAILABLE)$/;
+  // HTTP/1.1 has no GOAWAY: a connection that is open when the drain begins may be used once more. For one that the server
+  // closes while the call is being sent, connect-go's code is CANCELLED.
+  if (protocol === "connect" || protocol === "connect-json") return /^(OK|CANCELLED|UNAVAILABLE)$/;
   // tonic's code for a call on a connection that got a GOAWAY.
   if (protocol === "tonic") return /^(CANCELLED|UNAVAILABLE)$/;
   return /^UNAVAILABLE$/;
