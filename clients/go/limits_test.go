@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	vx "github.com/vx-api/vx/clients/go"
+	vxv1 "github.com/vx-api/vx/clients/go/gen/vx/v1"
 )
 
 var key = "vx_live_" + strings.Repeat("a", 38)
@@ -42,6 +44,23 @@ func TestAResponseHasALimit(t *testing.T) {
 	}
 	if calls.Load() != 2 {
 		t.Error(calls.Load())
+	}
+}
+
+func TestAToolCallFollowsTheOneBeforeIt(t *testing.T) {
+	for _, index := range []int32{-1, 1, 1<<31 - 1} {
+		part := &vxv1.GenerateDelta{ToolCall: &vxv1.ToolCallDelta{Index: index}}
+		event := must(proto.Marshal(&vxv1.StreamGenerateResponse{Event: &vxv1.StreamGenerateResponse_Delta{Delta: part}}))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/connect+proto")
+			_, _ = w.Write(append([]byte{0, 0, 0, 0, byte(len(event))}, event...))
+			_, _ = w.Write([]byte{2, 0, 0, 0, 2, '{', '}'})
+		}))
+		_, err := final(client(t, vx.WithURL(server.URL), vx.WithKey(key)).Stream(ctx, asks("hello")))
+		server.Close()
+		if failure(t, err).Code != connect.CodeInternal {
+			t.Error(index, err)
+		}
 	}
 }
 

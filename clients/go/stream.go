@@ -3,7 +3,9 @@ package vx
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"net/http"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -67,7 +69,10 @@ func (s *Stream) Deltas() iter.Seq2[*vxv1.GenerateDelta, error] {
 				s.done = done
 			}
 			if delta := event.GetDelta(); delta != nil {
-				s.append(delta)
+				if err := s.append(delta); err != nil {
+					yield(nil, err)
+					return
+				}
 				if !yield(delta, nil) {
 					return
 				}
@@ -108,7 +113,7 @@ func (s *Stream) Response() (*vxv1.GenerateResponse, error) {
 // PartialMessage is what was received so far, also after an error.
 func (s *Stream) PartialMessage() *vxv1.Message { return s.message }
 
-func (s *Stream) append(delta *vxv1.GenerateDelta) {
+func (s *Stream) append(delta *vxv1.GenerateDelta) error {
 	*s.message.Content += delta.GetContent()
 	if part := delta.GetReasoning(); part != nil {
 		// A signature or an encrypted text ends a block.
@@ -122,7 +127,10 @@ func (s *Stream) append(delta *vxv1.GenerateDelta) {
 		s.isReasoningOpen = part.GetSignature() == "" && part.GetEncrypted() == ""
 	}
 	if part := delta.GetToolCall(); part != nil {
-		for len(s.message.ToolCalls) <= int(part.GetIndex()) {
+		if index := int(part.GetIndex()); index < 0 || index > len(s.message.ToolCalls) {
+			message := fmt.Sprintf("the response has no tool call before %d", index)
+			return &Error{Code: connect.CodeInternal, Message: message, Header: http.Header{}, IdempotencyKey: s.key}
+		} else if index == len(s.message.ToolCalls) {
 			s.message.ToolCalls = append(s.message.ToolCalls, &vxv1.ToolCall{})
 		}
 		call := s.message.ToolCalls[part.GetIndex()]
@@ -134,4 +142,5 @@ func (s *Stream) append(delta *vxv1.GenerateDelta) {
 		}
 		call.Arguments += part.GetArguments()
 	}
+	return nil
 }

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, List, Tuple
 
 import vx
+from vx.v1.generate_pb2 import GenerateDelta, StreamGenerateResponse, ToolCallDelta
 
 KEY = "vx_live_" + "a" * 38
 MEBIBYTE = bytes(2**20)
@@ -118,6 +119,13 @@ class Hostile(unittest.TestCase):
         with self.assertRaisesRegex(vx.ServerError, "more than 67108864 bytes"):
             self.client(partial(send, announced)).stream(model="m", messages=[]).final_response()
 
+
+    def test_a_tool_call_follows_the_one_before_it(self) -> None:
+        for index in (-1, 1, 2**31 - 1):
+            event = StreamGenerateResponse(delta=GenerateDelta(tool_call=ToolCallDelta(index=index)))
+            data = head(200, "application/connect+proto") + frame(0, event.SerializeToString()) + frame(2, b"{}")
+            with self.assertRaisesRegex(vx.ServerError, f"no tool call before {index}"):
+                self.client(partial(send, data)).stream(model="m", messages=[]).final_response()
 
     def test_a_header_that_is_refused_is_not_shown_and_not_repeated(self) -> None:
         client = self.client(partial(send, b""), headers={"x-secret": "secret\n"}, max_retries=9)

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { ServerError } from "./errors.ts";
 import {
   type GenerateDelta,
   type GenerateDone,
@@ -86,6 +87,9 @@ class ReplyBuilder {
     this.#content += content;
     if (reasoning) this.#appendReasoning(reasoning);
     if (!toolCall) return;
+    if (toolCall.index < 0 || toolCall.index > this.#toolCalls.length) {
+      throw new ServerError(`The response has no tool call before ${toolCall.index}.`, { code: "internal" });
+    }
     this.#toolCalls[toolCall.index] ??= create(ToolCallSchema);
     const call = this.#toolCalls[toolCall.index] as ToolCall;
     if (toolCall.id !== "") call.id = toolCall.id;

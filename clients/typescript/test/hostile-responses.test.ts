@@ -62,6 +62,24 @@ test("a message of a stream has a limit, wherever its frame is cut", async () =>
   }
 });
 
+test("a tool call follows the one before it", async () => {
+  // An event with a delta with a tool call with an index.
+  for (const index of [[1], [255, 255, 255, 255, 7], [...Array(9).fill(255), 1]]) {
+    const call = [8, ...index];
+    const delta = [26, call.length, ...call];
+    const event = [10, delta.length, ...delta];
+    const answer = (response: ServerResponse) => {
+      response.writeHead(200, { "content-type": "application/connect+proto" });
+      response.end(Buffer.from([0, 0, 0, 0, event.length, ...event, 2, 0, 0, 0, 2, 123, 125]));
+    };
+    const error = await failureOf(answer, (client) =>
+      client.stream({ model: "m", messages: [] }).finalResponse(),
+    );
+    assert.ok(error instanceof vx.ServerError, inspect(error));
+    assert.match(error.message, /no tool call before/);
+  }
+});
+
 test("spaces around a key are ignored; a key that no header can have is refused and not shown", async () => {
   for (const key of [` ${KEY}\n`, `${KEY}\r\n`]) {
     const client = new vx.Client({ url: "http://127.0.0.1:1", key, maxRetries: 0 });

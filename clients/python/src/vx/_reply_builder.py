@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from ._errors import ServerError
 from .v1.generate_pb2 import GenerateDelta, GenerateDone, GenerateResponse, Message, Reasoning
 
 
@@ -19,7 +20,9 @@ class ReplyBuilder:
             self._append_reasoning(delta.reasoning)
         if delta.HasField("tool_call"):
             part = delta.tool_call
-            while len(self.message.tool_calls) <= part.index:
+            if not 0 <= part.index <= len(self.message.tool_calls):
+                raise ServerError(f"the response is not valid: no tool call before {part.index}", code="internal")
+            if part.index == len(self.message.tool_calls):
                 self.message.tool_calls.add()
             call = self.message.tool_calls[part.index]
             call.id = part.id or call.id
