@@ -82,14 +82,10 @@ async function receiveRpc(
   response: HttpResponse,
   observation: Observation,
 ): Promise<RpcCall | ConnectError> {
+  const timeoutMs = timeoutMsOf(request.headers, form.protocol);
+  const remainingMs = timeoutMs && timeoutMs - (performance.now() - observation.startedAt);
   try {
-    const admitted = await passGate(
-      options.gate,
-      call,
-      response,
-      observation,
-      timeoutMsOf(request.headers, form.protocol),
-    );
+    const admitted = await passGate(options.gate, call, response, observation, remainingMs);
     const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
     // Connect reads the query of a GET, and refuses unknown compressions.
     const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);

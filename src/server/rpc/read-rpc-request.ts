@@ -21,7 +21,7 @@ export async function readRpcRequest(
   remainingMs = Number.POSITIVE_INFINITY,
 ): Promise<Message> {
   const hold = budget.hold(sender);
-  const limits = { maxBytes, hold, bodyMs: Math.min(budget.bodyMs, remainingMs) };
+  const limits = { maxBytes, hold, bodyMs: Math.max(0, Math.min(budget.bodyMs, remainingMs)) };
   const encoding = request.headers[form.encodingHeader];
   try {
     const body = await readBytes(request, limits);
