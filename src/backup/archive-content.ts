@@ -18,7 +18,7 @@ export class ArchiveContent {
   }
 
   /**
-   * A file that PostgreSQL may write meanwhile; undefined content if it was removed. The size in the header is the
+   * A file that PostgreSQL may write meanwhile; no content if it was removed. The size in the header is the
    * size when the copy starts: what is appended later is in the write-ahead log, and what was cut off becomes zeros.
    */
   async *file(name: string, path: string): AsyncGenerator<Buffer> {
@@ -37,6 +37,11 @@ export class ArchiveContent {
     } finally {
       await file.close();
     }
+  }
+
+  /** Whether the file was there. */
+  has(name: string): boolean {
+    return this.#records.has(name);
   }
 
   /** The manifest and the end of the archive. */

@@ -102,7 +102,13 @@ async function* contentOf(
   const { label, segments } = await stopBackup(sql);
   yield* content.text(`${CELL}backup_label`, label);
   for (const name of segments) {
-    yield* content.file(`${CELL}pg_wal/${name}`, join(clusterDir, "pg_wal", name));
+    const file = `${CELL}pg_wal/${name}`;
+    yield* content.file(file, join(clusterDir, "pg_wal", name));
+    // max_slot_wal_keep_size can end the slot.
+    if (!content.has(file))
+      throw new BackupError(
+        `PostgreSQL removed ${name}, a part of the write-ahead log that the backup needs: try again, with max_slot_wal_keep_size = -1`,
+      );
   }
   counts.walSegments = segments.length;
   yield* content.end();

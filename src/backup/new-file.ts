@@ -53,7 +53,8 @@ async function removeUnfinished(path: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(prefix)) continue;
     const pid = Number.parseInt(name.slice(prefix.length), 10);
-    if (pid > 0 && !isRunning(pid)) await rm(join(folder, name), { force: true });
+    // In a container every command may have the same pid.
+    if (pid === process.pid || (pid > 0 && !isRunning(pid))) await rm(join(folder, name), { force: true });
   }
 }
 

@@ -1,10 +1,19 @@
-import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEmbeddedDatabase } from "../../src/app/embedded-database.ts";
 import { createBackup } from "../../src/backup/create-backup.ts";
+import { writeNewFile } from "../../src/backup/new-file.ts";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { spawnVx, vx } from "../cli/support.ts";
 import { createDataFolder } from "../support/data-folder.ts";
@@ -149,6 +158,36 @@ test("an interrupted backup leaves no file, and ends the backup in PostgreSQL", 
   const sql = postgres({ ...loginIn(source.path), max: 1 });
   expect(await sql`SELECT FROM pg_replication_slots`).toHaveLength(0);
   await sql.end();
+});
+
+test("a backup leaves no file if a part of the write-ahead log that it needs is missing", async () => {
+  const folder = createTemporaryFolder("backup-without-log");
+  // The folder of another cluster has none of the log of this one.
+  const clusterDir = join(folder.path, "postgres");
+  mkdirSync(clusterDir);
+  writeFileSync(join(clusterDir, "PG_VERSION"), "18\n");
+  const database = await openEmbeddedDatabase(source.path, "backup", () => undefined);
+  const backup = createBackup({
+    ...database,
+    clusterDir,
+    file: join(folder.path, "file"),
+    createdAt: new Date(),
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  });
+  await expect(backup).rejects.toThrow("a part of the write-ahead log");
+  await database.close();
+  expect(readdirSync(folder.path)).toEqual(["postgres"]);
+  folder.remove();
+});
+
+test("an unfinished file of an earlier process with the same pid is removed", async () => {
+  const folder = createTemporaryFolder("backup-unfinished");
+  const path = join(folder.path, "file");
+  writeFileSync(`${path}.new-${process.pid}-00000000`, "");
+  await writeNewFile(path, (file) => file.writeFile("complete"));
+  expect(readdirSync(folder.path)).toEqual(["file"]);
+  folder.remove();
 });
 
 test("a backup that does not fit on the disk leaves no file", async () => {
