@@ -16,7 +16,7 @@ export const MAX_LONG_READS = 4;
 
 /** An audit with its progress. */
 export async function* watchAudit(
-  { database }: Deps,
+  { database, onAudit }: Deps,
   call: ApiCall,
 ): AsyncGenerator<MessageInitShape<typeof WatchAuditResponseSchema>, void> {
   const steps = auditInSteps(database, call.signal);
@@ -28,6 +28,7 @@ export async function* watchAudit(
       continue;
     }
     const { parts, report } = step.value;
+    onAudit(report.findings.length);
     yield { partsDone: parts, parts, entries: report.entries, result: viewReport(report) };
     return;
   }

@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
@@ -115,10 +118,15 @@ test("names that callers choose never become labels", async () => {
   expect(series(text) - series(before.text)).toBeLessThan(40);
 });
 
-test("an audit sets its findings, and the build is named", async () => {
+test("an audit sets its findings, also one in the console, and the build is named", async () => {
+  const transport = createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" });
+  const client = createClient(ConsoleService, transport);
+  const audits = async () => (await readMetrics()).valueAt("vx_audits_total", 'result="consistent"') ?? 0;
+  const before = await audits();
+  for await (const _ of client.watchAudit({}, { headers: bearer(OPERATOR_TOKEN) }));
   await operatorOf(app).audit({});
   const { valueAt, samples } = await readMetrics();
-  expect(valueAt("vx_audits_total", 'result="consistent"')).toBeGreaterThan(0);
+  expect((await audits()) - before).toBe(2);
   expect(valueAt("vx_audit_findings")).toBe(0);
   expect(samples("vx_build_info")).toEqual([
     { labels: expect.stringContaining(`node_version="${process.versions.node}"`), value: 1 },
