@@ -4,6 +4,8 @@ package vx
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"os"
@@ -64,6 +66,9 @@ type Client struct {
 	ledger   vxv1connect.LedgerServiceClient
 	usage    vxv1connect.UsageServiceClient
 }
+
+// Format prints the client without its fields, because logs must not show the key.
+func (c Client) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "vx.Client") }
 
 // New makes a client.
 func New(options ...Option) (*Client, error) {

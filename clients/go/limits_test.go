@@ -3,6 +3,7 @@ package vx_test
 // Calls of servers that send what no vx server sends, and keys that no header can have.
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -71,6 +72,18 @@ func TestAKeyThatNoHeaderCanHave(t *testing.T) {
 	for _, rest := range []string{"\nx", "\x01", "…", " x"} {
 		if _, err := vx.New(vx.WithKey(key + rest)); err == nil || strings.Contains(err.Error(), key) {
 			t.Error(rest, err)
+		}
+	}
+}
+
+func TestClientIsPrintedWithoutItsKey(t *testing.T) {
+	client, err := vx.New(vx.WithKey("vx_live_secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{fmt.Sprintf("%v", client), fmt.Sprintf("%+v", client), fmt.Sprintf("%#v", *client)} {
+		if strings.Contains(text, "vx_live_secret") {
+			t.Error(text)
 		}
 	}
 }
