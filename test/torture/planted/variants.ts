@@ -92,7 +92,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/generation.ts",
-      find: "const ended = await settler.end(end);",
+      find: 'const ended = await measured(trace?.startStage("settlement"), settler.end(end));',
       put: 'const ended = { outcome: "settled", balanceMicros: 0n }; setTimeout(() => settler.end(end), 250);',
     },
   },
@@ -102,7 +102,7 @@ export const VARIANTS: readonly Variant[] = [
     code: {
       file: "src/billing/charge.ts",
       find: "? progress.wasSent :",
-      put: "? progress.wasSent && !spec.streamed :",
+      put: "? progress.wasSent && !spec.prompt.streamed :",
     },
   },
   {
@@ -128,7 +128,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     code: {
       file: "src/billing/charge.ts",
-      find: "const isDelivered = spec.streamed && !isEmpty(output);",
+      find: "const isDelivered = spec.prompt.streamed && !isEmpty(output);",
       put: "const isDelivered = true;",
     },
   },
