@@ -43,7 +43,7 @@ export async function createBackup(options: CreateOptions): Promise<CreatedBacku
   let created: CreatedBackup | undefined;
   await writeNewFile(path, async (file) => {
     signal.throwIfAborted();
-    // PostgreSQL ends the backup and drops the slot with this session, also if this process is killed.
+    // When this connection ends, even because this process is killed, PostgreSQL ends the backup and drops the slot.
     const sql = await connect(address, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx backup" });
     try {
       created = await writeArchive(sql, file, options);

@@ -100,7 +100,7 @@ def check_unary(response: httpx.Response, body: bytes) -> None:
 
 
 def _json_of(data: bytes) -> object:
-    """None for what is no JSON, or has more levels than Python can read."""
+    """Returns None if the data is not JSON, or is nested more deeply than Python can read."""
     try:
         value: object = json.loads(data)
         return value
