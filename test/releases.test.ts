@@ -27,6 +27,15 @@ test("the workflow publishes the names of clients/names.json", () => {
   expect(workflow).toContain(`./dist/${NAMES.server}-*.tgz`);
 });
 
+test("workflows use actions by their commit, and Helm of the version that the chart is tested with", () => {
+  const workflows = globSync(".github/workflows/*.yml").map((file) => readFileSync(file, "utf8"));
+  const actions = workflows.flatMap((text) => text.match(/uses: .*/g) ?? []);
+  expect(actions.length).toBeGreaterThan(10);
+  for (const action of actions) expect(action).toMatch(/^uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  const helm = /"(helm\.sh\S+)"/.exec(readFileSync("test/chart/helm.ts", "utf8"))?.[1];
+  expect(workflows.join("")).toContain(`go install ${helm}\n`);
+});
+
 test.each(PROTOS)(
   "the packages of the code generated from %s have the names of clients/names.json",
   (file) => {

@@ -16,7 +16,9 @@ import {
   prepareGo,
   prepareJava,
   preparePython,
+  prepareRust,
   prepareTypeScript,
+  RUST,
   TYPESCRIPT,
 } from "./programs.ts";
 
@@ -156,14 +158,26 @@ describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
   });
 });
 
+/** What the examples print for a key with and without credit. */
+const EXAMPLES = [
+  ["VX_KEY", REPLY],
+  ["VX_BROKE_KEY", /^Add credit to the account\.\n$/],
+] as const;
+
 describe.skipIf(reasonToSkip("java", prepareJava))("the example for Java", () => {
-  test.each([
-    ["VX_KEY", REPLY],
-    ["VX_BROKE_KEY", /^Add credit to the account\.\n$/],
-  ])("runs with %s", async (key, output) => {
+  test.each(EXAMPLES)("runs with %s", async (key, output) => {
     const classpath = `target/classes:${readFileSync(join(JAVA, "target/classpath"), "utf8").trim()}`;
     const { stdout } = await run("java", ["-cp", classpath, "Main"], {
       cwd: JAVA,
+      env: { ...env, VX_KEY: env[key] },
+    });
+    expect(stdout).toMatch(output);
+  });
+});
+
+describe.skipIf(reasonToSkip("rust", prepareRust))("the example for Rust", () => {
+  test.each(EXAMPLES)("runs with %s", async (key, output) => {
+    const { stdout } = await run(join(RUST, "target/debug/vx-example"), [], {
       env: { ...env, VX_KEY: env[key] },
     });
     expect(stdout).toMatch(output);

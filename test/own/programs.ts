@@ -103,14 +103,30 @@ export const JAVA = join(FOLDER, "java");
 
 /** Generates the stubs of the example for Java and compiles it. */
 export function prepareJava(): string | undefined {
-  mkdirSync(JAVA, { recursive: true });
-  cpSync("examples/java", JAVA, { recursive: true });
   const compile = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"];
   return (
     problemOf("mvn", "-version") ??
-    problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", join(JAVA, "proto")) ??
+    copyExample("java", JAVA) ??
     inFolder(JAVA, "mvn", "--quiet", "--batch-mode", ...compile)
   );
+}
+
+export const RUST = join(FOLDER, "rust");
+
+/** Generates the stubs of the example for Rust and compiles it. */
+export function prepareRust(): string | undefined {
+  return (
+    problemOf("cargo", "--version") ??
+    copyExample("rust", RUST) ??
+    inFolder(RUST, "cargo", "build", "--quiet", "--locked")
+  );
+}
+
+/** Copies an example, with the .proto files and those that they import. */
+function copyExample(name: string, folder: string): string | undefined {
+  mkdirSync(folder, { recursive: true });
+  cpSync(join("examples", name), folder, { recursive: true, preserveTimestamps: true });
+  return problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", join(folder, "proto"));
 }
 
 /** Runs a command in the folder. Returns the reason if it fails. */
