@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
@@ -58,6 +58,14 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
     await page.getByText(text).filter({ visible: true }).first().waitFor();
   }
 
+  /** The vertical position of the one visible element. */
+  async function middleOf(found: Locator): Promise<number> {
+    const visible = found.filter({ visible: true });
+    await visible.waitFor();
+    const { y, height } = (await visible.boundingBox()) ?? { y: Number.NaN, height: Number.NaN };
+    return y + height / 2;
+  }
+
   describe.each(LOOKS)("$width px, $colorScheme", ({ width, height, colorScheme }) => {
     beforeAll(async () => {
       await page.setViewportSize({ width, height });
@@ -106,6 +114,12 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
       await dialog.getByText("text/event-stream").first().waitFor();
       expect(await outside(page, "[role=dialog] button, [role=dialog] input, [role=dialog] td")).toEqual([]);
       expect(await overlapping(page, "[role=dialog] td", "[data-testid], button")).toEqual([]);
+      expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);
+      const bar = dialog.locator(":has(> .address-bar-bg-states)");
+      const parts = ["POST", "/v1/generate", "Copy URL", "Send"];
+      const middles = parts.map((part) => middleOf(bar.getByText(part, { exact: true })));
+      const [first, ...others] = await Promise.all(middles);
+      for (const other of others) expect(Math.abs(other - (first ?? 0))).toBeLessThan(8);
     });
   });
 

@@ -11,7 +11,7 @@ export const BRIGHTNESS = `
 `;
 
 /** Texts that overflow their box. */
-export const CUT_OFF = `[...document.querySelectorAll("pre, .panel, .scalar-code-block > [tabindex]")]
+export const CUT_OFF = `[...document.querySelectorAll("pre, .panel, .cm-scroller, .scalar-code-block > [tabindex]")]
   .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth)
   .map((one) => one.textContent)`;
 

@@ -84,7 +84,7 @@ describe("the examples of the document", () => {
     const generate = paths["/v1/generate"]?.post as Operation;
     expect(generate.description).not.toContain("No model");
     const examples = generate.requestBody?.content["application/json"].examples ?? {};
-    expect(Object.keys(examples)).toEqual(["simple", "with a tool (supported by no model of this server)"]);
+    expect(Object.keys(examples)).toEqual(["Simple", "With a tool (supported by no model of this server)"]);
   });
 
   test("name no sandbox model on a server that only creates embeddings", async () => {

@@ -85,7 +85,7 @@ function insertExample(operation: Operation, example: OperationExample): Operati
 /** A media type has either one example or several with titles. */
 function withMore(example: unknown, more: Readonly<Record<string, unknown>>): Schema {
   if (Object.keys(more).length === 0) return { example };
-  return { examples: mapValues({ simple: example, ...more }, (value) => ({ value })) };
+  return { examples: mapValues({ Simple: example, ...more }, (value) => ({ value })) };
 }
 
 function insert(content: Content, examples: Readonly<Record<string, Schema>>): Content {

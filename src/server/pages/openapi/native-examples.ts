@@ -46,7 +46,7 @@ export function nativeExamples(
       response: response(generation, { content: "A list of every movement." }, "stop"),
       events: [delta("A list of "), delta("every movement."), { done }],
       more: {
-        [tools.missing ? "with a tool (supported by no model of this server)" : "with a tool"]: {
+        [tools.missing ? "With a tool (supported by no model of this server)" : "With a tool"]: {
           body: toolRequest(tools.model),
           response: response(tools, TOOL_REPLY, "tool_calls"),
         },
