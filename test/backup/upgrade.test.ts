@@ -3,7 +3,7 @@ import { audit } from "../../src/store/audit.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { freePort, vx } from "../cli/support.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
 import { type ServerProcess, startServerProcess } from "../support/process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { startLoad } from "./load.ts";
@@ -97,12 +97,15 @@ test("the data of the previous release is migrated under load, with its servers 
   }
 }, 240_000);
 
-test("each entry of the previous release keeps its hash after the migration", async () => {
+test("after the migration, each entry of the previous release has its hash, and each function is that of a new database", async () => {
   await migrate({ kind: "url", url: database.url });
   const [{ found } = { found: 0n }] = await database.owner<{ found: bigint }[]>`
     SELECT count(*) AS found FROM vx.ledger`;
   expect(Number(found)).toBeGreaterThanOrEqual(FIXTURE_ENTRIES);
   expect(await auditNow()).toMatchObject({ findings: [] });
+  const fresh = await createTestDatabase();
+  expect(await functionsOf(database.owner)).toEqual(await functionsOf(fresh.owner));
+  await fresh.drop();
   await database.owner`UPDATE vx.ledger SET amount_micros = amount_micros - 1 WHERE kind = 'credit' AND seq = 1`;
   expect((await auditNow()).findings.map(({ rule }) => rule)).toContain("ledger_unchanged");
 });

@@ -6,7 +6,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
 import { MigrationError, migrate } from "../../src/store/schema/migrate.ts";
 import { startTestApp } from "../support/app.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
@@ -92,6 +92,20 @@ test("changed functions are replaced, and functions without a file are dropped",
     const [granted] =
       await owner`SELECT has_function_privilege('vx_app', 'vx.schema_version()', 'EXECUTE') AS ok`;
     expect(granted?.ok).toBe(true);
+  });
+});
+
+test("of a function whose parameters change, only the new form stays", async () => {
+  await withDatabase("vx_template", async ({ owner }, as) => {
+    const before = await functionsOf(owner);
+    // One is left from an earlier migration, the other is replaced by this one.
+    await owner`CREATE FUNCTION vx.list_plans(p_old text) RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$`;
+    await owner`DROP FUNCTION vx.hold_figures()`;
+    await owner`CREATE FUNCTION vx.hold_figures(p_old text) RETURNS integer
+      LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RETURN 1; END $$`;
+    await owner`UPDATE vx.functions SET checksum = 'old' WHERE name = 'hold_figures'`;
+    await migrate(as("postgres"));
+    expect(await functionsOf(owner)).toEqual(before);
   });
 });
 

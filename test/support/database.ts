@@ -35,6 +35,14 @@ export async function createTestDatabase(options: { template?: string } = {}): P
   };
 }
 
+/** Every function of the schema, with its text and who may execute it. */
+export async function functionsOf(owner: postgres.Sql): Promise<string[]> {
+  const rows = await owner<{ text: string }[]>`
+    SELECT pg_get_functiondef(oid) || coalesce(proacl::text, '') AS text FROM pg_proc
+    WHERE pronamespace = 'vx'::regnamespace ORDER BY oid::regprocedure::text`;
+  return rows.map(({ text }) => text);
+}
+
 /** Every row of every table, as text. */
 export async function dumpTables({ owner }: TestDatabase): Promise<string> {
   const tables = await owner<{ name: string }[]>`

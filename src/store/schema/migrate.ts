@@ -183,6 +183,7 @@ async function applyFunctions(transaction: Sql, files: readonly SqlFile[]): Prom
   }
   const names = new Set(files.map(({ name }) => name));
   for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, name);
+  await dropOverloads(transaction, files);
   await grantEntryPoints(transaction);
   await transaction`
     INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
@@ -196,6 +197,22 @@ async function dropFunction(transaction: Sql, name: string): Promise<void> {
     WHERE pronamespace = ${SCHEMA}::regnamespace AND proname = ${name}`;
   for (const { signature } of rows) await transaction.unsafe(`DROP FUNCTION ${signature}`);
   await transaction`DELETE FROM functions WHERE name = ${name}`;
+}
+
+/** A text with other parameters creates a second function of the same name: only the one of the file stays. */
+async function dropOverloads(transaction: Sql, files: readonly SqlFile[]): Promise<void> {
+  const rows = await transaction<{ name: string }[]>`
+    SELECT proname AS name FROM pg_proc WHERE pronamespace = ${SCHEMA}::regnamespace
+    GROUP BY proname HAVING count(*) > 1`;
+  const overloaded = new Set(rows.map(({ name }) => name));
+  for (const { name, sql: text } of files.filter((file) => overloaded.has(file.name))) {
+    await transaction.unsafe(text);
+    const others = await transaction<{ signature: string }[]>`
+      SELECT oid::regprocedure::text AS signature FROM pg_proc
+      WHERE pronamespace = ${SCHEMA}::regnamespace AND proname = ${name}
+        AND xmin <> pg_current_xact_id()::xid`;
+    for (const { signature } of others) await transaction.unsafe(`DROP FUNCTION ${signature}`);
+  }
 }
 
 /** Grants the server the SECURITY DEFINER functions; the others are their helpers. */

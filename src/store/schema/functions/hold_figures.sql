@@ -1,11 +1,14 @@
--- How many generations of all servers hold how much, and how many holds have expired.
+-- The number and the sum of the open holds of all servers, and the number of expired holds.
 CREATE OR REPLACE FUNCTION hold_figures() RETURNS TABLE (holds bigint, held_micros bigint, expired bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
+DECLARE
+  v_now timestamptz := clock_timestamp();
 BEGIN
   RETURN QUERY
-  SELECT count(*) FILTER (WHERE h.expires_at > clock_timestamp()), coalesce(sum(h.amount_micros), 0)::bigint,
-         count(*) FILTER (WHERE h.expires_at <= clock_timestamp())
-  FROM holds h;
+  SELECT count(*) FILTER (WHERE NOT h.is_expired),
+         coalesce(sum(h.amount_micros) FILTER (WHERE NOT h.is_expired), 0)::bigint,
+         count(*) FILTER (WHERE h.is_expired)
+  FROM (SELECT amount_micros, expires_at <= v_now AS is_expired FROM holds) h;
 END
 $$;
