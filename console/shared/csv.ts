@@ -6,7 +6,7 @@ export function csvOf(rows: readonly (readonly (string | bigint)[])[]): string {
 }
 
 /** Saves the parts as one file of the viewer. */
-export function download(name: string, parts: readonly (string | Blob)[]): void {
+export function download(name: string, parts: readonly string[]): void {
   const url = URL.createObjectURL(new Blob([...parts], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");
   link.href = url;

@@ -2,15 +2,19 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { Button } from "./button.tsx";
-import { csvOf, download } from "./csv.ts";
+import { csvOf } from "./csv.ts";
 import { Dialog, ProblemNotice, useAction } from "./dialog.tsx";
 import type { LedgerRequest } from "./ledger-filters.tsx";
 import type { LedgerSource } from "./ledger-list.tsx";
 import { numberText } from "./money.tsx";
 import { problemOf } from "./problem.ts";
+import { openSavedFile, type SavedFile } from "./saved-file.ts";
 
 /** Of one call. */
 export const PAGE_SIZE = 1_000;
+
+/** The entries of a file that is kept in memory: about 12 MB. */
+const MAX_IN_MEMORY = 50_000;
 
 type LedgerDownloadProps = {
   readonly source: LedgerSource;
@@ -32,26 +36,41 @@ export function LedgerDownload(props: LedgerDownloadProps) {
 
 type DownloadDialogProps = LedgerDownloadProps & { readonly onClose: () => void };
 
+/** A part of the ledger that becomes a file. */
+type Part = { readonly number: number; readonly pageToken: string };
+
 /** Closing the dialog cancels the download. */
 function DownloadDialog({ source, request, note, onClose }: DownloadDialogProps) {
+  const [part, setPart] = useState<Part>({ number: 1, pageToken: "" });
   const [loaded, setLoaded] = useState(0);
   const controller = useMemo(() => new AbortController(), []);
   useEffect(() => () => controller.abort(), [controller]);
   const { isBusy, problem, perform } = useAction();
   const save = async () => {
-    download("ledger.csv", await loadAll(source, request, controller.signal, setLoaded));
-    onClose();
+    const file = await openSavedFile(part.number === 1 ? "ledger.csv" : `ledger-${part.number}.csv`);
+    if (!file) return;
+    setLoaded(0);
+    const pageToken = await savePart(file, part.pageToken, {
+      load: (token) => source.list({ ...request, pageToken: token, pageSize: PAGE_SIZE }, controller),
+      signal: controller.signal,
+      onProgress: setLoaded,
+    });
+    if (pageToken === "") onClose();
+    else setPart({ number: part.number + 1, pageToken });
   };
   return (
     <Dialog title="Download the ledger as CSV" onClose={onClose}>
       <div class="dialog-body">
         <p>The file contains all entries that match the filters. {note}</p>
-        <p role="status">{isBusy && `${numberText(loaded)} entries loaded`}</p>
+        <p role="status">
+          {isBusy && `${numberText(loaded)} entries loaded`}
+          {!isBusy && part.number > 1 && moreText(part.number)}
+        </p>
         {problem && <ProblemNotice problem={problem} />}
         <div class="dialog-actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button tone="primary" isBusy={isBusy} onClick={() => void perform(save)}>
-            Download
+            {part.number === 1 ? "Download" : `Download part ${part.number}`}
           </Button>
         </div>
       </div>
@@ -59,26 +78,41 @@ function DownloadDialog({ source, request, note, onClose }: DownloadDialogProps)
   );
 }
 
-/** The file, in a part per page: the browser moves large parts to the disk. */
-async function loadAll(
-  { list }: LedgerSource,
-  request: LedgerRequest,
-  signal: AbortSignal,
-  onProgress: (entries: number) => void,
-): Promise<Blob[]> {
-  const parts = [new Blob([csvOf([HEADER])])];
-  let loaded = 0;
-  let pageToken = "";
-  do {
-    const page = await waitForSlot(signal, () =>
-      list({ ...request, pageToken, pageSize: PAGE_SIZE }, { signal }),
-    );
-    parts.push(new Blob([csvOf(page.entries.map(rowOf))]));
-    loaded += page.entries.length;
-    onProgress(loaded);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return parts;
+function moreText(number: number): string {
+  const saved = number === 2 ? "Part 1 is saved." : `Parts 1 to ${number - 1} are saved.`;
+  return `${saved} There are more entries: a file has at most ${numberText(MAX_IN_MEMORY)} of them in this browser.`;
+}
+
+type Download = {
+  readonly load: (pageToken: string) => ReturnType<LedgerSource["list"]>;
+  readonly signal: AbortSignal;
+  readonly onProgress: (entries: number) => void;
+};
+
+/** Writes the pages from this one on, and returns the first page that does not fit the file; empty if all do. */
+async function savePart(
+  file: SavedFile,
+  firstPage: string,
+  { load, signal, onProgress }: Download,
+): Promise<string> {
+  const maxEntries = file.isOnDisk ? Number.POSITIVE_INFINITY : MAX_IN_MEMORY;
+  let pageToken = firstPage;
+  let saved = 0;
+  try {
+    await file.write(csvOf([HEADER]));
+    do {
+      const page = await waitForSlot(signal, () => load(pageToken));
+      await file.write(csvOf(page.entries.map(rowOf)));
+      saved += page.entries.length;
+      onProgress(saved);
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "" && saved < maxEntries);
+  } catch (error) {
+    await file.discard();
+    throw error;
+  }
+  await file.finish();
+  return pageToken;
 }
 
 /** Makes the call again when the key's rate limit allows it. */

@@ -33,6 +33,7 @@ const REASON_TITLES: Readonly<Record<string, string>> = {
 const UNREACHABLE = "The server cannot be reached";
 
 export function problemOf(error: unknown): Problem {
+  if (error instanceof DOMException && error.name !== "AbortError") return fileProblem(error);
   const failure = ConnectError.from(error);
   const { code, metadata, rawMessage } = failure;
   const requestId = metadata.get("x-request-id") ?? "";
@@ -45,6 +46,16 @@ export function problemOf(error: unknown): Problem {
     reason,
     requestId,
     retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+  };
+}
+
+function fileProblem({ message }: DOMException): Problem {
+  return {
+    title: "The file cannot be saved",
+    message,
+    reason: "",
+    requestId: "",
+    retryAfterSeconds: undefined,
   };
 }
 
