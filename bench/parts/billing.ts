@@ -53,12 +53,10 @@ async function openBilling(checkout: Checkout, cleanup: AsyncDisposableStack) {
   const server = await startServer(checkout, cleanup);
   const payers = await createPayers(server, ACCOUNTS);
   const pool = await openStore(checkout, cleanup, { dataDir: server.dataDir, connections: 1 });
-  const store = new Billing(pool, {
-    serverId: "bench",
-    clock: new DatabaseClock(() => performance.now()),
-    pipelines: 1,
-    maxWaiting: 16_384,
-  });
+  const clock = new DatabaseClock(() => performance.now());
+  // Older checkouts have one clock.
+  const options = { serverId: "bench", clock, clocks: [clock], pipelines: 1, maxWaiting: 16_384 };
+  const store = new Billing(pool, options);
   return async (at: number) => {
     const { accountId, keyId } = payers[at] as Payer;
     const holdId = typeIds.generation(laneOfId(accountId));

@@ -2,13 +2,13 @@ import type { NewKey } from "../domain/api-key.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { Catalog } from "../models/catalog.ts";
-import type { Database } from "../store/driver/database.ts";
+import type { Cells } from "../store/driver/cells.ts";
 import type { OperatorAction } from "../store/operator-log.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
 /** The dependencies of services. Ids and randomness are injected, so that tests can control them. */
 export type Deps = {
-  readonly database: Database;
+  readonly database: Cells;
   readonly catalog: Catalog;
   readonly ids: Ids;
   readonly generateKey: (lane: Lane) => NewKey;

@@ -69,7 +69,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
     closers.push(async (delayMs) => {
       await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
     });
-    if (prepared.exclusive) await removeServers(components.deps.database);
+    if (prepared.exclusive) await removeServers(components.deps.database.home);
     let publicAddress: AddressInfo;
     let publicServer: Listener | undefined;
     if (config.workers === 1) {

@@ -138,7 +138,7 @@ function createMonitor(
   log: Log,
   maintenance: ComponentsOptions["maintenance"],
 ): DatabaseMonitor {
-  return new DatabaseMonitor(databases.monitor, {
+  return new DatabaseMonitor(databases.monitor.home, {
     onChange: (reachable, error) => {
       if (reachable) log.info("database is reachable again");
       else log.error({ err: error }, "database is not reachable");

@@ -5,9 +5,11 @@ import { Meter, type PaidEntry } from "../billing/meter.ts";
 import { RunningGenerations } from "../billing/running-generations.ts";
 import { Settler } from "../billing/settler.ts";
 import type { Ids } from "../domain/ids.ts";
+import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { findAnswer } from "../store/answers.ts";
 import { Billing } from "../store/billing.ts";
+import type { Cell } from "../store/driver/cells.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { usageOfEntry } from "../store/ledger.ts";
 import { Presence } from "../store/presence.ts";
@@ -48,10 +50,10 @@ export function createMetering(options: MeteringOptions): Metering {
   // A process id could be reused, and the holds of the earlier process would then seem to belong to a live
   // server.
   const serverId = `srv_${randomUUID()}`;
-  const clock = new DatabaseClock(() => performance.now());
+  const clocks = databases.billing.all.map(() => new DatabaseClock(() => performance.now()));
   const billing = new Billing(databases.billing, {
     serverId,
-    clock,
+    clocks,
     pipelines: options.pipelines,
     maxWaiting: MAX_WAITING,
     onBatch: (size) => metrics.batchSize.observe({ batcher: "billing" }, size),
@@ -73,24 +75,15 @@ export function createMetering(options: MeteringOptions): Metering {
     },
   });
   const running = new RunningGenerations(MAX_RUNNING);
-  const presence = new Presence(databases.single, {
-    serverId,
-    clock,
-    pauseMs: HEARTBEAT_PAUSE_MS,
-    heartbeats: databases.monitor,
-    isOpen: (holdId) => billing.isOpen(holdId),
-    release: (hold) => billing.end({ ...hold, charge: undefined }),
-    onReleased: (holds) => {
-      metrics.releasedHolds.inc(holds);
-      log.warn({ holds }, "released abandoned holds");
-    },
-    onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
-  });
-  const watch = new RevocationWatch(databases.monitor, {
-    now: () => performance.now(),
-    isNeeded: () => running.count > 0,
-    onRevoked: (keyIds) => running.stopStreams(keyIds),
-  });
+  const presences = clocks.map((clock, cell) => createPresence(cell, { options, serverId, clock, billing }));
+  const watches = databases.monitor.all.map(
+    (database, cell) =>
+      new RevocationWatch(database, {
+        now: () => performance.now(),
+        isNeeded: () => running.hasAny((accountId) => databases.monitor.owns(cell, laneOfId(accountId))),
+        onRevoked: (keyIds) => running.stopStreams(keyIds),
+      }),
+  );
   metrics.gauge(
     "vx_billing_queue_depth",
     "Holds and settlements that wait for the next batch.",
@@ -107,8 +100,8 @@ export function createMetering(options: MeteringOptions): Metering {
       findEntry: (...of) => findEntry(billing, ...of),
     }),
     start: async () => {
-      await presence.start();
-      watch.start();
+      await Promise.all(presences.map((presence) => presence.start()));
+      for (const watch of watches) watch.start();
     },
     stopGenerations: () => {
       running.stopAll();
@@ -116,10 +109,34 @@ export function createMetering(options: MeteringOptions): Metering {
     },
     settle: () => running.whenIdle(),
     stop: async () => {
-      watch.stop();
-      await presence.stop();
+      for (const watch of watches) watch.stop();
+      await Promise.all(presences.map((presence) => presence.stop()));
     },
   };
+}
+
+type PresenceParts = {
+  readonly options: MeteringOptions;
+  readonly serverId: string;
+  readonly clock: DatabaseClock;
+  readonly billing: Billing;
+};
+
+function createPresence(cell: number, { options, serverId, clock, billing }: PresenceParts): Presence {
+  const { databases, log, metrics } = options;
+  return new Presence(databases.single.all[cell] as Cell, {
+    serverId,
+    clock,
+    pauseMs: HEARTBEAT_PAUSE_MS,
+    heartbeats: databases.monitor.all[cell] as Cell,
+    isOpen: (holdId) => billing.isOpen(holdId),
+    release: (hold) => billing.end({ ...hold, charge: undefined }),
+    onReleased: (holds) => {
+      metrics.releasedHolds.inc(holds);
+      log.warn({ holds }, "released abandoned holds");
+    },
+    onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
+  });
 }
 
 async function findEntry(billing: Billing, accountId: string, id: string): Promise<PaidEntry | undefined> {

@@ -4,14 +4,14 @@ import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
 import type { FailedAuthentications } from "../server/gate/failed-authentications.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import type { SignIn } from "../server/sign-in/sign-in-pages.ts";
-import type { Database } from "../store/driver/database.ts";
+import type { Cells } from "../store/driver/cells.ts";
 import { endSession, findSession, signInOperator } from "../store/operator-sessions.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Config } from "./config.ts";
 
 type SignInParts = {
   readonly config: Config;
-  readonly database: Database;
+  readonly database: Cells;
   readonly failures: FailedAuthentications;
   readonly log: Log;
 };

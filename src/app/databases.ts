@@ -1,3 +1,4 @@
+import type { Cells } from "../store/driver/cells.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { Database, type DatabaseOptions } from "../store/driver/database.ts";
 import type { Config } from "./config.ts";
@@ -15,10 +16,10 @@ export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: 
  * end of streams of revoked keys.
  */
 export type Databases = {
-  readonly single: Database;
-  readonly admission: Database;
-  readonly billing: Database;
-  readonly monitor: Database;
+  readonly single: Cells;
+  readonly admission: Cells;
+  readonly billing: Cells;
+  readonly monitor: Cells;
 };
 
 export function openDatabases(config: Config, { address, role }: DatabaseLogin): Databases {
@@ -43,5 +44,5 @@ export function openDatabases(config: Config, { address, role }: DatabaseLogin):
 }
 
 export async function closeDatabases(databases: Databases): Promise<void> {
-  await Promise.all(Object.values(databases).map((database: Database) => database.close()));
+  await Promise.all(Object.values(databases).map((database: Cells) => database.close()));
 }

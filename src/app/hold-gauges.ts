@@ -1,4 +1,4 @@
-import type { Database } from "../store/driver/database.ts";
+import type { Cells } from "../store/driver/cells.ts";
 import { readHoldFigures } from "../store/hold-figures.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 
@@ -9,6 +9,6 @@ const GAUGES = {
 };
 
 /** Register these in one process of a server only: they are about the whole database. */
-export function registerHoldGauges(metrics: Metrics, database: Database): void {
+export function registerHoldGauges(metrics: Metrics, database: Cells): void {
   metrics.gaugesRead(GAUGES, () => readHoldFigures(database));
 }

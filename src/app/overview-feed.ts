@@ -1,6 +1,6 @@
 import type { Overview, WatchOverview } from "../api/overview.ts";
 import { DomainError } from "../domain/errors.ts";
-import type { Database } from "../store/driver/database.ts";
+import type { Cells } from "../store/driver/cells.ts";
 import { readServiceFigures } from "../store/service-figures.ts";
 import { type Counts, readCounts } from "../telemetry/counts.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -11,7 +11,7 @@ const MAX_WATCHERS = 100;
 const MAX_WATCHERS_PER_OPERATOR = 10;
 
 type FeedOptions = {
-  readonly database: Database;
+  readonly database: Cells;
   readonly isReachable: () => boolean;
   /** The metrics of this process and of all workers. */
   readonly readMetrics: () => Promise<Metrics["registry"]>;

@@ -2,7 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import type { Catalog } from "../models/catalog.ts";
 import { ModelsError } from "../models/models-error.ts";
 import { readModels } from "../models/read-models.ts";
-import type { Database } from "../store/driver/database.ts";
+import type { Cells } from "../store/driver/cells.ts";
 import { registerPrices } from "../store/prices.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Runner } from "../upstreams/runner/runner.ts";
@@ -11,7 +11,7 @@ type ReloadOptions = {
   readonly path: string | undefined;
   readonly catalog: Catalog;
   readonly upstreams: Runner;
-  readonly database: Database;
+  readonly database: Cells;
   readonly log: Log;
 };
 

@@ -45,6 +45,12 @@ export class RunningGenerations {
     this.#generations.remove(slot);
   }
 
+  /** Whether any registered generation is of such an account. */
+  hasAny(matches: (accountId: string) => boolean): boolean {
+    for (const { spec } of this.#generations) if (matches(spec.key.accountId)) return true;
+    return false;
+  }
+
   /** Stops the streams of revoked keys. Unary calls run to their end. */
   stopStreams(keyIds: ReadonlySet<string>): void {
     for (const generation of this.#generations) {

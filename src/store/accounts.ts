@@ -5,7 +5,8 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type AccountRow = {
@@ -29,34 +30,45 @@ export type AccountProfile = {
 };
 
 export async function createAccount(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
   profile?: AccountProfile,
 ): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>(
-    "create_account",
-    actionJson(action),
-    laneOfId(id),
-    id,
-    name,
-    plan,
-    profile?.externalId ?? null,
-    profile?.email ?? null,
-    profile?.notes ?? null,
-  );
+  const lane = laneOfId(id);
+  const [row] = await database
+    .at(lane)
+    .call<AccountRow>(
+      "create_account",
+      actionJson(action),
+      lane,
+      id,
+      name,
+      plan,
+      profile?.externalId ?? null,
+      profile?.email ?? null,
+      profile?.notes ?? null,
+    );
   return row as AccountRow;
 }
 
-export async function getAccount(database: Database, id: string): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>("get_account", laneOfId(id), id);
+export async function getAccount(database: Cells, id: string): Promise<AccountRow> {
+  const lane = laneOfId(id);
+  const [row] = await database.at(lane).call<AccountRow>("get_account", lane, id);
   if (!row) throw new DomainError("not_found", { message: `There is no account "${id}".` });
   return row;
 }
 
+const ACCOUNT_ID = /^acct_[0-9a-z]{26}$/;
+
 /** The account with this id, external id or name. What several accounts have as either is refused. */
-export async function findAccount(database: Database, reference: string): Promise<AccountRow> {
-  const [row, another] = await database.call<AccountRow>("find_accounts", reference);
+export async function findAccount(database: Cells, reference: string): Promise<AccountRow> {
+  const own = database.at(laneOfId(reference));
+  // A cell that cannot be reached must not affect the accounts of the others.
+  const byId = ACCOUNT_ID.test(reference)
+    ? await own.call<AccountRow>("get_account", laneOfId(reference), reference)
+    : [];
+  const [row, another] = byId.length > 0 ? byId : await findInAll(database, reference);
   if (another) {
     throw DomainError.ofField("account_id", "is the name or external id of several accounts; give the id");
   }
@@ -64,61 +76,71 @@ export async function findAccount(database: Database, reference: string): Promis
   return row;
 }
 
-export async function listAccounts(database: Database, page: Page) {
-  const rows = await database.call<AccountRow>("list_accounts", page.after, page.size + 1);
+async function findInAll(database: Cells, reference: string): Promise<AccountRow[]> {
+  const found = await Promise.all(
+    database.all.map(async (cell, i) => {
+      const rows = await cell.call<AccountRow>("find_accounts", reference);
+      return rows.filter(({ id }) => database.owns(i, laneOfId(id)));
+    }),
+  );
+  return found.flat();
+}
+
+export async function listAccounts(database: Cells, page: Page) {
+  const rows = await mergeCells<AccountRow>(database, page.size + 1, {
+    read: (cell, after, limit) => cell.call("list_accounts", after?.id ?? page.after, limit),
+    compare: (one, other) => compareBytes(other.id, one.id),
+    laneOf: ({ id }) => laneOfId(id),
+  });
   return cutPage(rows, page, (row) => row.id);
 }
 
 export async function setAccountPlan(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   id: string,
   plan: string,
 ): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>(
-    "set_account_plan",
-    actionJson(action),
-    laneOfId(id),
-    id,
-    plan,
-  );
+  const lane = laneOfId(id);
+  const [row] = await database
+    .at(lane)
+    .call<AccountRow>("set_account_plan", actionJson(action), lane, id, plan);
   return row as AccountRow;
 }
 
 export async function updateAccount(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   id: string,
   { name, externalId, email, notes }: AccountProfile & { readonly name: string | undefined },
 ): Promise<AccountRow> {
-  const [row] = await database.call<AccountRow>(
-    "update_account",
-    actionJson(action),
-    laneOfId(id),
-    id,
-    name ?? null,
-    externalId ?? null,
-    email ?? null,
-    notes ?? null,
-  );
+  const lane = laneOfId(id);
+  const [row] = await database
+    .at(lane)
+    .call<AccountRow>(
+      "update_account",
+      actionJson(action),
+      lane,
+      id,
+      name ?? null,
+      externalId ?? null,
+      email ?? null,
+      notes ?? null,
+    );
   return row as AccountRow;
 }
 
 /** Once this returns, every server refuses the account's calls, or admits them again. */
 export async function setAccountSuspended(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   id: string,
   suspended: boolean,
 ): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database.call<AccountRow>(
-    "set_account_suspended",
-    actionJson(action),
-    lane,
-    id,
-    suspended,
-  );
+  const [row] = await database
+    .at(lane)
+    .call<AccountRow>("set_account_suspended", actionJson(action), lane, id, suspended);
   return row as AccountRow;
 }
 
@@ -135,28 +157,31 @@ type FirstKey = {
 
 /** Creates an account with a credit and a key if the database has no account. Returns whether it did. */
 export async function createFirstAccount(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   account: { readonly id: string; readonly name: string; readonly plan: string },
   credit: FirstCredit,
   key: FirstKey,
 ): Promise<boolean> {
-  const [row] = await database.call<{ created: boolean }>(
-    "create_first_account",
-    actionJson(action),
-    laneOfId(account.id),
-    account.id,
-    account.name,
-    account.plan,
-    credit.entryId,
-    monthOfId(credit.entryId),
-    credit.amountMicros,
-    credit.reason,
-    key.id,
-    Buffer.from(key.generated.fingerprint, "hex"),
-    key.scopes,
-    key.generated.visibleStart,
-    key.generated.visibleEnd,
-  );
+  const lane = laneOfId(account.id);
+  const [row] = await database
+    .at(lane)
+    .call<{ created: boolean }>(
+      "create_first_account",
+      actionJson(action),
+      lane,
+      account.id,
+      account.name,
+      account.plan,
+      credit.entryId,
+      monthOfId(credit.entryId),
+      credit.amountMicros,
+      credit.reason,
+      key.id,
+      Buffer.from(key.generated.fingerprint, "hex"),
+      key.scopes,
+      key.generated.visibleStart,
+      key.generated.visibleEnd,
+    );
   return row?.created === true;
 }

@@ -1,8 +1,8 @@
 import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
-import { Batcher } from "./driver/batcher.ts";
-import type { Database } from "./driver/database.ts";
+import { CellBatchers } from "./driver/cell-batchers.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 
 /** The admission request of one call. */
 export type AdmissionRequest = {
@@ -36,6 +36,7 @@ export type Admission =
   | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" | "out_of_scope" }
   | { readonly outcome: "rate_limited"; readonly window: RateWindow };
 
+/** The limits apply to each cell. */
 type AdmitOptions = {
   readonly pipelines: number;
   readonly maxWaiting: number;
@@ -46,22 +47,18 @@ type AdmitOptions = {
 const MAX_BATCH = 1_024;
 
 export class Admitter {
-  readonly #batcher: Batcher<AdmissionRequest, Admission>;
+  readonly #batchers: CellBatchers<AdmissionRequest, Admission>;
 
-  constructor(database: Database, options: AdmitOptions) {
-    this.#batcher = new Batcher({
-      ...options,
-      maxBatch: MAX_BATCH,
-      execute: (requests) => admit(database, requests),
-    });
+  constructor(database: Cells, options: AdmitOptions) {
+    this.#batchers = new CellBatchers(database, { ...options, maxBatch: MAX_BATCH, execute: admit });
   }
 
   get depth(): number {
-    return this.#batcher.depth;
+    return this.#batchers.depth;
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#batcher.submit(request.lane, request);
+    return this.#batchers.submit(request.lane, request);
   }
 }
 
@@ -93,10 +90,10 @@ type AdmitRow = {
   balance_micros: bigint;
 };
 
-async function admit(database: Database, requests: readonly AdmissionRequest[]): Promise<Admission[]> {
+async function admit(cell: FunctionCaller, requests: readonly AdmissionRequest[]): Promise<Admission[]> {
   const groups = groupByKey(requests);
   const list = [...groups.values()];
-  const rows = await database.call<AdmitRow>("admit", admitItem.arrayOf(list));
+  const rows = await cell.call<AdmitRow>("admit", admitItem.arrayOf(list));
   const admissions = new Array<Admission>(requests.length).fill({ outcome: "unknown" });
   for (const row of rows) decideGroup(row, list[row.n - 1]?.calls ?? [], requests, admissions);
   return admissions;

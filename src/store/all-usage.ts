@@ -1,5 +1,5 @@
 import type { Page } from "../domain/page.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import {
   cutSums,
   GroupSums,
@@ -22,7 +22,7 @@ type PieceRow = UsageSum & { account_id: string | null; large_account_id: string
  * and stop when the page is full; later periods are read in steps that double.
  */
 export async function readAllUsage(
-  database: Database,
+  database: Cells,
   query: UsageQuery,
   page: Page,
   pieces: typeof PIECES = PIECES,
@@ -38,10 +38,15 @@ export async function readAllUsage(
     const isInOrder = by.account && part.starts.length === 1;
     const fromId = isInOrder && first === 0 ? after?.[1] : undefined;
     const options = { after, limit: page.size + 1, fromId: fromId ?? "", ...pieces };
-    for await (const rows of allUsagePieces(database, part, options)) {
-      if (piecesLeft-- === 0) throw new TooMuchUsage();
-      for (const row of rows) sums.add(row);
-      if (isInOrder && sums.isFull) break;
+    for (const cell of database.all) {
+      // The first groups of all cells are among the first groups of each.
+      const ofCell = new GroupSums(page.size + 1);
+      for await (const rows of allUsagePieces(database, cell, part, options)) {
+        if (piecesLeft-- === 0) throw new TooMuchUsage();
+        for (const row of rows) ofCell.add(row);
+        if (isInOrder && ofCell.isFull) break;
+      }
+      for (const row of ofCell.first()) sums.add(row);
     }
   }
   return cutSums(sums, page);
@@ -55,9 +60,10 @@ type PieceOptions = {
   readonly accounts: number;
 };
 
-/** Groups of accounts in the order of their ids, each with a part of its usage. */
+/** Groups of accounts of one cell in the order of their ids, each with a part of its usage. */
 async function* allUsagePieces(
-  database: Database,
+  database: Cells,
+  cell: FunctionCaller,
   query: UsageQuery,
   options: PieceOptions,
 ): AsyncGenerator<UsageSum[]> {
@@ -65,7 +71,7 @@ async function* allUsagePieces(
   const { after, limit } = options;
   let accountId: string | null = options.fromId;
   while (accountId !== null) {
-    const [head, ...rows]: PieceRow[] = await database.call<PieceRow>(
+    const [head, ...rows]: PieceRow[] = await cell.call<PieceRow>(
       "read_all_usage",
       `{${starts.join(",")}}`,
       end,

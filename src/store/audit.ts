@@ -1,5 +1,7 @@
+import type { Lane } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { lanesInUse } from "./lanes-in-use.ts";
 import { currentQuarter } from "./usage-sums.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };
@@ -39,11 +41,11 @@ const START: Position = {
   next_hash: new Uint8Array(),
 };
 
-/** How far an audit is. Its parts are the lanes in use, the prices and the operator log. */
+/** How far an audit is. Its parts are, of each cell, the lanes in use, the prices and the operator log. */
 export type AuditProgress = { readonly partsDone: number; readonly parts: number; readonly entries: bigint };
 
 export async function audit(
-  database: Database,
+  database: Cells,
   signal: AbortSignal,
   pieceRows = PIECE_ROWS,
 ): Promise<AuditReport> {
@@ -55,11 +57,11 @@ export async function audit(
 }
 
 /**
- * Recomputes the ledger and the usage lane by lane and piece by piece, so that every statement is short, then the prices and
- * the operator log.
+ * Recomputes the ledger and the usage cell by cell, lane by lane and piece by piece, so that every statement is short, and the
+ * prices and the operator log of each cell.
  */
 export async function* auditInSteps(
-  database: Database,
+  database: Cells,
   signal: AbortSignal,
   pieceRows = PIECE_ROWS,
 ): AsyncGenerator<AuditProgress, { readonly parts: number; readonly report: AuditReport }> {
@@ -71,32 +73,50 @@ export async function* auditInSteps(
     operatorEvents: 0n,
     findings: [],
   };
-  const lanes = await database.call<{ lanes_in_use: number }>("lanes_in_use");
-  const parts = lanes.length + 2;
-  for (const [partsDone, { lanes_in_use: lane }] of lanes.entries()) {
+  const lanesOfCells = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
+  const parts = lanesOfCells.flat().length + PARTS_BESIDE_LANES * lanesOfCells.length;
+  let partsDone = 0;
+  for (const [i, lanes] of lanesOfCells.entries()) {
+    const cell = database.all[i] as FunctionCaller;
+    for await (const ofCell of auditCell(cell, lanes, pieceRows, report)) {
+      signal.throwIfAborted();
+      yield { partsDone: partsDone + ofCell, parts, entries: report.entries };
+    }
+    partsDone += lanes.length + PARTS_BESIDE_LANES;
+  }
+  return { parts, report };
+}
+
+/** The prices and the operator log of a cell. */
+const PARTS_BESIDE_LANES = 2;
+
+/** Yields the number of parts that are done before each piece. */
+async function* auditCell(
+  cell: FunctionCaller,
+  lanes: readonly Lane[],
+  pieceRows: number,
+  report: AuditReport,
+): AsyncGenerator<number, void> {
+  for (const [partsDone, lane] of lanes.entries()) {
     let position: Position | undefined = START;
     while (position) {
-      signal.throwIfAborted();
-      yield { partsDone, parts, entries: report.entries };
-      position = await auditPiece(database, lane, position, pieceRows, report);
+      yield partsDone;
+      position = await auditPiece(cell, lane, position, pieceRows, report);
     }
     let usage: UsagePosition | undefined = FIRST_USAGE;
     while (usage) {
-      signal.throwIfAborted();
-      yield { partsDone, parts, entries: report.entries };
-      usage = await auditUsage(database, lane, usage, pieceRows, report);
+      yield partsDone;
+      usage = await auditUsage(cell, lane, usage, pieceRows, report);
     }
   }
   report.findings.push(
-    ...(await database.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
+    ...(await cell.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
   );
   let event: EventPosition | undefined = FIRST_EVENT;
   while (event) {
-    signal.throwIfAborted();
-    yield { partsDone: parts - 1, parts, entries: report.entries };
-    event = await auditEvents(database, event, pieceRows, report);
+    yield lanes.length + 1;
+    event = await auditEvents(cell, event, pieceRows, report);
   }
-  return { parts, report };
 }
 
 /** The entry after which the next piece of the usage of a lane starts, and the fingerprint of its account up to there. */
@@ -131,7 +151,7 @@ const UNCHANGED_AFTER_QUARTERS = 4;
 const SUMS_PER_ENTRY = 10;
 
 async function auditUsage(
-  database: Database,
+  cell: FunctionCaller,
   lane: number,
   at: UsagePosition,
   pieceRows: number,
@@ -141,10 +161,10 @@ async function auditUsage(
   if (nextSums !== undefined) {
     const size = pieceRows * SUMS_PER_ENTRY;
     type Sums = { fingerprint: string; next: string | null };
-    const [sums] = await database.call<Sums>("stored_usage", lane, accountId, quarter, nextSums, size);
+    const [sums] = await cell.call<Sums>("stored_usage", lane, accountId, quarter, nextSums, size);
     return { ...at, stored: stored + BigInt(sums?.fingerprint ?? 0), nextSums: sums?.next ?? undefined };
   }
-  const [next, ...findings] = await database.call<UsageAuditRow>(
+  const [next, ...findings] = await cell.call<UsageAuditRow>(
     "audit_usage",
     lane,
     accountId,
@@ -164,7 +184,7 @@ async function auditUsage(
     next_sum: next.next_sum,
   };
   if (position.next_account_id === accountId) return { ...at, ...position };
-  const unchanged = (await currentQuarter(database)) - UNCHANGED_AFTER_QUARTERS;
+  const unchanged = (await currentQuarter(cell)) - UNCHANGED_AFTER_QUARTERS;
   return { ...position, quarter: unchanged, stored: 0n, nextSums: "" };
 }
 
@@ -179,12 +199,12 @@ type EventAuditRow = AuditFinding & { events: bigint } & (
 const FIRST_EVENT: EventPosition = { next_lane: 0, next_seq: 0n, next_hash: new Uint8Array() };
 
 async function auditEvents(
-  database: Database,
+  cell: FunctionCaller,
   at: EventPosition,
   pieceRows: number,
   report: AuditReport,
 ): Promise<EventPosition | undefined> {
-  const [totals, ...findings] = await database.call<EventAuditRow>(
+  const [totals, ...findings] = await cell.call<EventAuditRow>(
     "audit_operator_events",
     at.next_lane,
     at.next_seq,
@@ -200,13 +220,13 @@ async function auditEvents(
 
 /** Adds the findings to the report and returns the position of the next piece. */
 async function auditPiece(
-  database: Database,
+  cell: FunctionCaller,
   lane: number,
   at: Position,
   pieceRows: number,
   report: AuditReport,
 ): Promise<Position | undefined> {
-  const [totals, ...findings] = await database.call<AuditRow>(
+  const [totals, ...findings] = await cell.call<AuditRow>(
     "audit",
     lane,
     at.next_account_id,

@@ -4,7 +4,7 @@ import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import { entryItem, holdItem } from "./batch-items.ts";
 import { assertEndRow, assertHoldRow, assertNoDuplicates } from "./bill-invariants.ts";
 import type { BillItem, BillResult, BillRow, EndOutcome, HoldOutcome } from "./bill-item.ts";
-import type { Database } from "./driver/database.ts";
+import type { FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 
 type BillOptions = {
@@ -17,7 +17,7 @@ const START_WITHIN_MS = 5_000;
 
 /** One statement for all items: one result per item, or the violated invariant of that item. */
 export async function bill(
-  database: Database,
+  cell: FunctionCaller,
   { serverId, clock }: BillOptions,
   items: readonly BillItem[],
 ): Promise<readonly (BillResult | InvariantViolation)[]> {
@@ -26,7 +26,7 @@ export async function bill(
   const ends = items.filter((item) => item.kind === "end");
   const holds = items.filter((item) => item.kind === "hold");
   const parameters = [`{${lanes.join(",")}}`, arrayOfEnds(ends), arrayOfHolds(holds)];
-  const call = () => database.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
+  const call = () => cell.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
   let rows = await call();
   if (rows[0]?.kind === "late") {
     // Either the statement was delayed or the database's clock has changed; with a changed clock, the retry

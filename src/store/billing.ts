@@ -4,16 +4,19 @@ import { laneOfId } from "../domain/lane.ts";
 import { bill } from "./bill.ts";
 import { assertCharged, assertEnd, assertHold, type OpenHold } from "./bill-invariants.ts";
 import type { BillItem, BillResult, EndOutcome, EndRequest, HoldOutcome, HoldRequest } from "./bill-item.ts";
-import { Batcher } from "./driver/batcher.ts";
-import type { Database } from "./driver/database.ts";
+import { CellBatchers } from "./driver/cell-batchers.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 import type { EntryRow } from "./ledger.ts";
 
 type BillingOptions = {
   readonly serverId: string;
+  /** Of each cell. */
   readonly pipelines: number;
+  /** Of each cell. */
   readonly maxWaiting: number;
-  readonly clock: DatabaseClock;
+  /** One per cell. */
+  readonly clocks: readonly DatabaseClock[];
   readonly onBatch?: (size: number) => void;
 };
 
@@ -26,24 +29,24 @@ const MAX_BATCH_CHARACTERS = 2_097_152;
  * Places and ends holds in batches: all items that arrive meanwhile share one round trip and one disk flush.
  */
 export class Billing {
-  readonly #database: Database;
+  readonly #database: Cells;
   readonly #options: BillingOptions;
-  readonly #batcher: Batcher<BillItem, BillResult>;
+  readonly #batchers: CellBatchers<BillItem, BillResult>;
   readonly #openHolds = new Map<string, OpenHold>();
 
-  constructor(database: Database, options: BillingOptions) {
+  constructor(database: Cells, options: BillingOptions) {
     this.#database = database;
     this.#options = options;
-    this.#batcher = new Batcher({
+    this.#batchers = new CellBatchers(database, {
       ...options,
       maxBatch: MAX_BATCH,
       weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
-      execute: (items) => this.#billAll(items),
+      execute: (cell, items, index) => this.#billAll(cell, options.clocks[index] as DatabaseClock, items),
     });
   }
 
   get depth(): number {
-    return this.#batcher.depth;
+    return this.#batchers.depth;
   }
 
   /** Whether this process may still have to end the hold. Any other hold of this server is abandoned. */
@@ -57,7 +60,7 @@ export class Billing {
     assertHold(hold, this.#openHolds.get(holdId));
     this.#openHolds.set(holdId, { amountMicros: hold.amountMicros, charge: undefined });
     try {
-      const result = (await this.#batcher.submit(lane, { kind: "hold", lane, hold })) as HoldOutcome;
+      const result = (await this.#batchers.submit(lane, { kind: "hold", lane, hold })) as HoldOutcome;
       if (result.outcome !== "held") this.#openHolds.delete(holdId);
       return result;
     } catch (error) {
@@ -72,7 +75,7 @@ export class Billing {
     const open = this.#openHolds.get(end.holdId);
     assertEnd(end, open);
     if (open) open.charge ??= end.charge;
-    const result = (await this.#batcher.submit(lane, { kind: "end", lane, end })) as EndOutcome;
+    const result = (await this.#batchers.submit(lane, { kind: "end", lane, end })) as EndOutcome;
     const outcome = result.outcome === "missing" ? await this.#earlierOutcome(end) : result;
     this.#openHolds.delete(end.holdId);
     return outcome;
@@ -82,7 +85,8 @@ export class Billing {
   async findEntry(accountId: string, generationId: string): Promise<EntryRow | undefined> {
     const id = entryIdOf(generationId);
     const month = monthOfId(id);
-    const [row] = await this.#database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, id, month);
+    const lane = laneOfId(accountId);
+    const [row] = await this.#database.at(lane).call<EntryRow>("get_entry", lane, accountId, id, month);
     return row;
   }
 
@@ -100,14 +104,20 @@ export class Billing {
    * One invalid item must not fail the others: the batch is split until the invalid item is alone. Each part
    * is a statement of its own, so its error applies only to its own items.
    */
-  async #billAll(items: readonly BillItem[]): Promise<readonly (BillResult | DomainError)[]> {
+  async #billAll(
+    cell: FunctionCaller,
+    clock: DatabaseClock,
+    items: readonly BillItem[],
+  ): Promise<readonly (BillResult | DomainError)[]> {
+    const { serverId } = this.#options;
     try {
-      return await bill(this.#database, this.#options, items);
+      return await bill(cell, { serverId, clock }, items);
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       if (items.length === 1 || !isInvalidData(error)) return items.map(() => error);
       const half = Math.ceil(items.length / 2);
-      return [...(await this.#billAll(items.slice(0, half))), ...(await this.#billAll(items.slice(half)))];
+      const first = await this.#billAll(cell, clock, items.slice(0, half));
+      return [...first, ...(await this.#billAll(cell, clock, items.slice(half)))];
     }
   }
 }

@@ -1,7 +1,8 @@
 import { laneOfId } from "../domain/lane.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 import type { UsageSum } from "./group-sums.ts";
+import { lanesInUse } from "./lanes-in-use.ts";
 
 export type ExportRange = {
   /** Empty for all accounts. */
@@ -40,14 +41,15 @@ export type MovementRow = {
 const PIECE_ROWS = 1_000;
 
 /** The lanes that an export reads. */
-export async function exportLanes(database: Database, { accountId }: ExportRange): Promise<number[]> {
+export async function exportLanes(database: Cells, { accountId }: ExportRange): Promise<number[]> {
   if (accountId !== "") return [laneOfId(accountId)];
-  return (await database.call<{ lanes_in_use: number }>("lanes_in_use")).map((row) => row.lanes_in_use);
+  const lanes = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
+  return lanes.flat().sort((a, b) => a - b);
 }
 
 /** The sums of a lane by account and time, piece by piece. */
 export async function* exportUsageOfLane(
-  database: Database,
+  database: Cells,
   lane: number,
   { accountId, from, to }: ExportRange,
   pieceRows = PIECE_ROWS,
@@ -55,7 +57,9 @@ export async function* exportUsageOfLane(
   let position = "";
   let rows: ExportRow[];
   do {
-    rows = await database.call<ExportRow>("export_usage", lane, accountId, from, to, position, pieceRows);
+    rows = await database
+      .at(lane)
+      .call<ExportRow>("export_usage", lane, accountId, from, to, position, pieceRows);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) {
@@ -73,7 +77,7 @@ export async function* exportUsageOfLane(
 
 /** The credits and adjustments of a lane by account and number, piece by piece. */
 export async function* exportMovementsOfLane(
-  database: Database,
+  database: Cells,
   lane: number,
   { accountId, from, to }: ExportRange,
   pieceRows = PIECE_ROWS,
@@ -83,7 +87,9 @@ export async function* exportMovementsOfLane(
   let rows: MovementRow[];
   do {
     const position = [afterId, seq, pieceRows] as const;
-    rows = await database.call<MovementRow>("export_movements", lane, accountId, first, end, ...position);
+    rows = await database
+      .at(lane)
+      .call<MovementRow>("export_movements", lane, accountId, first, end, ...position);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) [afterId, seq] = [last.account_id, last.seq];

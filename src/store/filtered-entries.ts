@@ -1,6 +1,6 @@
 import { laneOfId } from "../domain/lane.ts";
 import { badToken, type Page, pageUpTo } from "../domain/page.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 import { type EntryRow, listEntries } from "./ledger.ts";
 
 /** Empty texts and undefined times match all entries. */
@@ -29,7 +29,7 @@ function isFiltered({ kind, keyId, model, from, to }: EntryFilter): boolean {
  * these can have fewer entries than its size.
  */
 export async function listFilteredEntries(
-  database: Database,
+  database: Cells,
   accountId: string,
   filter: EntryFilter,
   page: Page,
@@ -39,13 +39,9 @@ export async function listFilteredEntries(
   if (!/^\d{0,18}$/.test(page.after)) throw badToken();
   const { kind, keyId, model, from, to } = filter;
   const lane = laneOfId(accountId);
-  const [range] = await database.call<{ first_seq: bigint; end_seq: bigint }>(
-    "ledger_range",
-    lane,
-    accountId,
-    from ?? null,
-    to ?? null,
-  );
+  const [range] = await database
+    .at(lane)
+    .call<{ first_seq: bigint; end_seq: bigint }>("ledger_range", lane, accountId, from ?? null, to ?? null);
   const first = range?.first_seq ?? 1n;
   let end = range?.end_seq ?? 1n;
   if (page.after !== "" && BigInt(page.after) < end) end = BigInt(page.after);
@@ -56,7 +52,9 @@ export async function listFilteredEntries(
     const limit = page.size + 1 - rows.length;
     const filters = [kind, keyId, model] as const;
     rows.push(
-      ...(await database.call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)),
+      ...(await database
+        .at(lane)
+        .call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)),
     );
     end = low;
   }

@@ -4,7 +4,8 @@ import type { KeyQuery } from "../domain/key-query.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { cutPage, joinPosition, type Page, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type KeyRow = {
@@ -47,49 +48,56 @@ type ChildKey = KeyToCreate & {
 type GeneratedKey = Omit<NewKey, "secret">;
 
 export async function createKey(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   key: OperatorKey,
   generated: GeneratedKey,
 ): Promise<KeyRow> {
-  const [row] = await database.call<KeyRow>(
-    "create_key",
-    actionJson(action),
-    laneOfId(key.accountId),
-    key.accountId,
-    key.id,
-    Buffer.from(generated.fingerprint, "hex"),
-    key.name,
-    key.plan,
-    key.scopes,
-    key.rateLimitRpm ?? null,
-    key.expiresAt ?? null,
-    generated.visibleStart,
-    generated.visibleEnd,
-  );
+  const lane = laneOfId(key.accountId);
+  const [row] = await database
+    .at(lane)
+    .call<KeyRow>(
+      "create_key",
+      actionJson(action),
+      lane,
+      key.accountId,
+      key.id,
+      Buffer.from(generated.fingerprint, "hex"),
+      key.name,
+      key.plan,
+      key.scopes,
+      key.rateLimitRpm ?? null,
+      key.expiresAt ?? null,
+      generated.visibleStart,
+      generated.visibleEnd,
+    );
   return row as KeyRow;
 }
 
 export async function createChildKey(
-  database: Database,
+  database: Cells,
   key: ChildKey,
   generated: GeneratedKey,
 ): Promise<KeyRow> {
-  const [row] = await database.call<KeyRow & { wait_seconds: number; max_keys_created_per_hour: number }>(
-    "create_child_key",
-    laneOfId(key.accountId),
-    key.accountId,
-    key.parentId,
-    key.id,
-    Buffer.from(generated.fingerprint, "hex"),
-    key.name,
-    key.scopes ?? 0,
-    toScopeBits(DEFAULT_SCOPES),
-    key.rateLimitRpm ?? null,
-    key.expiresAt ?? null,
-    generated.visibleStart,
-    generated.visibleEnd,
-  );
+  type Row = KeyRow & { wait_seconds: number; max_keys_created_per_hour: number };
+  const lane = laneOfId(key.accountId);
+  const [row] = await database
+    .at(lane)
+    .call<Row>(
+      "create_child_key",
+      lane,
+      key.accountId,
+      key.parentId,
+      key.id,
+      Buffer.from(generated.fingerprint, "hex"),
+      key.name,
+      key.scopes ?? 0,
+      toScopeBits(DEFAULT_SCOPES),
+      key.rateLimitRpm ?? null,
+      key.expiresAt ?? null,
+      generated.visibleStart,
+      generated.visibleEnd,
+    );
   if (!row) throw new Error("create_child_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
   if (waitSeconds === 0) return row;
@@ -100,19 +108,16 @@ export async function createChildKey(
   });
 }
 
-export async function getKey(database: Database, accountId: string, id: string): Promise<KeyRow> {
-  return only(await database.call<KeyRow>("view_keys", laneOfId(id), accountId, id, "", 1), id);
+export async function getKey(database: Cells, accountId: string, id: string): Promise<KeyRow> {
+  const lane = laneOfId(id);
+  return only(await database.at(lane).call<KeyRow>("view_keys", lane, accountId, id, "", 1), id);
 }
 
-export async function listKeys(database: Database, accountId: string, page: Page) {
-  const rows = await database.call<KeyRow>(
-    "view_keys",
-    laneOfId(accountId),
-    accountId,
-    "",
-    page.after,
-    page.size + 1,
-  );
+export async function listKeys(database: Cells, accountId: string, page: Page) {
+  const lane = laneOfId(accountId);
+  const rows = await database
+    .at(lane)
+    .call<KeyRow>("view_keys", lane, accountId, "", page.after, page.size + 1);
   return cutPage(rows, page, (row) => row.id);
 }
 
@@ -120,36 +125,48 @@ export async function listKeys(database: Database, accountId: string, page: Page
 export type FoundKeyRow = KeyRow & { account_name: string; list: number; sorted_name: string };
 
 /** A page of the keys of all accounts that match. */
-export async function searchKeys(database: Database, { id, start, end, name }: KeyQuery, page: Page) {
-  const after = JSON.stringify(splitPosition(page, 2) ?? [0]);
-  const rows = await database.call<FoundKeyRow>("search_keys", id, start, end, name, after, page.size + 1);
+export async function searchKeys(database: Cells, { id, start, end, name }: KeyQuery, page: Page) {
+  const pageStart = splitPosition(page, 2) ?? [0];
+  const rows = await mergeCells<FoundKeyRow>(database, page.size + 1, {
+    read: (cell, last, limit) => {
+      const after = JSON.stringify(last ? [last.list, last.sorted_name, last.id] : pageStart);
+      return cell.call("search_keys", id, start, end, name, after, limit);
+    },
+    compare: compareFound,
+    laneOf: (row) => laneOfId(row.id),
+  });
   return cutPage(rows, page, (row) => joinPosition([row.list, row.sorted_name, row.id]));
 }
 
+/** The order of vx.search_keys: list 1 is newest first, list 2 is in the order of the names. */
+function compareFound(one: FoundKeyRow, other: FoundKeyRow): number {
+  if (one.list !== other.list) return one.list - other.list;
+  if (one.list === 1) return compareBytes(other.id, one.id);
+  return compareBytes(one.sorted_name, other.sorted_name) || compareBytes(one.id, other.id);
+}
+
 /** Once this returns, every server rejects the key at admission. */
-export async function revokeKey(database: Database, accountId: string, id: string): Promise<KeyRow> {
-  return only(await database.call<KeyRow>("revoke_key", laneOfId(id), accountId, id), id);
+export async function revokeKey(database: Cells, accountId: string, id: string): Promise<KeyRow> {
+  const lane = laneOfId(id);
+  return only(await database.at(lane).call<KeyRow>("revoke_key", lane, accountId, id), id);
 }
 
 /** The same for an operator, who may revoke a key of any account. */
-export async function revokeAnyKey(database: Database, action: OperatorAction, id: string): Promise<KeyRow> {
-  return only(await database.call<KeyRow>("revoke_any_key", actionJson(action), laneOfId(id), id), id);
+export async function revokeAnyKey(database: Cells, action: OperatorAction, id: string): Promise<KeyRow> {
+  const lane = laneOfId(id);
+  return only(await database.at(lane).call<KeyRow>("revoke_any_key", actionJson(action), lane, id), id);
 }
 
 export async function setKeyLimit(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   id: string,
   rateLimitRpm: number | undefined,
 ): Promise<KeyRow> {
   const lane = laneOfId(id);
-  const rows = await database.call<KeyRow>(
-    "set_key_limit",
-    actionJson(action),
-    lane,
-    id,
-    rateLimitRpm ?? null,
-  );
+  const rows = await database
+    .at(lane)
+    .call<KeyRow>("set_key_limit", actionJson(action), lane, id, rateLimitRpm ?? null);
   return only(rows, id);
 }
 

@@ -5,7 +5,7 @@ import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type EntryRow = {
@@ -78,22 +78,25 @@ export type Movement = {
 };
 
 export async function moveBalance(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   movement: Movement,
 ): Promise<EntryRow> {
-  const [row] = await database.call<EntryRow>(
-    "move_balance",
-    actionJson(action),
-    laneOfId(movement.accountId),
-    movement.accountId,
-    movement.entryId,
-    monthOfId(movement.entryId),
-    movement.kind,
-    movement.amountMicros,
-    movement.reason,
-    movement.idempotencyKey,
-  );
+  const lane = laneOfId(movement.accountId);
+  const [row] = await database
+    .at(lane)
+    .call<EntryRow>(
+      "move_balance",
+      actionJson(action),
+      lane,
+      movement.accountId,
+      movement.entryId,
+      monthOfId(movement.entryId),
+      movement.kind,
+      movement.amountMicros,
+      movement.reason,
+      movement.idempotencyKey,
+    );
   return row as EntryRow;
 }
 
@@ -101,24 +104,21 @@ export async function moveBalance(
 const GENERATION_ID = /^(gen|resp|msg)_[0-9a-z]{26}$/;
 
 /** The charge of a generation, by its id in any API. */
-export async function getGeneration(database: Database, accountId: string, id: string): Promise<EntryRow> {
+export async function getGeneration(database: Cells, accountId: string, id: string): Promise<EntryRow> {
   const entryId = entryIdOf(id);
+  const lane = laneOfId(accountId);
   const [row] = GENERATION_ID.test(id)
-    ? await database.call<EntryRow>("get_entry", laneOfId(accountId), accountId, entryId, monthOfId(entryId))
+    ? await database.at(lane).call<EntryRow>("get_entry", lane, accountId, entryId, monthOfId(entryId))
     : [];
   if (row?.kind === "generation") return row;
   throw new DomainError("not_found", { message: `There is no charged generation "${id}".` });
 }
 
-export async function listEntries(database: Database, accountId: string, page: Page) {
+export async function listEntries(database: Cells, accountId: string, page: Page) {
   if (!/^\d{0,18}$/.test(page.after)) throw badToken();
   const before = BigInt(page.after);
-  const rows = await database.call<EntryRow>(
-    "list_entries",
-    laneOfId(accountId),
-    accountId,
-    before,
-    page.size + 1,
-  );
+  const lane = laneOfId(accountId);
+  const limit = page.size + 1;
+  const rows = await database.at(lane).call<EntryRow>("list_entries", lane, accountId, before, limit);
   return cutPage(rows, page, (row) => row.seq.toString());
 }

@@ -1,16 +1,19 @@
-import type { Database } from "./driver/database.ts";
+import { laneOfId } from "../domain/lane.ts";
+import type { Cells } from "./driver/cells.ts";
 
 /** The names of accounts and keys by their ids. */
 export async function namesOf(
-  database: Database,
+  database: Cells,
   accountIds: readonly string[],
   keyIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const arrayOf = (ids: readonly string[]) => JSON.stringify([...new Set(ids)].filter((id) => id !== ""));
-  const rows = await database.call<{ id: string; name: string }>(
-    "names_of",
-    arrayOf(accountIds),
-    arrayOf(keyIds),
+  type Row = { id: string; name: string };
+  const [accounts, keys] = [arrayOf(accountIds), arrayOf(keyIds)];
+  const found = await Promise.all(
+    database.all.map(async (cell, i) =>
+      (await cell.call<Row>("names_of", accounts, keys)).filter(({ id }) => database.owns(i, laneOfId(id))),
+    ),
   );
-  return new Map(rows.map(({ id, name }) => [id, name]));
+  return new Map(found.flat().map(({ id, name }) => [id, name]));
 }

@@ -1,6 +1,7 @@
 import { laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { mergeCells } from "./merge-cells.ts";
 
 /** Who changes something, by which method and why, for the operator log. It must contain no key and no token. */
 export type OperatorAction = {
@@ -56,10 +57,10 @@ export function actionJson(action: OperatorAction): string {
 }
 
 /** Logs a change that was refused. A change that is made is logged in its transaction. */
-export async function logRefusal(database: Database, action: OperatorAction, outcome: string): Promise<void> {
+export async function logRefusal(database: Cells, action: OperatorAction, outcome: string): Promise<void> {
   const accountId = action.target.startsWith("acct_") ? action.target : "";
   const lane = /^(acct|key)_/.test(action.target) ? laneOfId(action.target) : GLOBAL_LANE;
-  await database.call("log_refusal", actionJson(action), lane, accountId, outcome);
+  await database.at(lane).call("log_refusal", actionJson(action), lane, accountId, outcome);
 }
 
 /** The lane of events that concern no account. */
@@ -67,11 +68,23 @@ const GLOBAL_LANE = 0;
 const FIRST_PAGE = "0_0_0";
 
 /** Newest first. */
-export async function listOperatorEvents(database: Database, filter: EventFilter, page: Page) {
+export async function listOperatorEvents(database: Cells, filter: EventFilter, page: Page) {
   const after = page.after || FIRST_PAGE;
   if (!/^\d{1,16}_\d{1,4}_\d{1,18}$/.test(after)) throw badToken();
   const [micros = "", lane, seq = ""] = after.split("_");
-  const rows = await database.call<EventRow>(
+  const start = { created_micros: BigInt(micros), lane: Number(lane), seq: BigInt(seq) };
+  const rows = await mergeCells<EventRow>(database, page.size + 1, {
+    read: (cell, last, limit) => readEvents(cell, filter, last ?? start, limit),
+    compare: compareEvents,
+    laneOf: (row) => row.lane,
+  });
+  return cutPage(rows, page, (row) => `${row.created_micros}_${row.lane}_${row.seq}`);
+}
+
+type EventPlace = Pick<EventRow, "created_micros" | "lane" | "seq">;
+
+function readEvents(cell: FunctionCaller, filter: EventFilter, before: EventPlace, limit: number) {
+  return cell.call<EventRow>(
     "list_operator_events",
     filter.actorId,
     filter.method,
@@ -79,10 +92,15 @@ export async function listOperatorEvents(database: Database, filter: EventFilter
     filter.accountId,
     filter.from ?? null,
     filter.to ?? null,
-    BigInt(micros),
-    Number(lane),
-    BigInt(seq),
-    page.size + 1,
+    before.created_micros,
+    before.lane,
+    before.seq,
+    limit,
   );
-  return cutPage(rows, page, (row) => `${row.created_micros}_${row.lane}_${row.seq}`);
+}
+
+/** Newest first. */
+function compareEvents(one: EventPlace, other: EventPlace): number {
+  if (one.created_micros !== other.created_micros) return one.created_micros > other.created_micros ? -1 : 1;
+  return other.lane - one.lane || (one.seq > other.seq ? -1 : 1);
 }

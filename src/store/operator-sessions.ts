@@ -1,5 +1,5 @@
 import type { Operator } from "../domain/operator.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 
 /** A session of the console, as its operator. */
 export type Session = Operator & { readonly expiresAt: Date };
@@ -14,13 +14,13 @@ export type Identity = {
 
 /** Starts a session. Returns its operator; undefined if no active operator has the identity. */
 export async function signInOperator(
-  database: Database,
+  database: Cells,
   { issuer, subject, verifiedEmail }: Identity,
   fingerprint: string,
   requestId: string,
 ): Promise<Operator | undefined> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const [row] = await database.call<Operator>(
+  const [row] = await database.home.call<Operator>(
     "sign_in_operator",
     issuer,
     subject,
@@ -33,16 +33,16 @@ export async function signInOperator(
 
 /** Undefined if the session is unknown, expired or ended, or its operator is revoked. */
 export async function findSession(
-  database: Database,
+  database: Cells,
   fingerprint: string,
   isUse: boolean,
 ): Promise<Session | undefined> {
   type Row = Operator & { readonly expires_at: Date };
-  const [row] = await database.call<Row>("find_session", Buffer.from(fingerprint, "hex"), isUse);
+  const [row] = await database.home.call<Row>("find_session", Buffer.from(fingerprint, "hex"), isUse);
   return row && { id: row.id, name: row.name, role: row.role, expiresAt: row.expires_at };
 }
 
 /** Once this returns, every server rejects the session. */
-export async function endSession(database: Database, fingerprint: string, requestId: string): Promise<void> {
-  await database.call("end_session", Buffer.from(fingerprint, "hex"), requestId);
+export async function endSession(database: Cells, fingerprint: string, requestId: string): Promise<void> {
+  await database.home.call("end_session", Buffer.from(fingerprint, "hex"), requestId);
 }

@@ -1,7 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Operator, Role } from "../domain/operator.ts";
 import { cutPage, type Page } from "../domain/page.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type OperatorRow = {
@@ -17,19 +17,19 @@ export type OperatorRow = {
 };
 
 /** The operator with this token; undefined if it is unknown or revoked. The fingerprint is in hex. */
-export async function findOperator(database: Database, fingerprint: string): Promise<Operator | undefined> {
-  const [row] = await database.call<Operator>("find_operator", Buffer.from(fingerprint, "hex"));
+export async function findOperator(database: Cells, fingerprint: string): Promise<Operator | undefined> {
+  const [row] = await database.home.call<Operator>("find_operator", Buffer.from(fingerprint, "hex"));
   return row;
 }
 
 export async function createOperator(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   { id, name, role, email }: Operator & { readonly email: string },
   fingerprint: string,
 ): Promise<OperatorRow> {
   const bytes = Buffer.from(fingerprint, "hex");
-  const row = await database.call<OperatorRow>(
+  const row = await database.home.call<OperatorRow>(
     "create_operator",
     actionJson(action),
     id,
@@ -41,18 +41,18 @@ export async function createOperator(
   return row[0] as OperatorRow;
 }
 
-export async function listOperators(database: Database, page: Page) {
-  const rows = await database.call<OperatorRow>("view_operators", "", page.after, page.size + 1);
+export async function listOperators(database: Cells, page: Page) {
+  const rows = await database.home.call<OperatorRow>("view_operators", "", page.after, page.size + 1);
   return cutPage(rows, page, (row) => row.id);
 }
 
 /** Once this returns, every server rejects the token. */
 export async function revokeOperator(
-  database: Database,
+  database: Cells,
   action: OperatorAction,
   id: string,
 ): Promise<OperatorRow> {
-  const [row] = await database.call<OperatorRow>("revoke_operator", actionJson(action), id);
+  const [row] = await database.home.call<OperatorRow>("revoke_operator", actionJson(action), id);
   if (!row) throw new DomainError("not_found", { message: `There is no operator "${id}".` });
   return row;
 }

@@ -1,4 +1,4 @@
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type PlanRow = {
@@ -13,12 +13,12 @@ type PlanToPut = Omit<PlanRow, "max_keys_created_per_hour"> & {
   max_keys_created_per_hour: number | undefined;
 };
 
-export function listPlans(database: Database): Promise<PlanRow[]> {
-  return database.call<PlanRow>("list_plans");
+export function listPlans(database: Cells): Promise<PlanRow[]> {
+  return database.home.call<PlanRow>("list_plans");
 }
 
-export async function putPlan(database: Database, action: OperatorAction, plan: PlanToPut): Promise<PlanRow> {
-  const [row] = await database.call<PlanRow>(
+export async function putPlan(database: Cells, action: OperatorAction, plan: PlanToPut): Promise<PlanRow> {
+  const [row] = await database.home.call<PlanRow>(
     "put_plan",
     actionJson(action),
     plan.name,

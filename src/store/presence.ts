@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { LANE_COUNT } from "../domain/lane.ts";
 import type { EndOutcome } from "./bill-item.ts";
-import type { Database } from "./driver/database.ts";
+import type { FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 
 /** Lanes per round. With a round every two seconds, all lanes are checked within about half a minute. */
@@ -17,7 +17,7 @@ type PresenceOptions = {
   /** The pause after a heartbeat, and after a round of releases. */
   readonly pauseMs: number;
   /** A pool without slow statements, because a server with late heartbeats loses its holds. */
-  readonly heartbeats: Database;
+  readonly heartbeats: FunctionCaller;
   /** Whether this process will end the hold. */
   readonly isOpen: (holdId: string) => boolean;
   /** Releases a hold of this server. */
@@ -27,20 +27,20 @@ type PresenceOptions = {
 };
 
 /**
- * Sends heartbeats and releases abandoned holds: those of servers without a heartbeat, expired ones, and
+ * Sends heartbeats to one cell and releases abandoned holds there: those of servers without a heartbeat, expired ones, and
  * those of this server that it does not track because their statement ran after its timeout. Heartbeats do
  * not wait for releases, which may wait for locks.
  */
 export class Presence {
-  readonly #database: Database;
+  readonly #cell: FunctionCaller;
   readonly #options: PresenceOptions;
   readonly #stopped = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
   /** The first lane of the next round. */
   #firstLane = 0;
 
-  constructor(database: Database, options: PresenceOptions) {
-    this.#database = database;
+  constructor(cell: FunctionCaller, options: PresenceOptions) {
+    this.#cell = cell;
     this.#options = options;
   }
 
@@ -90,11 +90,11 @@ export class Presence {
 
   async #sweep(first: number, last: number): Promise<void> {
     for (let sweeps = 0; sweeps < MAX_SWEEPS_PER_ROUND; sweeps++) {
-      const rows = await this.#database.call<{ lanes_to_sweep: number }>("lanes_to_sweep", first, last);
+      const rows = await this.#cell.call<{ lanes_to_sweep: number }>("lanes_to_sweep", first, last);
       if (rows.length === 0) return;
       for (const { lanes_to_sweep: lane } of rows) {
         if (this.#stopped.signal.aborted) return;
-        const [row] = await this.#database.call<{ sweep: bigint }>("sweep", lane);
+        const [row] = await this.#cell.call<{ sweep: bigint }>("sweep", lane);
         if (row && row.sweep > 0n) this.#options.onReleased(Number(row.sweep));
       }
     }
@@ -103,7 +103,7 @@ export class Presence {
   async #releaseUnknown(first: number, last: number): Promise<void> {
     const { serverId, isOpen, release, onReleased } = this.#options;
     type Row = { readonly id: string; readonly account_id: string };
-    const rows = await this.#database.call<Row>("own_holds", serverId, first, last);
+    const rows = await this.#cell.call<Row>("own_holds", serverId, first, last);
     const unknown = rows.filter(({ id }) => !isOpen(id));
     const ended = await Promise.all(
       unknown.map(({ id, account_id }) => release({ holdId: id, accountId: account_id })),
@@ -115,6 +115,6 @@ export class Presence {
 }
 
 /** For a server with exclusive use of the database: the holds of all earlier servers become abandoned. */
-export async function removeServers(database: Database): Promise<void> {
-  await database.call("remove_servers");
+export async function removeServers(cell: FunctionCaller): Promise<void> {
+  await cell.call("remove_servers");
 }

@@ -2,7 +2,7 @@ import type { Model } from "../domain/model.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Prices } from "../domain/price.ts";
 import { priceItem } from "./batch-items.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
 
 /** A version of the prices of a model. */
 export type PriceRow = {
@@ -19,9 +19,9 @@ export type PriceRow = {
 };
 
 /** The models with the versions of their prices. Prices that differ from the latest version become a new one. */
-export async function registerPrices(database: Database, models: readonly Model[]): Promise<Model[]> {
+export async function registerPrices(database: Cells, models: readonly Model[]): Promise<Model[]> {
   const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, ...priceFields(prices) })));
-  const rows = await database.call<{ model: string; version: number }>("register_prices", items);
+  const rows = await database.home.call<{ model: string; version: number }>("register_prices", items);
   const versions = new Map(rows.map(({ model, version }) => [model, version]));
   return models.map((model) => {
     const priceVersion = versions.get(model.id);
@@ -31,10 +31,10 @@ export async function registerPrices(database: Database, models: readonly Model[
 }
 
 /** Latest first. */
-export async function listPrices(database: Database, model: string, page: Page) {
+export async function listPrices(database: Cells, model: string, page: Page) {
   if (!/^\d{0,9}$/.test(page.after)) throw badToken();
   const before = Number(page.after);
-  const rows = await database.call<PriceRow>("list_prices", model, before, page.size + 1);
+  const rows = await database.home.call<PriceRow>("list_prices", model, before, page.size + 1);
   return cutPage(rows, page, ({ version }) => String(version));
 }
 

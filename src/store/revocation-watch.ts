@@ -1,4 +1,4 @@
-import type { Database } from "./driver/database.ts";
+import type { FunctionCaller } from "./driver/cells.ts";
 
 /** Ten queries per second: a stream of a revoked key is cut within a second, even on a busy machine. */
 const POLL_MS = 100;
@@ -14,19 +14,19 @@ type RevocationWatchOptions = {
 };
 
 /**
- * Polls for recently revoked keys to cut their running streams. New calls do not need it: admission reads the
+ * Polls a cell for recently revoked keys to cut their running streams. New calls do not need it: admission reads the
  * key.
  */
 export class RevocationWatch {
-  readonly #database: Database;
+  readonly #cell: FunctionCaller;
   readonly #options: RevocationWatchOptions;
   /** Start of the last successful query. */
   #polledAt: number;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(database: Database, options: RevocationWatchOptions) {
-    this.#database = database;
+  constructor(cell: FunctionCaller, options: RevocationWatchOptions) {
+    this.#cell = cell;
     this.#options = options;
     this.#polledAt = options.now();
   }
@@ -52,7 +52,7 @@ export class RevocationWatch {
     if (isNeeded()) {
       const seconds = Math.ceil((startedAt - this.#polledAt) / 1_000) + MARGIN_SECONDS;
       type Row = { recently_revoked_keys: string };
-      const rows = await this.#database.call<Row>("recently_revoked_keys", seconds);
+      const rows = await this.#cell.call<Row>("recently_revoked_keys", seconds);
       if (rows.length > 0) onRevoked(new Set(rows.map((row) => row.recently_revoked_keys)));
     }
     this.#polledAt = startedAt;

@@ -1,7 +1,8 @@
 import { laneOfId } from "../domain/lane.ts";
 import { joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { AccountRow } from "./accounts.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells } from "./driver/cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
 
 /** The searched fields, in the order of the results; each has an index. Accounts with the id come before them. */
 const FIELDS = ["external_id", "email", "name"] as const;
@@ -9,22 +10,28 @@ const FIELDS = ["external_id", "email", "name"] as const;
 type FoundRow = AccountRow & { field: number; term: string; was_found: boolean };
 
 /**
- * A page of the accounts whose id is the text, or whose external id, e-mail address or name starts with it. One statement reads
- * each field, so a page can have fewer accounts than its size if most of them were found by an earlier field.
+ * A page of the accounts whose id is the text, or whose external id, e-mail address or name starts with it. One statement of
+ * each cell reads each field, so a page can have fewer accounts than its size if most of them were found by an earlier field.
  */
-export async function searchAccounts(database: Database, text: string, page: Page) {
+export async function searchAccounts(database: Cells, text: string, page: Page) {
   const [first = 0, afterTerm = "", afterId = ""] = splitPosition(page, 2) ?? [];
   const limit = page.size + 1;
   const rows: (AccountRow & { field: number; term: string })[] = [];
   if (page.after === "") {
-    const found = await database.call<AccountRow>("get_account", laneOfId(text), text);
+    const lane = laneOfId(text);
+    const found = await database.at(lane).call<AccountRow>("get_account", lane, text);
     rows.push(...found.map((row) => ({ ...row, field: 0, term: "" })));
   }
   let stoppedAt: string | undefined;
   for (let field = first; field < FIELDS.length && rows.length < limit && stoppedAt === undefined; field++) {
     const [term, id] = field === first ? [afterTerm, afterId] : ["", ""];
     const name = FIELDS[field] ?? "name";
-    const found = await database.call<FoundRow>("search_accounts", name, text, term, id, limit);
+    const found = await mergeCells<FoundRow>(database, limit, {
+      read: (cell, last, count) =>
+        cell.call("search_accounts", name, text, last?.term ?? term, last?.id ?? id, count),
+      compare: (one, other) => compareBytes(one.term, other.term) || compareBytes(one.id, other.id),
+      laneOf: (row) => laneOfId(row.id),
+    });
     rows.push(...found.filter((row) => !row.was_found).map((row) => ({ ...row, field })));
     const last = found.at(-1);
     if (found.length === limit && last) stoppedAt = joinPosition([field, last.term, last.id]);

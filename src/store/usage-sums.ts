@@ -1,7 +1,7 @@
 import { laneOfId } from "../domain/lane.ts";
 import type { Page } from "../domain/page.ts";
 import type { Quarter } from "../domain/periods.ts";
-import type { Database } from "./driver/database.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import {
   cutSums,
   GroupSums,
@@ -38,7 +38,7 @@ const PIECES = { rows: 50_000n, max: 100 };
 
 /** A page of the usage of an account. */
 export async function readUsage(
-  database: Database,
+  database: Cells,
   accountId: string,
   query: UsageQuery,
   page: Page,
@@ -75,27 +75,30 @@ type PieceRow = UsageSum & { through_seq: bigint; next: string | null };
 
 /** Groups of an account, each with a part of its usage: they must be added up. */
 export async function* usagePieces(
-  database: Database,
+  database: Cells,
   accountId: string,
   { starts, end, by }: UsageQuery,
   { after, rows: pieceRows, limit }: PieceOptions,
 ): AsyncGenerator<{ rows: UsageSum[]; throughSeq: bigint; next: string | undefined }> {
+  const lane = laneOfId(accountId);
   let next: string | undefined = "";
   while (next !== undefined) {
-    const [head, ...rows]: PieceRow[] = await database.call<PieceRow>(
-      "read_usage",
-      laneOfId(accountId),
-      accountId,
-      `{${starts.join(",")}}`,
-      end,
-      by.key,
-      by.model,
-      by.user,
-      textOf(after),
-      next,
-      pieceRows,
-      limit,
-    );
+    const [head, ...rows]: PieceRow[] = await database
+      .at(lane)
+      .call<PieceRow>(
+        "read_usage",
+        lane,
+        accountId,
+        `{${starts.join(",")}}`,
+        end,
+        by.key,
+        by.model,
+        by.user,
+        textOf(after),
+        next,
+        pieceRows,
+        limit,
+      );
     if (!head) return;
     next = head.next ?? undefined;
     const account_id = by.account ? accountId : "";
@@ -104,8 +107,8 @@ export async function* usagePieces(
 }
 
 /** The current quarter, by the clock of the database. */
-export async function currentQuarter(database: Database): Promise<Quarter> {
-  const [row] = await database.call<{ quarter: Quarter }>("quarter_of_clock");
+export async function currentQuarter(cell: FunctionCaller): Promise<Quarter> {
+  const [row] = await cell.call<{ quarter: Quarter }>("quarter_of_clock");
   return row?.quarter ?? 0;
 }
 

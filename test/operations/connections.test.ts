@@ -4,7 +4,7 @@ import { type Config, readConfig } from "../../src/app/config.ts";
 import { ConfigError } from "../../src/app/config-error.ts";
 import { embeddedConnections } from "../../src/app/connection-limit.ts";
 import { closeDatabases, type Databases, openDatabases } from "../../src/app/databases.ts";
-import type { Database } from "../../src/store/driver/database.ts";
+import type { Cells } from "../../src/store/driver/cells.ts";
 import { runs } from "../support/runs.ts";
 
 const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;
@@ -13,7 +13,7 @@ const OTHERS = 7;
 
 async function connectionsOf(config: Config): Promise<number> {
   const databases: Databases = openDatabases(config, { address: nowhere, role: "x" });
-  const pools: Database[] = Object.values(databases);
+  const pools: Cells[] = Object.values(databases);
   await closeDatabases(databases);
   return pools.reduce((sum, { connections }) => sum + connections, 0);
 }

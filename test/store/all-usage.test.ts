@@ -3,12 +3,11 @@ import { beforeAll, expect, test } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { readAllUsage } from "../../src/store/all-usage.ts";
-import type { Database } from "../../src/store/driver/database.ts";
 import type { UsageSum } from "../../src/store/group-sums.ts";
 import { namesOf } from "../../src/store/names-of.ts";
 import { TooMuchUsage, type UsageQuery } from "../../src/store/usage-sums.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
-import { useStore } from "../support/store.ts";
+import { useStore, withCall } from "../support/store.ts";
 
 const store = useStore();
 const NO_GROUPS = { account: false, key: false, model: false, user: false };
@@ -92,12 +91,10 @@ test("a page by account reads only accounts of the page, and a page that needs t
     ids.map((_, account) => ({ account, quarter: 100, key: "key_a", model: "m", requests: account + 1 })),
   );
   let statements = 0;
-  const database = {
-    call: (...call: Parameters<Database["call"]>) => {
-      statements++;
-      return store.database.call(...call);
-    },
-  } as Database;
+  const database = withCall(store.database, (...call) => {
+    statements++;
+    return store.database.call(...call);
+  });
   const query = { starts: [100], end: 101, by: { ...NO_GROUPS, account: true } };
   const pieces = { rows: 1n, accounts: 1, max: 2 };
   const first = await readAllUsage(database, query, page(1), pieces);

@@ -2,10 +2,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { withLane } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { type AuditReport, audit } from "../../src/store/audit.ts";
+import type { Parameter } from "../../src/store/driver/connection.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
 import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { withCall } from "../support/store.ts";
 
 const LANE = 7;
 /** All in one lane, so that pieces of an audit end within and between accounts. */
@@ -132,18 +134,15 @@ test("the audit does not report rows that are written while it runs", async () =
   for (let round = 0; round < 15; round++) {
     // During the audit of each of the first pieces, rows are written before, in and after that piece.
     let written = 0n;
-    const call = async (name: string, ...parameters: never[]) => {
+    const database = withCall(pool, async <Row>(name: string, ...parameters: Parameter[]) => {
       const isBusy = name === "audit" && written < 8n;
       const writing = isBusy && move(busy[Number(written++ % 4n)] as string, 1, `${round} ${written}`);
-      const rows = await pool.call(name, ...parameters);
+      const rows = await pool.call<Row>(name, ...parameters);
       await writing;
       return rows;
-    };
-    const { findings, entries } = await audit(
-      { call } as never,
-      new AbortController().signal,
-      1 + (round % 6),
-    );
+    });
+    const { signal } = new AbortController();
+    const { findings, entries } = await audit(database, signal, 1 + (round % 6));
     expect(findings).toEqual([]);
     expect(written).toBeGreaterThan(0n);
     if (entries > before && entries < before + written) seenInPart++;

@@ -250,7 +250,7 @@ test("a batch succeeds after the clock of the database is set forward", async ()
     pipelines: 1,
     maxWaiting: 10,
     serverId: "one",
-    clock: behind,
+    clocks: [behind],
   });
   const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);

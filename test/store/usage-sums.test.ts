@@ -12,7 +12,7 @@ import {
   type UsageQuery,
 } from "../../src/store/usage-sums.ts";
 import { charge, createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
-import { createTestBilling, useStore } from "../support/store.ts";
+import { createTestBilling, useStore, withCall } from "../support/store.ts";
 
 const store = useStore();
 const NO_GROUPS: Grouping = { account: false, key: false, model: false, user: false };
@@ -64,13 +64,11 @@ test("a page that is read in pieces includes all entries up to its number", asyn
   const billing = createTestBilling(store.database);
   for (const user of ["b", "c"]) await charge(billing, payer, 1n, user);
   // A charge before and a charge after the position are added between two pieces.
-  const database = {
-    call: async (...call: Parameters<Database["call"]>) => {
-      const rows = await store.database.call(...call);
-      for (const user of ["a", "d"]) await charge(billing, payer, 1n, user);
-      return rows;
-    },
-  } as Database;
+  const database = withCall(store.database, async <Row>(...call: Parameters<Database["call"]>) => {
+    const rows = await store.database.call<Row>(...call);
+    for (const user of ["a", "d"]) await charge(billing, payer, 1n, user);
+    return rows;
+  });
   const { rows, throughSeq } = await readUsage(
     database,
     payer.accountId,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
 import { Billing } from "../../src/store/billing.ts";
+import type { Cells, FunctionCaller } from "../../src/store/driver/cells.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -35,6 +36,12 @@ export function useStore({ connections = 2 } = {}): TestStore {
   };
 }
 
+/** The same database, whose functions are called in another way. */
+export function withCall(database: Database, call: FunctionCaller["call"]): Cells {
+  const cell: Database = Object.create(database);
+  return Object.assign(cell, { call, all: [cell] });
+}
+
 export const clock = new DatabaseClock(() => performance.now());
 
 /** The billing of one server. */
@@ -42,5 +49,5 @@ export function createTestBilling(
   database: Database,
   { serverId = "one", pipelines = 1, maxWaiting = 100 } = {},
 ): Billing {
-  return new Billing(database, { serverId, pipelines, maxWaiting, clock });
+  return new Billing(database, { serverId, pipelines, maxWaiting, clocks: [clock] });
 }

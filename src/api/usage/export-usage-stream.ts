@@ -30,7 +30,7 @@ export async function* exportUsage(
 ): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
   const { accountId } = request;
   if (accountId !== "") await getAccount(deps.database, accountId);
-  const range = { accountId, ...(await usageRangeOf(deps.database, request)) };
+  const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
   const lanes = await exportLanes(deps.database, range);
   // The lanes of a single account are one, so its parts are the quarters of the range.
   const parts = accountId === "" ? lanes.length : range.to - range.from;

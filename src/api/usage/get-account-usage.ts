@@ -11,7 +11,7 @@ import { viewUsage } from "./view-usage.ts";
 
 /** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage({ database }: Deps, request: GetUsageRequest) {
-  const query = await usageQueryOf(database, request, ["account", "key", "model", "user"]);
+  const query = await usageQueryOf(database.home, request, ["account", "key", "model", "user"]);
   const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
   const read = async (): Promise<UsagePage> => {
     if (request.accountId === "") return { throughSeq: 0n, ...(await readAllUsage(database, query, page)) };

@@ -2,7 +2,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { DomainError } from "../../domain/errors.ts";
 import { monthStart, type Period, periodStarts, QUARTER_MS, type Quarter } from "../../domain/periods.ts";
 import { type TimeZone, timeZoneOf } from "../../domain/time-zone.ts";
-import type { Database } from "../../store/driver/database.ts";
+import type { FunctionCaller } from "../../store/driver/cells.ts";
 import { currentQuarter, type Grouping, type UsageQuery } from "../../store/usage-sums.ts";
 import { dateOf } from "../date-of.ts";
 
@@ -20,13 +20,13 @@ type UsageFields = {
 
 /** Reads the common fields of requests for usage. `names` are the ids that rows can be grouped by. */
 export async function usageQueryOf(
-  database: Database,
+  cell: FunctionCaller,
   request: UsageFields,
   names: readonly (keyof Grouping)[],
 ): Promise<UsageQuery> {
   const zone = timeZoneOf(request.tz === "" ? "UTC" : request.tz);
   const { period, by } = groupingOf(request.groupBy, names);
-  const { from, to } = await rangeOf(database, request, zone);
+  const { from, to } = await rangeOf(cell, request, zone);
   const starts = period && from < to ? periodStarts(zone, period, { from, to }, MAX_PERIODS) : [from];
   if (!starts) {
     throw DomainError.ofField(
@@ -64,20 +64,20 @@ function textOf(time: Timestamp | undefined): string {
 
 /** The range of a request without periods. */
 export async function usageRangeOf(
-  database: Database,
+  cell: FunctionCaller,
   request: Pick<UsageFields, "from" | "to">,
 ): Promise<{ from: Quarter; to: Quarter }> {
-  return await rangeOf(database, request, timeZoneOf("UTC"));
+  return await rangeOf(cell, request, timeZoneOf("UTC"));
 }
 
 async function rangeOf(
-  database: Database,
+  cell: FunctionCaller,
   request: Pick<UsageFields, "from" | "to">,
   zone: TimeZone,
 ): Promise<{ from: Quarter; to: Quarter }> {
   const [first, end] = [quarterAt("from", request.from), quarterAt("to", request.to)];
   const isComplete = first !== undefined && end !== undefined;
-  const now = isComplete ? 0 : await currentQuarter(database);
+  const now = isComplete ? 0 : await currentQuarter(cell);
   const from = first ?? monthStart(zone, now);
   const to = end ?? Math.max(now + 1, from);
   if (from > to) throw DomainError.ofField("from", "must not be after `to`");

@@ -1,4 +1,5 @@
 import { type GetUsageRequest, UsageService } from "../../../gen/vx/v1/usage_pb.js";
+import { laneOfId } from "../../domain/lane.ts";
 import { readPage } from "../../domain/page.ts";
 import { readUsage } from "../../store/usage-sums.ts";
 import type { ApiCall } from "../api-call.ts";
@@ -9,7 +10,11 @@ import { usageFiltersOf, usageQueryOf } from "./usage-request.ts";
 import { viewUsage } from "./view-usage.ts";
 
 export async function getUsage({ database }: Deps, request: GetUsageRequest, call: ApiCall) {
-  const query = await usageQueryOf(database, request, ["key", "model", "user"]);
+  const query = await usageQueryOf(database.at(laneOfId(call.key.accountId)), request, [
+    "key",
+    "model",
+    "user",
+  ]);
   const page = readPage("usage", request, usageFiltersOf(request, ""));
   const { rows, ...rest } = await refusingTooMuch(readUsage(database, call.key.accountId, query, page));
   return { rows: rows.map(viewUsage), ...rest };

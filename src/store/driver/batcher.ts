@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
 
-type BatcherOptions<Item, Result> = {
+export type BatcherOptions<Item, Result> = {
   /** Maximum concurrent batches. Items of one lane always use the same pipeline. */
   readonly pipelines: number;
   readonly maxBatch: number;

@@ -1,4 +1,6 @@
 import { DomainError } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { Cells } from "./cells.ts";
 import { Connection, type Parameter } from "./connection.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
 import type { SessionOptions } from "./session.ts";
@@ -6,6 +8,8 @@ import { isServerAbsent, toDomainError } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {
   readonly connections: number;
+  /** The schema whose functions are called; "vx" if undefined. */
+  readonly schema?: string;
   /** Maximum number of running and waiting statements; further ones are refused as overloaded. */
   readonly maxStatements: number;
   /** Timeout for a statement that waits for a connection; then it is refused as overloaded. */
@@ -18,11 +22,13 @@ type Waiting = {
 };
 
 /**
- * A connection pool that only calls functions of schema vx. Each connection runs one statement at a time, so
+ * A connection pool that only calls functions of one schema: of a cell, or of the only database. Each connection runs one statement at a time, so
  * the statement timeout starts when PostgreSQL receives the statement, and a slow statement delays no other.
  */
-export class Database {
+export class Database implements Cells {
+  readonly all: readonly Database[] = [this];
   readonly #options: DatabaseOptions;
+  readonly #schema: string;
   readonly #connections: readonly Connection[];
   /** Last in, first out: connections that are not needed are never opened. */
   readonly #idle: Connection[];
@@ -32,6 +38,7 @@ export class Database {
 
   constructor(address: DatabaseAddress, options: DatabaseOptions) {
     this.#options = options;
+    this.#schema = options.schema ?? "vx";
     this.#connections = Array.from({ length: options.connections }, () => new Connection(address, options));
     this.#idle = [...this.#connections];
   }
@@ -45,10 +52,27 @@ export class Database {
     return this.#connections.length;
   }
 
-  /** Calls vx.<name> with the parameters and returns its rows. */
+  get home(): Database {
+    return this;
+  }
+
+  /** The only cell has all lanes. */
+  at(_lane: Lane): Database {
+    return this;
+  }
+
+  route<Result>(_lane: Lane, send: (cell: number) => Promise<Result>): Promise<Result> {
+    return send(0);
+  }
+
+  owns(_cell: number, _lane: Lane): boolean {
+    return true;
+  }
+
+  /** Calls <schema>.<name> with the parameters and returns its rows. */
   async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
     const places = parameters.map((_, i) => `$${i + 1}`).join(",");
-    const text = `SELECT * FROM vx.${name}(${places})`;
+    const text = `SELECT * FROM ${this.#schema}.${name}(${places})`;
     return (await this.#withConnection((connection) => connection.query(text, parameters))) as Row[];
   }
 

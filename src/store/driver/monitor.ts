@@ -1,5 +1,5 @@
 import { DomainError } from "../../domain/errors.ts";
-import type { Database } from "./database.ts";
+import type { Cell } from "./cells.ts";
 
 const INTERVAL_MS = 1_000;
 
@@ -18,15 +18,15 @@ type MonitorOptions = {
  * once.
  */
 export class DatabaseMonitor {
-  readonly #database: Database;
+  readonly #cell: Cell;
   readonly #options: MonitorOptions;
   readonly #listeners = new Set<() => void>();
   #reachable = true;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(database: Database, options: MonitorOptions) {
-    this.#database = database;
+  constructor(cell: Cell, options: MonitorOptions) {
+    this.#cell = cell;
     this.#options = options;
   }
 
@@ -63,8 +63,8 @@ export class DatabaseMonitor {
 
   async #check(): Promise<boolean> {
     try {
-      await this.#database.call("schema_version");
-      await this.#database.requireWritable();
+      await this.#cell.call("schema_version");
+      await this.#cell.requireWritable();
       this.#set(true);
     } catch (error) {
       // "overloaded" is a limit of this server and gives no information about the database.
