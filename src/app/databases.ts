@@ -1,6 +1,7 @@
 import type { Cells } from "../store/driver/cells.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { Database, type DatabaseOptions } from "../store/driver/database.ts";
+import { Hosts } from "../store/driver/hosts.ts";
 import type { Config } from "./config.ts";
 import { poolSizes } from "./connection-limit.ts";
 
@@ -24,6 +25,7 @@ export type Databases = {
 
 export function openDatabases(config: Config, { address, role }: DatabaseLogin): Databases {
   const sizes = poolSizes(config);
+  const hosts = new Hosts(address);
   const open = (name: string, connections: number) => {
     const options: DatabaseOptions = {
       name,
@@ -33,7 +35,7 @@ export function openDatabases(config: Config, { address, role }: DatabaseLogin):
       maxStatements: MAX_STATEMENTS,
       maxWaitMs: MAX_WAIT_MS,
     };
-    return new Database(address, options);
+    return new Database(hosts, options);
   };
   return {
     single: open("vx", sizes.single),

@@ -96,6 +96,46 @@ test("a read-only database at start is a one-line error", async () => {
   await toStandby.stop();
 });
 
+test("a promoted standby is used although the old primary still accepts writes, in any order and after a restart", async () => {
+  const toStandby = await Line.start({ path: standby.socketPath });
+  const [old, promoted] = [`127.0.0.1:${route.port}`, `127.0.0.1:${toStandby.port}`];
+  const urlTo = (hosts: string) =>
+    `postgres://postgres@${hosts}/postgres?password=${primary.passwordOf("postgres")}`;
+  const before = await startTestApp({ env: { DATABASE_URL: urlTo(`${old},${promoted}`) } });
+  expect(await generate(before)).toBe(200);
+  const count = charged;
+  expect(await countCharges(owner)).toBe(count);
+
+  await standby.promote();
+  const promotedOwner = postgres({ ...loginTo(standby), max: 1 });
+  const [promotion] = await promotedOwner<{ at: Date }[]>`SELECT clock_timestamp() AS at`;
+  // No error leads the server there, and its first heartbeat there shows that it moved.
+  await vi.waitFor(
+    async () =>
+      expect(
+        await promotedOwner`SELECT FROM vx.servers WHERE seen_at > ${promotion?.at as Date}`,
+      ).toHaveLength(1),
+    { timeout: 10_000 },
+  );
+  expect(await generate(before)).toBe(200);
+  await before.stop();
+  for (const hosts of [`${old},${promoted}`, `${promoted},${old}`]) {
+    const after = await startTestApp({ env: { DATABASE_URL: urlTo(hosts) } });
+    expect(await generate(after)).toBe(200);
+    await after.stop();
+  }
+  expect(await countCharges(promotedOwner)).toBe(charged);
+  expect(await countCharges(owner)).toBe(count);
+  await promotedOwner.end();
+  await toStandby.stop();
+});
+
+async function countCharges(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    SELECT count(*)::int FROM vx.ledger WHERE kind = 'generation'`;
+  return row?.count ?? 0;
+}
+
 async function generate({ url } = app): Promise<number> {
   const answer = await fetch(`${url}/v1/generate`, {
     method: "POST",
@@ -129,9 +169,7 @@ async function expectRecovery(): Promise<void> {
     },
     { timeout: 5_000 },
   );
-  const [row] = await owner<{ count: number }[]>`
-    SELECT count(*)::int FROM vx.ledger WHERE kind = 'generation'`;
-  expect(row?.count).toBe(charged);
+  expect(await countCharges(owner)).toBe(charged);
 }
 
 function primaryPath(): { path: string } {

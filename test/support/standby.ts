@@ -15,7 +15,12 @@ export type PrimaryServer = {
 };
 
 /** A hot standby that follows a primary by streaming replication. */
-export type Standby = { readonly socketPath: string; stop(): Promise<void> };
+export type Standby = PrimaryServer & {
+  readonly socketPath: string;
+  /** Makes it a primary, with a timeline of its own. */
+  promote(): Promise<void>;
+  stop(): Promise<void>;
+};
 
 const READY_MS = 20_000;
 
@@ -25,14 +30,19 @@ export async function allowReplication(owner: postgres.Sql): Promise<void> {
   await owner`ALTER SYSTEM SET max_wal_senders = 4`;
 }
 
-export async function startStandby(primary: PrimaryServer, owner: postgres.Sql): Promise<Standby> {
+/** Without an address of its own, the standby connects to the primary's socket. */
+export async function startStandby(
+  primary: PrimaryServer,
+  owner: postgres.Sql,
+  address = `host=${primary.socketDir}`,
+): Promise<Standby> {
   const folder = createTemporaryFolder("standby");
   const cluster = join(folder.path, "postgres");
   const { uid, gid } = await stat(primary.clusterDir);
   await appendFile(join(primary.clusterDir, "pg_hba.conf"), "local replication all scram-sha-256\n");
   await owner`SELECT pg_reload_conf()`;
   await copyCluster(primary.clusterDir, cluster, owner);
-  const connection = `host=${primary.socketDir} user=postgres password=${primary.passwordOf("postgres")}`;
+  const connection = `${address} user=postgres password=${primary.passwordOf("postgres")}`;
   await writeFile(join(cluster, "standby.signal"), "");
   await appendFile(join(cluster, "postgresql.auto.conf"), `primary_conninfo = '${connection}'\n`);
   await giveTo(folder.path, cluster, uid, gid);
@@ -47,7 +57,18 @@ export async function startStandby(primary: PrimaryServer, owner: postgres.Sql):
     await stop();
     throw error;
   }
-  return { socketPath: join(folder.path, ".s.PGSQL.5432"), stop };
+  const server = {
+    clusterDir: cluster,
+    socketDir: folder.path,
+    passwordOf: (role: string) => primary.passwordOf(role),
+  };
+  return { ...server, socketPath: join(folder.path, ".s.PGSQL.5432"), promote: () => promote(server), stop };
+}
+
+async function promote(server: PrimaryServer): Promise<void> {
+  const owner = postgres({ ...loginTo(server), max: 1 });
+  await owner`SELECT pg_promote(true)`;
+  await owner.end();
 }
 
 /** Makes an online backup. The standby gets the write-ahead log from the primary afterwards. */

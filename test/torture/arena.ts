@@ -15,6 +15,8 @@ export type ArenaOptions = {
   /** Folder of the database; by default inside the folder of the run. */
   readonly databaseFolder?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Servers get the addresses of two hosts. Nothing listens on the second one until a standby is attached. */
+  readonly hasStandby?: boolean;
 };
 
 /**
@@ -26,6 +28,7 @@ export class Arena {
   readonly upstream: TortureUpstream;
   readonly servers: readonly RunServer[];
   readonly databaseLines: readonly Line[];
+  readonly standbyLines: readonly Line[];
   readonly upstreamLines: readonly Line[];
   /** When each server became ready. A server that has just started cannot tell yet which others are dead. */
   readonly starts: number[] = [];
@@ -33,13 +36,17 @@ export class Arena {
   #starting: Promise<void> = Promise.resolve();
 
   private constructor(
-    parts: Pick<Arena, "database" | "upstream" | "servers" | "databaseLines" | "upstreamLines">,
+    parts: Pick<
+      Arena,
+      "database" | "upstream" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
+    >,
     remove: () => void,
   ) {
     this.database = parts.database;
     this.upstream = parts.upstream;
     this.servers = parts.servers;
     this.databaseLines = parts.databaseLines;
+    this.standbyLines = parts.standbyLines;
     this.upstreamLines = parts.upstreamLines;
     this.#remove = remove;
   }
@@ -50,8 +57,9 @@ export class Arena {
     const upstream = await TortureUpstream.start();
     const servers: RunServer[] = [];
     const databaseLines: Line[] = [];
+    const standbyLines: Line[] = [];
     const upstreamLines: Line[] = [];
-    const arena = new Arena({ database, upstream, servers, databaseLines, upstreamLines }, () =>
+    const arena = new Arena({ database, upstream, servers, databaseLines, standbyLines, upstreamLines }, () =>
       folder.remove(),
     );
     try {
@@ -59,6 +67,13 @@ export class Arena {
         const toDatabase = await Line.start({ path: database.socketPath });
         const toUpstream = await Line.start({ port: upstream.port, host: "127.0.0.1" });
         databaseLines.push(toDatabase);
+        const ports = [toDatabase.port];
+        if (options.hasStandby) {
+          const toStandby = await Line.start({ path: join(folder.path, "no-standby") });
+          standbyLines.push(toStandby);
+          ports.push(toStandby.port);
+        }
+        const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",");
         upstreamLines.push(toUpstream);
         const models = join(folder.path, `models-${i}.yaml`);
         await writeFile(models, modelsYaml(MODEL, toUpstream.port));
@@ -67,7 +82,7 @@ export class Arena {
         await writeFile(logFile, "");
         await writeFile(probeFile, "");
         const env = {
-          DATABASE_URL: `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@127.0.0.1:${toDatabase.port}/postgres`,
+          DATABASE_URL: `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@${hosts}/postgres?target_session_attrs=read-write`,
           VX_MODELS: models,
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,
@@ -102,14 +117,14 @@ export class Arena {
 
   /** Removes all network faults and waits until every server accepts calls. */
   async heal(): Promise<void> {
-    for (const proxy of [...this.databaseLines, ...this.upstreamLines]) proxy.set({});
+    for (const proxy of [...this.databaseLines, ...this.standbyLines, ...this.upstreamLines]) proxy.set({});
     await this.database.revive();
     for (const server of this.servers) if (!server.isRunning) await this.startServer(server);
   }
 
   /** Stops everything that was started, even if some of it fails to stop. */
   async stop(): Promise<void> {
-    const lines = [...this.databaseLines, ...this.upstreamLines];
+    const lines = [...this.databaseLines, ...this.standbyLines, ...this.upstreamLines];
     const endings = [
       ...this.servers.map((server) => () => server.kill()),
       () => this.upstream.stop(),

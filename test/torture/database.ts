@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import {
@@ -7,7 +8,7 @@ import {
 } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
-import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
+import { allowReplication, type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";
 
 /** The login of the servers, which can only use the role vx_app. Also its password. */
 export const SERVER_LOGIN = "torture";
@@ -16,6 +17,9 @@ export const SERVER_LOGIN = "torture";
 export class RunDatabase {
   readonly folder: string;
   readonly #embedded: EmbeddedPostgres;
+  /** The server that is used; a promoted standby after a failover. */
+  #primary: PrimaryServer;
+  readonly #sockets = new Set<Socket>();
   /** Connection as the owner over the socket, not through the proxies. */
   readonly owner: postgres.Sql;
   #standby: Promise<Standby> | undefined;
@@ -23,8 +27,11 @@ export class RunDatabase {
   private constructor(folder: string, embedded: EmbeddedPostgres) {
     this.folder = folder;
     this.#embedded = embedded;
-    this.owner = postgres({
+    this.#primary = embedded;
+    const options = {
       ...loginTo(embedded),
+      // Not an option in the driver's types.
+      socket: () => this.#dial(),
       max: 6,
       connect_timeout: 5,
       backoff: () => 0.2,
@@ -32,7 +39,8 @@ export class RunDatabase {
       types: { bigint: postgres.BigInt },
       // Lets the owner write while the database is read-only by default.
       connection: { default_transaction_read_only: false },
-    });
+    };
+    this.owner = postgres(options);
   }
 
   static async start(folder: string): Promise<RunDatabase> {
@@ -48,12 +56,28 @@ export class RunDatabase {
   }
 
   get socketPath(): string {
-    return join(this.#embedded.socketDir, ".s.PGSQL.5432");
+    return socketPathOf(this.#primary);
   }
 
   /** Driver options to log in as the owner over the socket. */
   get login() {
-    return loginTo(this.#embedded);
+    return loginTo(this.#primary);
+  }
+
+  get primary(): PrimaryServer {
+    return this.#primary;
+  }
+
+  /** After a failover: the promoted standby is used from now on. */
+  moveTo(primary: PrimaryServer): void {
+    this.#primary = primary;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #dial(): Socket {
+    const socket = connect(this.socketPath);
+    this.#sockets.add(socket);
+    return socket.once("close", () => this.#sockets.delete(socket));
   }
 
   /** The log of PostgreSQL. */
@@ -65,41 +89,22 @@ export class RunDatabase {
   }
 
   /** Sends SIGKILL to the postmaster and all its children, to simulate a crash of the machine. */
-  kill(): void {
-    const postmaster = this.#postmaster();
+  kill(server = this.#primary): void {
+    const postmaster = postmasterOf(server);
     process.kill(postmaster, "SIGSTOP");
-    this.#signalAll(postmaster, "SIGKILL");
+    signalAll(postmaster, "SIGKILL");
   }
 
   /** Stops all processes. The returned function resumes them. */
   pause(): () => void {
-    const postmaster = this.#postmaster();
+    const postmaster = postmasterOf(this.#primary);
     process.kill(postmaster, "SIGSTOP");
-    this.#signalAll(postmaster, "SIGSTOP");
-    return () => this.#signalAll(postmaster, "SIGCONT");
-  }
-
-  #postmaster(): number {
-    const file = readFileSync(join(this.#embedded.clusterDir, "postmaster.pid"), "utf8");
-    return Number(file.split("\n")[0]);
-  }
-
-  #signalAll(postmaster: number, signal: NodeJS.Signals): void {
-    const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8")
-      .trim()
-      .split(" ");
-    for (const child of children.filter(Boolean)) {
-      try {
-        process.kill(Number(child), signal);
-      } catch {
-        // The process has already exited.
-      }
-    }
-    process.kill(postmaster, signal);
+    signalAll(postmaster, "SIGSTOP");
+    return () => signalAll(postmaster, "SIGCONT");
   }
 
   async revive(): Promise<void> {
-    await this.#embedded.ensureRunning();
+    if (this.#primary === this.#embedded) await this.#embedded.ensureRunning();
   }
 
   /** The socket of a hot standby, which is started on first use and runs until the end. */
@@ -113,4 +118,24 @@ export class RunDatabase {
     await this.owner.end({ timeout: 5 });
     await this.#embedded.stop();
   }
+}
+
+export function socketPathOf(server: PrimaryServer): string {
+  return join(server.socketDir, ".s.PGSQL.5432");
+}
+
+function postmasterOf({ clusterDir }: PrimaryServer): number {
+  return Number(readFileSync(join(clusterDir, "postmaster.pid"), "utf8").split("\n")[0]);
+}
+
+function signalAll(postmaster: number, signal: NodeJS.Signals): void {
+  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").trim().split(" ");
+  for (const child of children.filter(Boolean)) {
+    try {
+      process.kill(Number(child), signal);
+    } catch {
+      // The process has already exited.
+    }
+  }
+  process.kill(postmaster, signal);
 }

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Random } from "../fuzz/random.ts";
 import type { Arena } from "./arena.ts";
-import type { Violation, Window } from "./checker/facts.ts";
+import { groupBy, type Violation, type Window } from "./checker/facts.ts";
+import { mayBeLost } from "./checker/lost-commits.ts";
 import { checkMoney } from "./checker/money.ts";
 import { Client } from "./client.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -31,7 +32,10 @@ export type Episode = {
   readonly tenants: Tenants;
   readonly history: History;
   readonly faultWindows: readonly Window[];
+  readonly healedAt: number;
   readonly databaseKills: readonly number[];
+  /** When the database committed what it may have lost. */
+  readonly lostCommits: Window | undefined;
   /** Whether the database's clock differed from that of this machine. */
   readonly hasClockSteps: boolean;
   /** Resolve when the holds of killed servers are released. */
@@ -64,7 +68,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const databaseKills: number[] = [];
   const givenBack: Promise<GivenBack>[] = [];
   let hasClockSteps = false;
-  const rows = new RowWatch(arena, violations);
+  let lostCommits: Window | undefined;
+  let healedAt: number | undefined;
+  const rows = new RowWatch(arena);
   const money = new MoneyWatch(arena, violations);
   const client = new Client(arena.servers);
   const strike = async (fault: Fault, afterMs: number) => {
@@ -75,6 +81,12 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
       random,
       victim: random.below(arena.servers.length),
       onDatabaseKill: () => databaseKills.push(performance.now()),
+      onHealed: () => {
+        healedAt = performance.now();
+      },
+      onCommitsLost: (window) => {
+        lostCommits = window;
+      },
       onServerKill: (serverId) => givenBack.push(watchHolds(arena, serverId)),
       onClockStep: () => {
         hasClockSteps = true;
@@ -99,10 +111,12 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     tenants,
     history,
     faultWindows,
+    healedAt: healedAt ?? Math.max(...faultWindows.map(({ to }) => to), 0),
     databaseKills,
+    lostCommits,
     hasClockSteps,
     givenBack,
-    violations,
+    violations: [...violations, ...rows.violations(lostCommits)],
     moneyChecks: money.checks,
     rowChecks: rows.checks,
   };
@@ -112,22 +126,42 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
  * The time from the end of the fault to the sending of the last call that still failed, among the load and
  * the probe after it.
  */
-export function recoveryMs({ history, faultWindows }: Episode, probeFailedAt: number): number {
-  const healedAt = Math.max(...faultWindows.map(({ to }) => to), 0);
+export function recoveryMs({ history, healedAt }: Episode, probeFailedAt: number): number {
   const failed = history.entries.filter(isUnplannedFailure).map(({ plannedAt }) => plannedAt);
   return Math.max(...failed, probeFailedAt, healedAt) - healedAt;
+}
+
+/** The longest time between two successful generations of one server. */
+export function outageMs({ history }: Episode): number {
+  const ends = groupBy(history.entries.filter(isReply), ({ server }) => server);
+  let longest = 0;
+  for (const replies of ends.values()) {
+    const times = replies.map(({ endedAt }) => endedAt).sort((a, b) => a - b);
+    times.forEach((at, i) => {
+      longest = Math.max(longest, at - (times[i - 1] ?? at));
+    });
+  }
+  return longest;
 }
 
 /** A reply is settled before its last byte is sent, so its row must exist when the reply arrives. */
 class RowWatch {
   checks = 0;
   readonly #arena: Arena;
-  readonly #violations: Violation[];
+  readonly #withoutRow: Entry[] = [];
   readonly #running = new Set<Promise<void>>();
 
-  constructor(arena: Arena, violations: Violation[]) {
+  constructor(arena: Arena) {
     this.#arena = arena;
-    this.#violations = violations;
+  }
+
+  violations(lostCommits: Window | undefined): Violation[] {
+    return this.#withoutRow
+      .filter((entry) => !mayBeLost(entry, lostCommits))
+      .map(({ requestId }) => ({
+        rule: "2 one execution, one ledger entry",
+        text: `answered before it was settled: ${requestId}`,
+      }));
   }
 
   look(entry: Entry, tenants: Tenants): void {
@@ -147,11 +181,7 @@ class RowWatch {
       const rows = await this.#arena.database.owner`
         SELECT FROM vx.ledger WHERE lane = vx.lane_of(${accountId}) AND id = ${entry.id.replace("gen_", "led_")}`;
       this.checks++;
-      if (rows.length === 1) return;
-      this.#violations.push({
-        rule: "2 one execution, one ledger entry",
-        text: `answered before it was settled: ${entry.requestId}`,
-      });
+      if (rows.length === 0) this.#withoutRow.push(entry);
     } catch {
       // The database is unreachable; the checker checks again at the end.
     }

@@ -1,4 +1,5 @@
 import type { Exactness } from "./checker/admissions.ts";
+import type { LostCommits } from "./checker/lost-commits.ts";
 import type { Races } from "./checker/races.ts";
 import type { Revocations } from "./checker/revocations.ts";
 
@@ -18,6 +19,9 @@ export type TableRow = {
   readonly rows: number;
   readonly executions: number;
   readonly recoveryMs: number;
+  /** The longest time between two successful generations of a server. */
+  readonly outageMs: number;
+  readonly lost: LostCommits;
   /** How long the holds of killed servers remained, and how many there were. */
   readonly givenBackMs: number | undefined;
   readonly orphans: number;

@@ -6,7 +6,7 @@ import type { Violation } from "./checker/facts.ts";
 import { checkInvariants } from "./checker/invariants.ts";
 import { checkHashes, checkMoney, checkUsage } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
-import { type Episode, recoveryMs, runEpisode } from "./episode.ts";
+import { type Episode, outageMs, recoveryMs, runEpisode } from "./episode.ts";
 import type { Fault } from "./faults/fault.ts";
 import { Probe } from "./probe.ts";
 import type { TableRow } from "./report.ts";
@@ -142,6 +142,8 @@ async function rowOf(
     rows: verdict.rows,
     executions: verdict.executions,
     recoveryMs: recoveryMs(episode, failedAt),
+    outageMs: outageMs(episode),
+    lost: verdict.lost,
     givenBackMs:
       back.length === 0
         ? undefined

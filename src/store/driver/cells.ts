@@ -11,6 +11,8 @@ export type FunctionCaller = {
 export type Cell = FunctionCaller & {
   /** Throws unless a new transaction can write. */
   requireWritable(): Promise<void>;
+  /** Moves all pools with the same hosts to a primary that was promoted while the old one does not fail. */
+  findNewerPrimary(): Promise<void>;
 };
 
 /**

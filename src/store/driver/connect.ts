@@ -1,5 +1,6 @@
 import type { DatabaseAddress } from "./endpoints.ts";
-import { type Session, SessionOpener, type SessionOptions, type Sql } from "./session.ts";
+import { Hosts } from "./hosts.ts";
+import type { Session, SessionOptions, Sql } from "./session.ts";
 
 export type { DatabaseAddress } from "./endpoints.ts";
 export type { Sql } from "./session.ts";
@@ -22,10 +23,11 @@ export class TransactionPoolingError extends Error {
 
 /** One connection for work at startup; a lost connection is not reopened. */
 export async function connect(address: DatabaseAddress, options: SessionOptions): Promise<Sql> {
-  const opener = new SessionOpener(address, options);
-  const session = await opener.open();
+  const hosts = new Hosts(address);
+  const open = () => hosts.open(options);
+  const session = await open();
   try {
-    if (session.isPooled) await requireSessionPooling(session, opener);
+    if (session.isPooled) await requireSessionPooling(session, open);
     return session.sql;
   } catch (error) {
     await session.close();
@@ -37,8 +39,8 @@ export async function connect(address: DatabaseAddress, options: SessionOptions)
  * Throws if two open connections share a backend, or if the backend of one changes: then the pooler does not
  * assign backends to connections for the whole session.
  */
-async function requireSessionPooling(session: Session, opener: SessionOpener): Promise<void> {
-  const other = await opener.open();
+async function requireSessionPooling(session: Session, open: () => Promise<Session>): Promise<void> {
+  const other = await open();
   try {
     const first = await session.backendPid();
     for (let round = 0; round < POOLER_ROUNDS; round++) {

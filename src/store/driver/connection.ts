@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
-import { type Session, SessionOpener, type SessionOptions } from "./session.ts";
+import { Hosts } from "./hosts.ts";
+import type { History, Session, SessionOptions } from "./session.ts";
 import { keepsSession } from "./store-error.ts";
 
 /**
@@ -10,6 +11,9 @@ import { keepsSession } from "./store-error.ts";
  */
 const GRACE_MS = 1_000;
 const RECONNECT_MS = 200;
+
+/** Opens the sessions of a connection. */
+export type SessionSource = { open(options: SessionOptions): Promise<Session> };
 
 export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
 
@@ -25,14 +29,16 @@ type State =
  */
 export class Connection {
   readonly #limitMs: number;
-  readonly #opener: SessionOpener;
+  readonly #source: SessionSource;
+  readonly #options: SessionOptions;
   #state: State = { name: "disconnected" };
   /** The pause between a failed attempt to connect and the next one. */
   #pause: Promise<void> = Promise.resolve();
 
-  constructor(address: DatabaseAddress, options: SessionOptions) {
+  constructor(source: DatabaseAddress | SessionSource, options: SessionOptions) {
     this.#limitMs = options.statementTimeoutMs + GRACE_MS;
-    this.#opener = new SessionOpener(address, options);
+    this.#source = "open" in source ? source : new Hosts(source);
+    this.#options = options;
   }
 
   async query(text: string, parameters: Parameter[]): Promise<unknown> {
@@ -42,6 +48,11 @@ export class Connection {
   /** Throws unless a new transaction can write. */
   async requireWritable(): Promise<void> {
     await this.#withSession((session) => session.requireWritable());
+  }
+
+  /** The history that the server writes; undefined if it cannot write. */
+  async readHistory(): Promise<History | undefined> {
+    return await this.#withSession((session) => session.readHistory());
   }
 
   /** Waits a few seconds for a running statement. */
@@ -105,7 +116,7 @@ export class Connection {
     await this.#pause;
     if (this.#isClosed()) throw new DomainError("unavailable");
     try {
-      const session = await this.#opener.open();
+      const session = await this.#source.open(this.#options);
       if (!this.#isClosed()) this.#state = { name: "connected", session };
       return session;
     } catch (error) {

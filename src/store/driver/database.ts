@@ -3,6 +3,8 @@ import type { Lane } from "../../domain/lane.ts";
 import type { Cells } from "./cells.ts";
 import { Connection, type Parameter } from "./connection.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
+import { Hosts } from "./hosts.ts";
+import { PrimaryWatch } from "./primary-watch.ts";
 import type { SessionOptions } from "./session.ts";
 import { isServerAbsent, toDomainError } from "./store-error.ts";
 
@@ -30,16 +32,19 @@ export class Database implements Cells {
   readonly #options: DatabaseOptions;
   readonly #schema: string;
   readonly #connections: readonly Connection[];
+  readonly #watch: PrimaryWatch;
   /** Last in, first out: connections that are not needed are never opened. */
   readonly #idle: Connection[];
   /** In order of arrival. */
   readonly #waiting = new Set<Waiting>();
   #closed = false;
 
-  constructor(address: DatabaseAddress, options: DatabaseOptions) {
+  constructor(servers: DatabaseAddress | Hosts, options: DatabaseOptions) {
+    const hosts = servers instanceof Hosts ? servers : new Hosts(servers);
     this.#options = options;
     this.#schema = options.schema ?? "vx";
-    this.#connections = Array.from({ length: options.connections }, () => new Connection(address, options));
+    this.#connections = Array.from({ length: options.connections }, () => new Connection(hosts, options));
+    this.#watch = new PrimaryWatch(hosts, options);
     this.#idle = [...this.#connections];
   }
 
@@ -81,6 +86,10 @@ export class Database implements Cells {
     await this.#withConnection((connection) => connection.requireWritable());
   }
 
+  async findNewerPrimary(): Promise<void> {
+    await this.#watch.check();
+  }
+
   async #withConnection<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const connection = this.#idle.pop() ?? (await this.#waitForConnection());
     try {
@@ -98,7 +107,7 @@ export class Database implements Cells {
   async close(): Promise<void> {
     this.#closed = true;
     this.#rejectWaiting(new DomainError("unavailable"));
-    await Promise.all(this.#connections.map((connection) => connection.close()));
+    await Promise.all([...this.#connections, this.#watch].map((part) => part.close()));
   }
 
   #waitForConnection(): Promise<Connection> {

@@ -23,6 +23,7 @@ export class DatabaseMonitor {
   readonly #listeners = new Set<() => void>();
   #reachable = true;
   #timer: NodeJS.Timeout | undefined;
+  #searchTimer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(cell: Cell, options: MonitorOptions) {
@@ -36,11 +37,14 @@ export class DatabaseMonitor {
 
   start(): void {
     this.#timer = setTimeout(() => void this.#checkAndMaintain(), INTERVAL_MS);
+    // Apart from the check, which waits while the primary is paused.
+    this.#searchTimer ??= setInterval(() => void this.#cell.findNewerPrimary(), INTERVAL_MS);
   }
 
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#searchTimer);
   }
 
   /** Calls the listener on every change until the returned function is called. */

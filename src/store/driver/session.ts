@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import postgres from "postgres";
-import { type DatabaseAddress, type Endpoint, endpointsOf } from "./endpoints.ts";
+import type { Endpoint } from "./endpoints.ts";
 
 export type Sql = postgres.Sql<{ bigint: bigint }>;
 
@@ -11,7 +11,15 @@ export type SessionOptions = {
   readonly name: string;
   /** The role to assume; undefined for the login's own role. */
   readonly role?: string;
+  /** Whether to read the history of the server, which some managed databases refuse. */
+  readonly readsHistory?: boolean;
 };
+
+/**
+ * The history that a server writes. A standby that is promoted begins the next timeline, so of two servers of one system that
+ * accept writes, the one with the lower timeline is an old primary.
+ */
+export type History = { readonly system: string; readonly timeline: number };
 
 /** Timeout for connecting, authentication and setup together. */
 const OPEN_TIMEOUT_MS = 5_000;
@@ -35,6 +43,7 @@ export class Session {
   #isOpen = true;
   #failure = new Error("the server closed the connection while it was opened");
   #backend = { pid: 0, isPooled: false };
+  #state: State = { isReadOnly: true, history: undefined };
 
   private constructor(endpoint: Endpoint, options: SessionOptions) {
     this.#endpoint = endpoint;
@@ -53,7 +62,16 @@ export class Session {
     this.sql = postgres(endpoint.driverUrl, settings);
   }
 
+  /** Rejects if the server cannot write. */
   static async open(endpoint: Endpoint, options: SessionOptions): Promise<Session> {
+    const session = await Session.connect(endpoint, options);
+    if (!session.#state.isReadOnly) return session;
+    session.destroy();
+    throw new ReadOnlyError(endpoint.name);
+  }
+
+  /** Also opens a session on a standby. */
+  static async connect(endpoint: Endpoint, options: SessionOptions): Promise<Session> {
     const session = new Session(endpoint, options);
     try {
       await session.#setUp(options);
@@ -73,10 +91,25 @@ export class Session {
     return this.#backend.isPooled;
   }
 
+  /** As of when the session was opened; undefined if the options do not ask for it, and on a standby. */
+  get history(): History | undefined {
+    return this.#state.history;
+  }
+
+  get endpoint(): Endpoint {
+    return this.#endpoint;
+  }
+
   /** The id of the PostgreSQL process that currently serves this session. */
   async backendPid(): Promise<number> {
     const [row] = await this.sql.unsafe<{ pid: number }[]>("SELECT pg_backend_pid() AS pid");
     return row?.pid ?? 0;
+  }
+
+  /** The current one; undefined if the server cannot write. */
+  async readHistory(): Promise<History | undefined> {
+    const [row] = await this.sql.unsafe<StateRow[]>(`SELECT ${READ_ONLY}, ${HISTORY}`);
+    return row && stateOf(row).history;
   }
 
   /** Throws unless a new transaction can write. */
@@ -109,9 +142,10 @@ export class Session {
       this.#socket?.destroy();
     }, OPEN_TIMEOUT_MS);
     try {
-      const rows = await this.sql.unsafe<{ pid: number; read_only: string }[]>(setupText(options));
+      const rows = await this.sql.unsafe<(StateRow & { pid: number })[]>(setupText(options));
       const [row] = rows;
-      if (row?.read_only !== "off") throw new ReadOnlyError(this.#endpoint.name);
+      if (!row) throw this.#failure;
+      this.#state = stateOf(row);
       this.#backend = { pid: row.pid, isPooled: rows.state.pid !== row.pid };
     } catch (error) {
       const isCut = (error as { code?: string }).code === "CONNECTION_CLOSED";
@@ -140,7 +174,22 @@ export class Session {
   }
 }
 
-function setupText({ statementTimeoutMs, role }: SessionOptions): string {
+type State = { readonly isReadOnly: boolean; readonly history: History | undefined };
+type StateRow = { readonly read_only: string; readonly system?: string; readonly timeline?: number };
+
+const READ_ONLY = "current_setting('transaction_read_only') AS read_only";
+/** The position in the write-ahead log names the timeline; a standby has no position and refuses the function. */
+const HISTORY = `(SELECT system_identifier::text FROM pg_control_system()) AS system,
+  CASE WHEN pg_is_in_recovery() THEN 0
+       ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int END AS timeline`;
+
+function stateOf({ read_only, system, timeline }: StateRow): State {
+  const isReadOnly = read_only !== "off";
+  const isKnown = !isReadOnly && system !== undefined && timeline !== undefined;
+  return { isReadOnly, history: isKnown ? { system, timeline } : undefined };
+}
+
+function setupText({ statementTimeoutMs, role, readsHistory }: SessionOptions): string {
   const settings: [string, string][] = [
     ["statement_timeout", String(statementTimeoutMs)],
     ["idle_in_transaction_session_timeout", String(statementTimeoutMs)],
@@ -151,44 +200,6 @@ function setupText({ statementTimeoutMs, role }: SessionOptions): string {
   const calls = settings.map(
     ([name, value]) => `set_config('${name}', '${value.replaceAll("'", "''")}', false)`,
   );
-  return `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only, ${calls.join(", ")}`;
-}
-
-/** Opens sessions on the first server of an address that can write, starting with the last one used. */
-export class SessionOpener {
-  readonly #endpoints: readonly Endpoint[];
-  readonly #options: SessionOptions;
-  #preferred = 0;
-
-  constructor(address: DatabaseAddress, options: SessionOptions) {
-    this.#endpoints = endpointsOf(address);
-    this.#options = options;
-  }
-
-  async open(): Promise<Session> {
-    const failures: unknown[] = [];
-    const count = this.#endpoints.length;
-    for (let i = 0; i < count; i++) {
-      const index = (this.#preferred + i) % count;
-      try {
-        const session = await Session.open(this.#endpoints[index] as Endpoint, this.#options);
-        this.#preferred = index;
-        return session;
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    throw failures.length === 1 ? failures[0] : combine(failures);
-  }
-}
-
-/**
- * One error for all servers of an address. Its code is read-only if any server is read-only, because that
- * server responded.
- */
-function combine(failures: readonly unknown[]): Error {
-  const messages = failures.map((failure) => (failure as Error).message);
-  const readOnly = failures.find((failure) => failure instanceof ReadOnlyError);
-  const { code } = (readOnly ?? failures.at(-1)) as { code?: string };
-  return Object.assign(new Error(messages.join("; ")), { code, failures });
+  const columns = ["pg_backend_pid() AS pid", READ_ONLY, ...(readsHistory ? [HISTORY] : []), ...calls];
+  return `SELECT ${columns.join(", ")}`;
 }

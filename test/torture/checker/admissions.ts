@@ -1,6 +1,7 @@
 import type { Entry } from "../history.ts";
 import { TIGHT_LIMIT } from "../tenants.ts";
 import type { Facts, Violation } from "./facts.ts";
+import { mayBeLost } from "./lost-commits.ts";
 
 const RULE = "4 exactly min(limit, arrived)";
 const MINUTE_MS = 60_000;
@@ -44,7 +45,10 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
     }
     if (outcome === "admitted" && first === last) {
       at(first).certain++;
-      if (facts.databaseKills.some((kill) => entry.endedAt > kill - FORGOTTEN_MS && entry.sentAt < kill)) {
+      const isForgotten = facts.databaseKills.some(
+        (kill) => entry.endedAt > kill - FORGOTTEN_MS && entry.sentAt < kill,
+      );
+      if (isForgotten || mayBeLost(entry, facts.lostCommits)) {
         at(first).forgotten++;
       }
     }

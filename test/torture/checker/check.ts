@@ -2,8 +2,9 @@ import type { Arena } from "../arena.ts";
 import type { Episode } from "../episode.ts";
 import { checkAdmissions, type Exactness } from "./admissions.ts";
 import { checkCharges } from "./charges.ts";
-import { countActiveKeys, type Facts, groupBy, readRows, type Violation } from "./facts.ts";
+import { countActiveKeys, groupBy, readKeyStates, readRows, type Violation } from "./facts.ts";
 import { checkIsolation } from "./isolation.ts";
+import { type LostCommits, withoutLostCommits } from "./lost-commits.ts";
 import { checkRaces, type Races } from "./races.ts";
 import { checkRepeats } from "./repeats.ts";
 import { checkRevocations, type Revocations } from "./revocations.ts";
@@ -13,6 +14,7 @@ export type Verdict = {
   readonly exactness: Exactness;
   readonly revocations: Revocations;
   readonly races: Races;
+  readonly lost: LostCommits;
   readonly rows: number;
   readonly executions: number;
 };
@@ -23,7 +25,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
   const ops = new Set(history.entries.map(({ op }) => op));
   const executions = arena.upstream.executions.filter(({ op }) => ops.has(op));
   const rows = await readRows(arena.database.owner, tenants.accountIds);
-  const facts: Facts = {
+  const { facts, lost } = withoutLostCommits({
     episode: episode.name,
     tenants,
     entries: history.entries,
@@ -38,9 +40,11 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     isCalm: episode.isCalm,
     losesServers: episode.losesServers,
     faultWindows: episode.faultWindows,
+    keyStates: await readKeyStates(arena.database.owner, tenants.accountIds),
     databaseKills: episode.databaseKills,
+    lostCommits: episode.lostCommits,
     hasClockSteps: episode.hasClockSteps,
-  };
+  });
   const admissions = checkAdmissions(facts);
   const revocations = checkRevocations(facts);
   const races = checkRaces(facts);
@@ -57,6 +61,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     exactness: admissions.exactness,
     revocations: revocations.figures,
     races: races.figures,
+    lost,
     rows: facts.rows.filter(({ kind }) => kind === "generation").length,
     executions: executions.length,
   };

@@ -29,6 +29,8 @@ export type Facts = {
   /** By request id; more than one row is a violation. */
   readonly rowsByRequest: ReadonlyMap<string, readonly Row[]>;
   readonly activeKeys: number;
+  /** Of the keys in the database, by id. */
+  readonly keyStates: ReadonlyMap<string, "active" | "revoked">;
   /** The initial balance of the account in the race for funds. */
   readonly fundedMicros: bigint;
   /** No fault was injected, so every failure is a bug. */
@@ -38,6 +40,8 @@ export type Facts = {
   readonly faultWindows: readonly Window[];
   /** When the database was killed. It may lose the admission counts of the last moment, and nothing else. */
   readonly databaseKills: readonly number[];
+  /** When the database committed what it may have lost. */
+  readonly lostCommits: Window | undefined;
   /** The database's clock differed from that of the history. */
   readonly hasClockSteps: boolean;
 };
@@ -58,6 +62,16 @@ export async function countActiveKeys(owner: postgres.Sql, accountId: string): P
   const [row] = await owner<{ count: number }[]>`
     SELECT count(*)::integer AS count FROM vx.keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
   return row?.count ?? 0;
+}
+
+export async function readKeyStates(
+  owner: postgres.Sql,
+  accountIds: readonly string[],
+): Promise<Map<string, "active" | "revoked">> {
+  const rows = await owner<{ id: string; state: "active" | "revoked" }[]>`
+    SELECT id, CASE WHEN revoked_at IS NULL THEN 'active' ELSE 'revoked' END AS state
+    FROM vx.keys WHERE account_id = ANY (${accountIds as string[]})`;
+  return new Map(rows.map(({ id, state }) => [id, state]));
 }
 
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {

@@ -1,5 +1,6 @@
 import type { Random } from "../../fuzz/random.ts";
 import type { Arena } from "../arena.ts";
+import type { Window } from "../checker/facts.ts";
 
 export type FaultScene = {
   readonly arena: Arena;
@@ -8,6 +9,10 @@ export type FaultScene = {
   readonly victim: number;
   /** Called when the database is killed. */
   readonly onDatabaseKill: () => void;
+  /** Called when calls can succeed again, if the fault goes on. */
+  readonly onHealed: () => void;
+  /** Called when the database may have lost what it committed in this time. */
+  readonly onCommitsLost: (window: Window) => void;
   /** Called when a server is killed, whose holds must then be released. */
   readonly onServerKill: (serverId: string) => void;
   /** Called when the database's clock begins to differ from that of this machine. */
