@@ -1,4 +1,4 @@
-import { laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { mergeCells } from "./merge-cells.ts";
@@ -59,12 +59,12 @@ export function actionJson(action: OperatorAction): string {
 /** Logs a change that was refused. A change that is made is logged in its transaction. */
 export async function logRefusal(database: Cells, action: OperatorAction, outcome: string): Promise<void> {
   const accountId = action.target.startsWith("acct_") ? action.target : "";
-  const lane = /^(acct|key)_/.test(action.target) ? laneOfId(action.target) : GLOBAL_LANE;
+  const lane = /^(acct|key)_/.test(action.target) ? laneOfId(action.target) : NO_LANE;
   await database.at(lane).call("log_refusal", actionJson(action), lane, accountId, outcome);
 }
 
-/** The lane of events that concern no account. */
-const GLOBAL_LANE = 0;
+/** Events that concern no account are in the first cell, in a chain beside those of the lanes. */
+const NO_LANE = LANE_COUNT;
 const FIRST_PAGE = "0_0_0";
 
 /** Newest first. */

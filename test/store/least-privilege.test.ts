@@ -46,6 +46,7 @@ const GRANTED = [
   "put_plan",
   "quarter_of_clock",
   "read_all_usage",
+  "read_shared_data",
   "read_usage",
   "recently_revoked_keys",
   "register_prices",

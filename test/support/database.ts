@@ -44,7 +44,7 @@ export async function functionsOf(owner: postgres.Sql): Promise<string[]> {
 }
 
 /** Every row of every table, as text. */
-export async function dumpTables({ owner }: TestDatabase): Promise<string> {
+export async function dumpTables({ owner }: Pick<TestDatabase, "owner">): Promise<string> {
   const tables = await owner<{ name: string }[]>`
     SELECT format('vx.%I', tablename) AS name FROM pg_tables WHERE schemaname = 'vx'`;
   const rows = await Promise.all(

@@ -6,6 +6,16 @@ import { DomainError, isReason } from "../../domain/errors.ts";
  */
 const REFUSAL = "VX000";
 
+/** The SQLSTATE of vx.raise_lane_moved. */
+const LANE_MOVED = "VX001";
+
+/** The cell refused the statement before any write, because another cell owns one of its lanes. */
+export class LaneMoved extends DomainError {
+  constructor(cause?: unknown) {
+    super("unavailable", { cause });
+  }
+}
+
 /**
  * Temporary conditions of PostgreSQL: starting, stopping, out of resources, disconnected, too slow or
  * read-only.
@@ -27,7 +37,7 @@ export function isServerAbsent(error: unknown): boolean {
  * its server may have become read-only, it may have lost its role or its prepared statements, or its state is
  * unknown.
  */
-const STATEMENT = /^(VX000|22|23|40|53|54|P0|57014|55P03)/;
+const STATEMENT = /^(VX00[01]|22|23|40|53|54|P0|57014|55P03)/;
 
 /** Whether the connection can still be used after this error. */
 export function keepsSession(error: unknown): boolean {
@@ -48,6 +58,7 @@ export function toDomainError(error: unknown): DomainError {
     hint?: string;
   };
   if (code === REFUSAL && message !== undefined && isReason(message)) return refusal(message, detail, hint);
+  if (code === LANE_MOVED) return new LaneMoved(error);
   if (typeof code === "string" && (TRANSIENT.test(code) || CONNECTION.test(code))) {
     return new DomainError("unavailable", { cause: error });
   }

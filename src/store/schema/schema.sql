@@ -227,6 +227,7 @@ CREATE TABLE lanes (
   CONSTRAINT lane_in_range CHECK (((lane >= 0) AND (lane <= 1023))),
   CONSTRAINT lanes_pkey PRIMARY KEY (lane)
 );
+CREATE INDEX lanes_elsewhere ON lanes USING btree (lane) WHERE (NOT is_owned);
 
 CREATE TABLE ledger (
   lane smallint NOT NULL,
@@ -378,6 +379,13 @@ CREATE TABLE servers (
   CONSTRAINT servers_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE shared_data (
+  version bigint NOT NULL,
+  is_only_row boolean NOT NULL DEFAULT true,
+  CONSTRAINT shared_data_is_one_row CHECK (is_only_row),
+  CONSTRAINT shared_data_pkey PRIMARY KEY (is_only_row)
+);
+
 CREATE TABLE usage_quarters (
   lane smallint NOT NULL,
   account_id text NOT NULL,
@@ -485,8 +493,11 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION audit_usage(p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric); for the server
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
+-- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint); for the server
+-- FUNCTION change_shared_data() RETURNS void
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
+-- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_operators text, p_prices text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
 -- FUNCTION create_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
@@ -534,13 +545,16 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION put_plan(p_act text, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer) RETURNS SETOF plans; for the server
 -- FUNCTION put_profile(p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text) RETURNS void
 -- FUNCTION quarter_of_clock() RETURNS TABLE(quarter integer); for the server
+-- FUNCTION raise_lane_moved() RETURNS void
 -- FUNCTION read_all_usage(p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint) RETURNS TABLE(start integer, account_id text, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, large_account_id text); for the server
+-- FUNCTION read_shared_data() RETURNS TABLE(version bigint, plans text, operators text, prices text); for the server
 -- FUNCTION read_usage(p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean, p_by_user boolean, p_after text, p_position text, p_rows bigint, p_limit bigint) RETURNS TABLE(start integer, key_id text, model text, user_id text, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, through_seq bigint, next text); for the server
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
+-- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
 -- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server

@@ -364,23 +364,23 @@ describe("the audit", () => {
   test.each([
     [
       "a changed column",
-      "UPDATE vx.operator_events SET reason = reason || 'x' WHERE lane = 0 AND seq = 2",
-      /^operator_log_unchanged: event 2 of lane 0/,
+      "UPDATE vx.operator_events SET reason = reason || 'x' WHERE lane = 1024 AND seq = 2",
+      /^operator_log_unchanged: event 2 of lane 1024/,
     ],
     [
       "changed details",
-      `UPDATE vx.operator_events SET details = '{"role": "viewer"}' WHERE lane = 0 AND seq = 1`,
+      `UPDATE vx.operator_events SET details = '{"role": "viewer"}' WHERE lane = 1024 AND seq = 1`,
       /^operator_log_unchanged: event 1/,
     ],
     [
       "a deleted event",
-      "DELETE FROM vx.operator_events WHERE lane = 0 AND seq = 2",
+      "DELETE FROM vx.operator_events WHERE lane = 1024 AND seq = 2",
       /^operator_log_unchanged: event 3/,
     ],
     [
       "deleted last events",
-      "DELETE FROM vx.operator_events WHERE lane = 0 AND seq > 3",
-      /^operator_log_complete: the last event of lane 0 is \d+, the log ends with 3$/,
+      "DELETE FROM vx.operator_events WHERE lane = 1024 AND seq > 3",
+      /^operator_log_complete: the last event of lane 1024 is \d+, the log ends with 3$/,
     ],
     ["an empty log", "DELETE FROM vx.operator_events", /^operator_log_complete/],
   ])("finds %s", async (_what, sql, finding) => {

@@ -17,6 +17,11 @@ DECLARE
   v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
   v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
 BEGIN
+  IF EXISTS (
+    SELECT 1 FROM lanes l WHERE NOT l.is_owned AND l.lane = ANY (ARRAY(SELECT i.lane FROM unnest(p_items) i))
+  ) THEN
+    PERFORM raise_lane_moved();
+  END IF;
   -- A crash may lose up to a second of counts; in return, admission does not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   RETURN QUERY

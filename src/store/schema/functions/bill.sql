@@ -1,5 +1,5 @@
 -- One batch of everything that moves money for generations. Endings come first, so that what they release can be held
--- in the same batch.
+-- in the same batch. p_lanes are the lanes of the batch, each once.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its calls were already answered.
@@ -12,11 +12,16 @@ CREATE OR REPLACE FUNCTION bill(
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
+  v_lanes integer;
   v_recent timestamptz;
   v_result item_result;
 BEGIN
   -- In ascending order, so that batches of several servers never deadlock.
-  PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) ORDER BY l.lane FOR UPDATE;
+  PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) AND l.is_owned ORDER BY l.lane FOR UPDATE;
+  GET DIAGNOSTICS v_lanes = ROW_COUNT;
+  IF v_lanes <> cardinality(p_lanes) THEN
+    PERFORM raise_lane_moved();
+  END IF;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
     RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp())::item_result;

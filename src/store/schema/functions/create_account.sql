@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION create_account(
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
+  PERFORM require_lane(p_lane);
   PERFORM require_plan(p_plan);
   IF p_lane <> lane_of(p_id) THEN
     RAISE EXCEPTION 'the lane of an account is not that of its id' USING ERRCODE = 'check_violation';

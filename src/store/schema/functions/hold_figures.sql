@@ -9,6 +9,7 @@ BEGIN
   SELECT count(*) FILTER (WHERE NOT h.is_expired),
          coalesce(sum(h.amount_micros) FILTER (WHERE NOT h.is_expired), 0)::bigint,
          count(*) FILTER (WHERE h.is_expired)
-  FROM (SELECT amount_micros, expires_at <= v_now AS is_expired FROM holds) h;
+  FROM (SELECT amount_micros, expires_at <= v_now AS is_expired FROM holds i
+        WHERE NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = i.lane AND NOT l.is_owned)) h;
 END
 $$;

@@ -1,4 +1,4 @@
--- The lanes with abandoned holds: expired, or of a server that is not registered. Among the lanes from p_from to p_to
+-- The lanes of this cell with abandoned holds: expired, or of a server that is not registered. Among the lanes from p_from to p_to
 -- also those with answers older than 24 hours.
 CREATE OR REPLACE FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
@@ -8,9 +8,10 @@ DECLARE
   v_old constant timestamptz := v_now - interval '24 hours';
 BEGIN
   RETURN QUERY SELECT h.lane FROM holds h
-    WHERE h.expires_at < v_now OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id)
+    WHERE (h.expires_at < v_now OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id))
+      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned)
     UNION
-    SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to
+    SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to AND l.is_owned
       AND EXISTS (SELECT 1 FROM answers x WHERE x.lane = l.lane AND x.created_at < v_old);
 END
 $$;

@@ -9,6 +9,7 @@ DECLARE
   v_act constant operator_act := json_populate_record(NULL::operator_act, p_act::json);
   v_since constant timestamptz := clock_timestamp() - interval '1 minute';
 BEGIN
+  PERFORM require_lane(p_lane);
   IF p_outcome = 'ok' THEN
     RAISE EXCEPTION 'ok is the outcome of a change that was made';
   END IF;

@@ -1,4 +1,4 @@
--- Adds up the usage of all accounts by period, and by account, key, model and user if wanted: in the order of their ids, the
+-- Adds up the usage of all accounts of the cell by period, and by account, key, model and user if wanted: in the order of their ids, the
 -- accounts from p_account_id on, as many as have at most p_rows sums together, and at most p_accounts. The caller adds up
 -- what the statements return.
 --
@@ -35,7 +35,11 @@ DECLARE
   v_count bigint;
   r record;
 BEGIN
-  FOR r IN SELECT a.lane, a.id FROM accounts a WHERE a.id >= p_account_id ORDER BY a.id LOOP
+  FOR r IN
+    SELECT a.lane, a.id FROM accounts a
+    WHERE a.id >= p_account_id AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = a.lane AND NOT l.is_owned)
+    ORDER BY a.id
+  LOOP
     v_next := r.id;
     EXIT WHEN v_large <> '' OR v_accounts_left = 0;
     SELECT count(*) INTO v_count FROM (

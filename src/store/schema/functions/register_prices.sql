@@ -6,6 +6,7 @@ DECLARE
   r price_item;
   v_latest price_versions;
   v_new price_versions;
+  v_is_changed boolean := false;
 BEGIN
   -- Of several servers that load the same prices at once, one appends the version.
   LOCK TABLE price_versions IN SHARE ROW EXCLUSIVE MODE;
@@ -19,10 +20,14 @@ BEGIN
       v_new.hash := price_hash(coalesce(v_latest.hash, '\x'), v_new);
       INSERT INTO price_versions SELECT v_new.*;
       v_latest := v_new;
+      v_is_changed := true;
     END IF;
     model := r.model;
     version := v_latest.version;
     RETURN NEXT;
   END LOOP;
+  IF v_is_changed THEN
+    PERFORM change_shared_data();
+  END IF;
 END
 $$;

@@ -5,6 +5,7 @@ AS $$
 DECLARE
   v_account_id text;
 BEGIN
+  PERFORM require_lane(p_lane);
   UPDATE keys SET revoked_at = clock_timestamp() WHERE lane = p_lane AND id = p_id AND revoked_at IS NULL
     RETURNING account_id INTO v_account_id;
   IF FOUND THEN

@@ -3,6 +3,7 @@ CREATE OR REPLACE FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id t
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
+  PERFORM require_lane(p_lane);
   UPDATE keys SET revoked_at = clock_timestamp()
     WHERE lane = p_lane AND id = p_id AND account_id = p_account_id AND revoked_at IS NULL;
   RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);

@@ -6,6 +6,7 @@ BEGIN
   RETURN QUERY
   SELECT (SELECT count(*) FROM servers s WHERE s.seen_at > clock_timestamp() - interval '20 seconds'),
          count(*), coalesce(sum(h.amount_micros), 0)::bigint
-  FROM holds h WHERE h.expires_at > clock_timestamp();
+  FROM holds h WHERE h.expires_at > clock_timestamp()
+    AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned);
 END
 $$;

@@ -6,6 +6,7 @@ AS $$
 DECLARE
   v_account_id text;
 BEGIN
+  PERFORM require_lane(p_lane);
   UPDATE keys SET rate_limit_rpm = p_rate_limit_rpm, may_exceed_plan = p_rate_limit_rpm IS NOT NULL
     WHERE lane = p_lane AND id = p_id RETURNING account_id INTO v_account_id;
   IF FOUND THEN

@@ -1,5 +1,5 @@
 -- Releases the abandoned holds of a lane, uncharged, and deletes answers older than 24 hours. Returns the number of
--- released holds.
+-- released holds: none if another cell owns the lane.
 CREATE OR REPLACE FUNCTION sweep(p_lane smallint) RETURNS bigint
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -7,7 +7,10 @@ DECLARE
   v_now timestamptz;
   v_swept bigint;
 BEGIN
-  PERFORM 1 FROM lanes l WHERE l.lane = p_lane FOR UPDATE;
+  PERFORM 1 FROM lanes l WHERE l.lane = p_lane AND l.is_owned FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN 0;
+  END IF;
   v_now := clock_timestamp();
   DELETE FROM answers x USING (
     SELECT o.lane, o.account_id, o.idempotency_key FROM answers o

@@ -1,0 +1,26 @@
+-- Stores what the first cell shares, unless a later version was stored. Operators are only compared with those who make
+-- changes here: they sign in at the first cell.
+CREATE OR REPLACE FUNCTION copy_shared_data(p_version bigint, p_plans text, p_operators text, p_prices text) RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  UPDATE shared_data SET version = p_version WHERE version < p_version;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  INSERT INTO plans AS p SELECT n.* FROM json_populate_recordset(NULL::plans, p_plans::json) n
+    ON CONFLICT ON CONSTRAINT plans_pkey DO UPDATE
+      SET rpm = excluded.rpm, max_active_keys = excluded.max_active_keys,
+          max_keys_created_per_hour = excluded.max_keys_created_per_hour;
+  -- The names and addresses of revoked operators can be used again.
+  UPDATE operators o SET revoked_at = n.revoked_at
+    FROM json_populate_recordset(NULL::operators, p_operators::json) n
+    WHERE o.id = n.id AND o.revoked_at IS NULL AND n.revoked_at IS NOT NULL;
+  INSERT INTO operators (id, name, role, fingerprint, created_at, revoked_at)
+    SELECT n.id, n.name, n.role, n.fingerprint, n.created_at, n.revoked_at
+    FROM json_populate_recordset(NULL::operators, p_operators::json) n
+    ON CONFLICT ON CONSTRAINT operators_pkey DO NOTHING;
+  INSERT INTO price_versions SELECT n.* FROM json_populate_recordset(NULL::price_versions, p_prices::json) n
+    ON CONFLICT ON CONSTRAINT price_versions_pkey DO NOTHING;
+END
+$$;

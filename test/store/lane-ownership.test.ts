@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { admitItem } from "../../src/store/batch-items.ts";
+import { arrayOfEnds, arrayOfHolds } from "../../src/store/bill.ts";
+import type { Parameter } from "../../src/store/driver/connection.ts";
+import { LaneMoved } from "../../src/store/driver/store-error.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
+import { dumpTables } from "../support/database.ts";
+import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
+import { createTestBilling, useStore } from "../support/store.ts";
+
+const store = useStore();
+
+/** The parameters of each function that writes about a lane. */
+function writesOf(payer: Payer, holdId: string): Record<string, Parameter[]> {
+  const { accountId, keyId } = payer;
+  const lane = laneOfId(accountId);
+  const key = [lane, accountId, keyId];
+  const item = { lane, fingerprint: { hex: "00".repeat(32) }, generate: 0, read: 1, keys: 0 };
+  const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, holdId, 10n) }]);
+  const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n, newGenerationId(payer)) }]);
+  const visible = ["abcd", "wxyz"];
+  const act = TEST_ACTION_JSON;
+  return {
+    admit: [admitItem.arrayOf([item])],
+    bill: ["one", null, `{${lane},${(lane + 1) % 1_024}}`, ends, holds],
+    create_account: [act, lane, accountId.replace(/^acct_../, "acct_zz"), "new", "pro", null, null, null],
+    create_child_key: [...key, keyId, new Uint8Array(32), "new", 1, 1, null, null, ...visible],
+    create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, null, null, ...visible],
+    log_refusal: [act, lane, accountId, "insufficient_role"],
+    move_balance: [act, lane, accountId, "led_x", 1, "credit", 1n, "test", "new"],
+    revoke_any_key: [act, lane, keyId],
+    revoke_key: key,
+    set_account_plan: [act, lane, accountId, "free"],
+    set_account_suspended: [act, lane, accountId, true],
+    set_key_limit: [act, lane, keyId, 1],
+    update_account: [act, lane, accountId, "new", null, null, null],
+  };
+}
+
+/** These write about a lane too, in ways that need no resending. */
+const OTHERS = ["create_first_account", "sweep"];
+
+test("a lane that another cell owns is refused by every function that writes, before its first write", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const billing = createTestBilling(store.database);
+  const holdId = newGenerationId(payer);
+  await billing.hold(holdOf(payer, 50n, holdId));
+  const lane = laneOfId(payer.accountId);
+  const setOwned = async (isOwned: boolean) => {
+    await store.owner`UPDATE vx.lanes SET is_owned = ${isOwned}, epoch = epoch + 1 WHERE lane = ${lane}`;
+  };
+  await setOwned(false);
+  const before = await dumpTables(store);
+  for (const [name, parameters] of Object.entries(writesOf(payer, holdId))) {
+    await expect(store.database.call(name, ...parameters), name).rejects.toBeInstanceOf(LaneMoved);
+  }
+  await store.owner`DELETE FROM vx.servers`;
+  expect(await store.database.call("lanes_to_sweep", 0, 1_023)).toEqual([]);
+  expect(await store.database.call("sweep", lane)).toEqual([{ sweep: 0n }]);
+  expect(await store.database.call("own_holds", "one", 0, 1_023)).toEqual([]);
+  const servers = (line: string) => line.startsWith("(one,");
+  const linesOf = (text: string) => text.split("\n").filter((line) => !servers(line));
+  expect(linesOf(await dumpTables(store))).toEqual(linesOf(before));
+
+  await setOwned(true);
+  expect((await billing.end(endOf(payer, holdId, 10n))).outcome).toBe("settled");
+});
+
+test("every function that writes about a lane is in the table of this test", async () => {
+  const rows = await store.owner<{ name: string }[]>`
+    SELECT proname AS name FROM pg_proc
+    WHERE pronamespace = 'vx'::regnamespace AND prosecdef AND provolatile = 'v'
+      AND (proargnames && '{p_lane,p_lanes}' OR proname = 'admit') ORDER BY proname`;
+  const payer = { accountId: "acct_00000000000000000000000000", keyId: "key_00000000000000000000000000" };
+  const known = [...Object.keys(writesOf(payer, "gen_x")), ...OTHERS].sort();
+  expect(rows.map(({ name }) => name)).toEqual(known);
+});
