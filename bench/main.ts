@@ -18,6 +18,7 @@ import { grpcMe } from "./parts/grpc-me.ts";
 import { grpcStreams } from "./parts/grpc-streams.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
 import { largeCalls } from "./parts/large-calls.ts";
+import { openTelemetry } from "./parts/open-telemetry.ts";
 import { restMe } from "./parts/rest-me.ts";
 import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
@@ -49,6 +50,7 @@ const parts: Record<string, AnyPart> = {
   "grpc-me": grpcMe,
   "grpc-generate": grpcGenerate,
   "grpc-streams": grpcStreams,
+  "open-telemetry": openTelemetry,
   "rest-me": restMe,
   turns,
   upstreams,

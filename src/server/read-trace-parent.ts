@@ -6,7 +6,10 @@ import type { IncomingCall } from "./incoming-call.ts";
 const TRACEPARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const MAX_STATE_CHARACTERS = 512;
-const STATE = /^[\x20-\x7e\t]*$/;
+const MAX_STATE_MEMBERS = 32;
+/** A key and a value, by the W3C recommendation. The value has neither "," nor "=", and does not end in a space. */
+const STATE_MEMBER =
+  /^([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /** The trace that the caller continues; undefined without exactly one valid traceparent header. */
 export function traceParentOf(call: Pick<IncomingCall, "headers">): TraceParent | undefined {
@@ -18,9 +21,15 @@ export function traceParentOf(call: Pick<IncomingCall, "headers">): TraceParent 
   return { traceId, spanId, flags: Number.parseInt(flags, 16), state: traceStateOf(call) };
 }
 
-/** The tracestate header, which other tracing systems wrote; empty if it is unusual or might have a key. */
+/** The tracestate headers of other tracing systems; empty if they are not valid, too long, or might have a key. */
 function traceStateOf(call: Pick<IncomingCall, "headers">): string {
   const state = call.headers("tracestate").join(",");
-  const isUsual = state.length <= MAX_STATE_CHARACTERS && STATE.test(state) && redactKeys(state) === state;
-  return isUsual ? state : "";
+  if (state === "" || state.length > MAX_STATE_CHARACTERS || redactKeys(state) !== state) return "";
+  const members = state
+    .split(",")
+    .map((member) => member.trim())
+    .filter((member) => member !== "");
+  const keys = members.map((member) => STATE_MEMBER.exec(member)?.[1]);
+  const isValid = members.length <= MAX_STATE_MEMBERS && !keys.includes(undefined);
+  return isValid && new Set(keys).size === keys.length ? members.join(",") : "";
 }

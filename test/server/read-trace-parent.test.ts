@@ -26,8 +26,28 @@ test("the states of other tracing systems are continued in their order", () => {
   expect(parent && traceHeadersOf(parent)).toEqual({ traceparent: VALID, tracestate: "a=1,b=2,c=3" });
 });
 
+test("empty members and spaces around members are left out", () => {
+  const parent = parentOf([VALID], ["a=1 , ,b=x y", "", "\t0tenant@system=2"]);
+  expect(parent?.state).toBe("a=1,b=x y,0tenant@system=2");
+});
+
+test("a state has at most 32 members", () => {
+  const states = Array.from({ length: 33 }, (_, i) => `k${i}=${i}`);
+  expect(parentOf([VALID], states.slice(1))?.state).toBe(states.slice(1).join(","));
+  expect(parentOf([VALID], states)?.state).toBe("");
+});
+
 test.each([
-  ["too long", "a=".padEnd(513, "x")],
+  ["too long", ["a", "b", "c"].map((key) => `${key}=${"x".repeat(170)}`).join(",")],
+  ["with a value that is too long", `a=${"x".repeat(257)}`],
+  ["without a value", "a="],
+  ["without a key", "=1"],
+  ["without a sign", "a"],
+  ["with a second sign", "a=b=c"],
+  ["with a capital letter in a key", "A=1"],
+  ["with a space in a key", "a b=1"],
+  ["with the same key twice", "a=1,b=2,a=3"],
+  ["with one wrong member", "a=1,b"],
   ["with other characters than visible ones", "a=ä"],
   ["with a key", `a=${KEY}`],
 ])("a state %s is not continued", (_, state) => {

@@ -1,5 +1,5 @@
-import type { Attributes, Meter } from "@opentelemetry/api";
-import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
+import type { Attributes, BatchObservableResult, Meter } from "@opentelemetry/api";
+import { inputTokensOf, outputTokensOf, type Usage } from "../../domain/usage.ts";
 import type { RecordAttempt } from "../telemetry.ts";
 import { requestAttributes } from "./attempt-attributes.ts";
 
@@ -22,24 +22,46 @@ type Record = (attributes: Attributes, result: Parameters<RecordAttempt>[1]) => 
 
 function currentMetrics(meter: Meter): Record {
   const measureTimes = times(meter, "gen_ai.client.inference");
-  const counter = (name: string) =>
-    meter.createCounter(`gen_ai.client.inference.usage.${name}`, { unit: "{token}" });
-  const input = counter("input_tokens");
-  const output = counter("output_tokens");
-  const cacheRead = counter("cache_read.input_tokens");
-  const cacheWrite = counter("cache_write.input_tokens");
-  const reasoning = counter("reasoning.output_tokens");
+  const countTokens = tokenCounters(meter);
   return (attributes, result) => {
     measureTimes(attributes, result);
-    const { usage } = result;
-    if (!usage) return;
-    input.add(inputTokensOf(usage), attributes);
-    output.add(outputTokensOf(usage), attributes);
-    if (usage.cachedInput > 0) cacheRead.add(usage.cachedInput, attributes);
-    if (usage.cacheWrite > 0) cacheWrite.add(usage.cacheWrite, attributes);
-    if (usage.reasoning > 0) reasoning.add(usage.reasoning, attributes);
+    if (result.usage) countTokens(attributes, result.usage);
   };
 }
+
+/** Sums tokens until an export reads them: a counter of the SDK sorts and prints the attributes at each addition. */
+function tokenCounters(meter: Meter): (attributes: Attributes, usage: Usage) => void {
+  const counters = TOKEN_COUNTERS.map(({ name, countOf }) => {
+    const counter = meter.createObservableCounter(`gen_ai.client.inference.usage.${name}`, {
+      unit: "{token}",
+    });
+    return { counter, countOf };
+  });
+  const sums = new Map<string, { readonly attributes: Attributes; readonly tokens: number[] }>();
+  const observe = (observer: BatchObservableResult) => {
+    for (const { attributes, tokens } of sums.values())
+      for (const [i, { counter }] of counters.entries())
+        if (tokens[i]) observer.observe(counter, tokens[i], attributes);
+  };
+  meter.addBatchObservableCallback(
+    observe,
+    counters.map(({ counter }) => counter),
+  );
+  return (attributes, usage) => {
+    const key = Object.values(attributes).join("\n");
+    const sum = sums.get(key) ?? { attributes, tokens: counters.map(() => 0) };
+    sums.set(key, sum);
+    for (const [i, { countOf }] of counters.entries()) sum.tokens[i] = (sum.tokens[i] ?? 0) + countOf(usage);
+  };
+}
+
+const TOKEN_COUNTERS: readonly { readonly name: string; countOf(usage: Usage): number }[] = [
+  { name: "input_tokens", countOf: inputTokensOf },
+  { name: "output_tokens", countOf: outputTokensOf },
+  { name: "cache_read.input_tokens", countOf: (usage) => usage.cachedInput },
+  { name: "cache_write.input_tokens", countOf: (usage) => usage.cacheWrite },
+  { name: "reasoning.output_tokens", countOf: (usage) => usage.reasoning },
+];
 
 function oldMetrics(meter: Meter): Record {
   const measureTimes = times(meter, "gen_ai.client.operation");

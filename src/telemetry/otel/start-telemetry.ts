@@ -3,8 +3,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import { context, DiagLogLevel, diag, SpanKind, trace } from "@opentelemetry/api";
 import { OTLPMetricExporter as JsonMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
-import { OTLPTraceExporter as JsonTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
-import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
   detectResources,
   envDetector,
@@ -25,6 +23,7 @@ import type {
 import { inferenceMetrics } from "./inference-metrics.ts";
 import { RecordedTrace } from "./recorded-trace.ts";
 import { samplerOf } from "./sampler-of.ts";
+import { traceExporter } from "./trace-exporter.ts";
 
 /** A collector that does not answer delays the end of the server by at most this. */
 const SHUTDOWN_MS = 3_000;
@@ -65,9 +64,8 @@ function resourceOf(version: string): Resource {
 type Scope = { readonly name: string; readonly version: string };
 
 function traceExport(settings: TraceSettings, resource: Resource, scope: Scope, oldNames: boolean) {
-  const exporter = settings.protocol === "http/json" ? new JsonTraceExporter() : new OTLPTraceExporter();
   // The queue is bounded: while the collector is slow or down, further spans are dropped.
-  const processor = new BatchSpanProcessor({ ...settings, exporter });
+  const processor = new BatchSpanProcessor({ ...settings, exporter: traceExporter(settings.protocol) });
   const sampler = samplerOf(settings);
   const ids = new RandomIdGenerator();
   const root = context.active();
