@@ -62,3 +62,17 @@ test("a long text whose last string does not end is refused at once", () => {
   // The search for its strings takes minutes.
   expect(performance.now() - started).toBeLessThan(2_000);
 });
+
+test("10,000 names with escapes are read, and more are refused", () => {
+  const textOf = (name: string, count: number) =>
+    `{${Array.from({ length: count }, (_, i) => `"${name}${i}":1`).join(",")}}`;
+  expect(Object.keys(parseJson(textOf("\\u00e9", 10_000)) as object)[9_999]).toBe("é9999");
+  expect(Object.keys(parseJson(textOf("\\n", 10_000)) as object)[9_999]).toBe("\n9999");
+  expect(() => parseJson(textOf("\\u00e9", 10_001))).toThrow(SyntaxError);
+});
+
+test("a text of more than 1 MiB is read unless it has escaped names", () => {
+  const text = `{"a":"${"x".repeat(1_048_576)}"`;
+  expect(parseJson(`${text},"b":"\\n"}`)).toMatchObject({ b: "\n" });
+  expect(() => parseJson(`${text},"\\n":1}`)).toThrow(SyntaxError);
+});

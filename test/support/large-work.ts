@@ -17,6 +17,7 @@ import { Readers } from "../../src/codec/json/reader.ts";
 import { checkConversation } from "../../src/domain/conversation.ts";
 import { MAX_IMAGE_BYTES } from "../../src/domain/image.ts";
 import { CAPABILITIES } from "../../src/domain/model.ts";
+import { parseJson } from "../../src/domain/parse-json.ts";
 import type { PromptMessage } from "../../src/domain/prompt.ts";
 import { inputTokenBound } from "../../src/domain/prompt-texts.ts";
 import { valueOfJson } from "../../src/rules/plain-values.ts";
@@ -308,6 +309,19 @@ export function largeConversation(): { value: object; chars: number } {
   return { value, chars: messages.reduce((sum, { content }) => sum + content.length, 0) };
 }
 
+/** The longest texts of an upstream that JSON.parse could misread. */
+const MISREAD: Readonly<Record<string, string>> = {
+  "many escaped names": `{${Array.from({ length: 9_999 }, (_, i) => `"\\n${i}":1`).join(",")}}`,
+  "an escaped name and many lists": `[{"\\n":1},${"[],".repeat(349_000)}1]`,
+  "an escaped name and many strings": `[{"\\n":1},${'"\\n",'.repeat(209_000)}1]`,
+};
+
+const misread: readonly LargeWork[] = Object.entries(MISREAD).map(([name, text]) => ({
+  name: `a reply with ${name}: parsed`,
+  minTurns: 0,
+  prepare: () => async () => parseJson(text),
+}));
+
 export const LARGE_WORK: readonly LargeWork[] = [
   ...decodings,
   ...checks,
@@ -316,4 +330,5 @@ export const LARGE_WORK: readonly LargeWork[] = [
   ...schemas,
   ...upstreamWork,
   ...chunks,
+  ...misread,
 ];
