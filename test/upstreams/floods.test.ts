@@ -1,10 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { Base64Json, RawJson, writeBody } from "../../src/upstreams/http/request-body.ts";
+import { Base64Json, inTurns, RawJson, writeBody } from "../../src/upstreams/http/request-body.ts";
 import { flood } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Wire } from "../support/fake-upstreams/wire.ts";
 import { largeConversation } from "../support/large-work.ts";
+import { turnsOf } from "../support/turns.ts";
 import { bytesOf } from "./requests-support.ts";
 import { STREAMED_WIRES, WIRES } from "./subjects.ts";
 import { NEVER, openRemote, PROMPT, read } from "./support.ts";
@@ -98,6 +99,17 @@ test("base64 becomes part of a small and of a large body", async () => {
   const written = bytesOf(parts);
   expect(written.length).toBe(bytes);
   expect(written.equals(Buffer.from(JSON.stringify(value(600_000))))).toBe(true);
+});
+
+test("a large body is sent in pieces, with a turn for each", async () => {
+  const parts = [Buffer.from("é".repeat(200_000)), "A".repeat(300_000), Buffer.from("end")];
+  const sent: (Buffer | string)[] = [];
+  const turns = await turnsOf(async () => {
+    for await (const piece of inTurns(parts)) sent.push(piece);
+  });
+  expect(bytesOf(sent).equals(bytesOf(parts))).toBe(true);
+  expect(Math.max(...sent.map((piece) => Buffer.byteLength(piece)))).toBeLessThanOrEqual(131_072);
+  expect(turns).toBe(sent.length);
 });
 
 test("a large conversation arrives unchanged", async () => {

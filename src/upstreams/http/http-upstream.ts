@@ -9,7 +9,7 @@ import type { Upstream, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { Connections } from "./connection-pool.ts";
 import { Exchange } from "./exchange.ts";
-import { type RequestBody, writeBody } from "./request-body.ts";
+import { inTurns, type RequestBody, writeBody } from "./request-body.ts";
 
 const COMMON_HEADERS = {
   "content-type": "application/json",
@@ -112,7 +112,7 @@ export class HttpUpstream implements Upstream {
         method: "POST",
         headers: length || trace ? { ...this.#headers, ...length, ...trace } : this.#headers,
         // Undici accepts any iterable of buffers, but its types do not include that.
-        body: parts as string,
+        body: (typeof parts === "string" ? parts : inTurns(parts)) as string,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
       },
