@@ -14,6 +14,8 @@ const GRANTED = [
   "audit_prices",
   "audit_usage",
   "bill",
+  "cell_state",
+  "copy_shared_data",
   "create_account",
   "create_child_key",
   "create_first_account",
