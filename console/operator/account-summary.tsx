@@ -1,9 +1,19 @@
 import { Detail, Details } from "../shared/details.tsx";
 import { Time } from "../shared/time.tsx";
 import type { AccountTabProps } from "./account-page.tsx";
+import { RecentUsage } from "./recent-usage.tsx";
 
-/** Who the account belongs to. */
-export function AccountSummary({ account }: AccountTabProps) {
+/** What the account used lately, and who it belongs to. */
+export function AccountSummary({ account, params }: AccountTabProps) {
+  return (
+    <>
+      <RecentUsage accountId={account.id} splits={["model", "key"]} section="accounts" params={params} />
+      <AccountDetails account={account} />
+    </>
+  );
+}
+
+function AccountDetails({ account }: Pick<AccountTabProps, "account">) {
   const { id, externalId, email, notes, createdAt } = account;
   return (
     <section class="card" aria-labelledby="details-title">

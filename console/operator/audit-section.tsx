@@ -72,7 +72,7 @@ function Progress({ progress }: { readonly progress: WatchAuditResponse | undefi
 }
 
 const COLUMNS: readonly Column<AuditFinding>[] = [
-  { header: "Rule", isRowHeader: true, cell: ({ rule }) => <code>{rule}</code> },
+  { header: "Rule", isRowHeader: true, cell: ({ rule }) => <code class="nowrap">{rule}</code> },
   {
     header: "Account",
     cell: ({ accountId }) =>

@@ -62,7 +62,7 @@ function columnsOf(onOpen: (event: OperatorEvent) => void): readonly Column<Oper
         </>
       ),
     },
-    { header: "Operator", cell: ({ actorName }) => <span class="wrap">{actorName}</span> },
+    { header: "Operator", cell: ({ actorName }) => <div class="person wrap">{actorName}</div> },
     { header: "Target", cell: ({ target }) => <code class="muted">{target}</code> },
     { header: "Outcome", cell: ({ outcome }) => <Outcome outcome={outcome} /> },
     { header: "Time", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -70,7 +70,7 @@ function columnsOf(onOpen: (event: OperatorEvent) => void): readonly Column<Oper
 }
 
 function Outcome({ outcome }: { readonly outcome: string }) {
-  return <Badge tone={outcome === "ok" ? "good" : "bad"}>{outcome}</Badge>;
+  return outcome === "ok" ? <Badge tone="good">OK</Badge> : <Badge tone="bad">{outcome}</Badge>;
 }
 
 type EventDialogProps = { readonly event: OperatorEvent; readonly onClose: () => void };
@@ -85,7 +85,7 @@ function EventDialog({ event, onClose }: EventDialogProps) {
         </Detail>
         <Detail name="Reason">{reason}</Detail>
         <Detail name="Operator">
-          {actorName} <code class="muted">{actorId}</code>
+          {actorName} {actorId !== actorName && <code class="muted">{actorId}</code>}
         </Detail>
         <Detail name="Time">{createdAt && longTimeText(createdAt)}</Detail>
         <Detail name="Target" isCode>

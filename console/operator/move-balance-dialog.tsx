@@ -25,7 +25,7 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
   return (
     <ReasonDialog
       title={`${isCredit ? "Credit" : "Adjust"} “${account.name}”`}
-      action={amount === undefined ? actionOf(kind) : `${actionOf(kind)} ${moneyText(amount)}`}
+      action={actionOf(kind, amount)}
       errors={{ amount: amountError(kind, amount) }}
       hint="The customer sees it in the ledger."
       onSubmit={move}
@@ -58,8 +58,9 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
   );
 }
 
-function actionOf(kind: "credit" | "adjust"): string {
-  return kind === "credit" ? "Credit" : "Adjust by";
+function actionOf(kind: "credit" | "adjust", amount: bigint | undefined): string {
+  if (amount === undefined) return kind === "credit" ? "Credit" : "Adjust";
+  return `${kind === "credit" ? "Credit" : "Adjust by"} ${moneyText(amount)}`;
 }
 
 function amountError(kind: "credit" | "adjust", amount: bigint | undefined): string | undefined {

@@ -3,7 +3,7 @@ import type { Operator } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
-import { Badge, EmptyState } from "../shared/states.tsx";
+import { Badge, EmptyState, StateBadge } from "../shared/states.tsx";
 import { Time, ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
@@ -92,7 +92,7 @@ function columnsOf(own: string, onRevoke: (operator: Operator) => void): readonl
     { header: "Role", cell: ({ role }) => role },
     {
       header: "State",
-      cell: ({ state }) => <Badge tone={state === "active" ? "good" : "neutral"}>{state}</Badge>,
+      cell: ({ state }) => <StateBadge tone={state === "active" ? "good" : "neutral"} state={state} />,
     },
     { header: "Last used", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="Never" /> },
     { header: "Created", cell: ({ createdAt }) => <Time at={createdAt} /> },

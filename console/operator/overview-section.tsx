@@ -6,10 +6,11 @@ import { Sparkline } from "../shared/sparkline.tsx";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
 import { useLiveFigures } from "./live-figures.tsx";
+import { RecentUsage } from "./recent-usage.tsx";
 import { UpstreamTable } from "./upstream-table.tsx";
 
 /** What the service does now. */
-export function OverviewSection() {
+export function OverviewSection({ params }: { readonly params: URLSearchParams }) {
   const { figures, retryAt } = useLiveFigures();
   const last = figures.at(-1);
   return (
@@ -21,6 +22,7 @@ export function OverviewSection() {
       </PageHeader>
       <LiveStats figures={figures} />
       <Failures last={last} />
+      <RecentUsage accountId="" splits={["model", "account"]} section="overview" params={params} />
       <section class="part" aria-labelledby="upstreams">
         <h2 id="upstreams">Upstreams</h2>
         <div class="panel">
@@ -37,7 +39,7 @@ export function OverviewSection() {
       </section>
       <p class="muted small">
         Calls, errors, revenue and upstreams are those of the server that this page is connected to, in the
-        last {windowText(last)}. Running generations, holds and servers are those of the whole service.
+        last {windowText(last)}. Running generations, holds, usage and servers are those of the whole service.
       </p>
     </>
   );

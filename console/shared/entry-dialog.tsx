@@ -1,7 +1,7 @@
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import { capitalized } from "./capitalized.ts";
 import { Detail, Details } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
-import { kindText } from "./ledger-list.tsx";
 import { Money, numberText } from "./money.tsx";
 import { longTimeText } from "./time.tsx";
 
@@ -14,7 +14,7 @@ export function EntryDialog({
   readonly onClose: () => void;
 }) {
   return (
-    <Dialog title={entry.reason || kindText(entry.kind)} onClose={onClose}>
+    <Dialog title={entry.reason || capitalized(entry.kind)} onClose={onClose}>
       <Details isInDialog>
         <Detail name="Amount">
           <Money micros={entry.amountMicros} />
@@ -23,7 +23,7 @@ export function EntryDialog({
           <Money micros={entry.balanceAfterMicros} />
         </Detail>
         <Detail name="Time">{entry.createdAt && longTimeText(entry.createdAt)}</Detail>
-        <Detail name="Kind">{kindText(entry.kind)}</Detail>
+        <Detail name="Kind">{capitalized(entry.kind)}</Detail>
         <Detail name="Model">{entry.model}</Detail>
         <Detail name="End user">{entry.user}</Detail>
         {entry.kind === "generation" && <Tokens entry={entry} />}

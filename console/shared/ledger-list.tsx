@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import { capitalized } from "./capitalized.ts";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { EntryDialog } from "./entry-dialog.tsx";
 import { type LedgerFilter, LedgerFilters, type LedgerRequest, requestOf } from "./ledger-filters.tsx";
@@ -67,13 +68,15 @@ function columnsOf(onOpen: (entry: LedgerEntry) => void): readonly Column<Ledger
       isRowHeader: true,
       cell: (entry) => (
         <button type="button" class="link-button" onClick={() => onOpen(entry)}>
-          {entry.reason || kindText(entry.kind)}
+          {entry.reason || capitalized(entry.kind)}
         </button>
       ),
     },
     {
       header: "Kind",
-      cell: ({ kind }) => <Badge tone={kind === "generation" ? "neutral" : "good"}>{kindText(kind)}</Badge>,
+      cell: ({ kind }) => (
+        <Badge tone={kind === "generation" ? "neutral" : "good"}>{capitalized(kind)}</Badge>
+      ),
     },
     {
       header: "Tokens",
@@ -93,8 +96,4 @@ function columnsOf(onOpen: (entry: LedgerEntry) => void): readonly Column<Ledger
     },
     { header: "Time", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
-}
-
-export function kindText(kind: string): string {
-  return kind.slice(0, 1).toUpperCase() + kind.slice(1);
 }

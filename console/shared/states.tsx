@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Button } from "./button.tsx";
+import { capitalized } from "./capitalized.ts";
 import type { Problem } from "./problem.ts";
 
 type EmptyStateProps = {
@@ -74,4 +75,11 @@ type BadgeProps = {
 
 export function Badge({ tone, children }: BadgeProps) {
   return <span class={`badge badge-${tone}`}>{children}</span>;
+}
+
+type StateBadgeProps = Pick<BadgeProps, "tone"> & { readonly state: string };
+
+/** The state of an account, a key or an operator. */
+export function StateBadge({ tone, state }: StateBadgeProps) {
+  return <Badge tone={tone}>{capitalized(state)}</Badge>;
 }

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import { CreateKeyRequestSchema, ListKeysRequestSchema } from "../../gen/vx/v1/key_pb.js";
+import { ListEntriesRequestSchema } from "../../gen/vx/v1/ledger_pb.js";
 import { DomainError } from "../../src/domain/errors.ts";
 import { validateRequest } from "../../src/rules/validate.ts";
 
@@ -31,6 +32,7 @@ test.each<[Validated[0], Record<string, unknown>, string]>([
     "messages[0].role: must be one of: system, user, assistant, tool",
   ],
   [CreateKeyRequestSchema, { name: "a", scopes: ["read", "read"] }, "scopes: must not contain duplicates"],
+  [ListEntriesRequestSchema, { kind: "refund" }, "kind: must be one of: generation, credit, adjustment"],
   [ListKeysRequestSchema, { pageSize: -1 }, "page_size: must be at least 0"],
 ])("%s: %o", (desc, fields, text) => {
   expect(textOf(desc, fields)).toBe(text);
