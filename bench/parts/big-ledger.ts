@@ -140,7 +140,7 @@ async function fillLedger(owner: postgres.Sql, payers: readonly Payer[], rows: n
     for (const { name, definition } of keys) {
       await sql.unsafe(`ALTER TABLE vx.ledger ADD CONSTRAINT ${name} ${definition}`);
     }
-    for (const { definition } of indexes) await sql.unsafe(definition);
+    for (const { definition } of indexes) await sql.unsafe(definition.replace(" ON ONLY ", " ON "));
     await sql`
       INSERT INTO vx.usage_quarters
       SELECT ${lanes[0] ?? 0}, ${payers[0]?.accountId ?? ""}, ${JANUARY} + q, 'key_' || k, 'vx-sandbox-small', '', 1, 9, 63, 0, 0, 225, 0,

@@ -6,6 +6,7 @@ import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
+import { LedgerPartitions } from "../store/ledger-partitions.ts";
 import { registerPrices } from "../store/prices.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -138,13 +139,17 @@ function createMonitor(
   log: Log,
   maintenance: ComponentsOptions["maintenance"],
 ): DatabaseMonitor {
+  const partitions = new LedgerPartitions(databases.single);
   return new DatabaseMonitor(databases.monitor.home, {
     onChange: (reachable, error) => {
       if (reachable) log.info("database is reachable again");
       else log.error({ err: error }, "database is not reachable");
     },
     revive: async () => await maintenance?.revive(),
-    maintain: async () => await maintenance?.maintain(),
+    maintain: async () => {
+      await maintenance?.maintain();
+      if (maintenance) await partitions.maintain();
+    },
     onFailure: (error) => log.error({ err: error }, "database maintenance failed"),
   });
 }

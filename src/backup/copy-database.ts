@@ -39,12 +39,16 @@ export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions
   }
 }
 
+/** A partitioned table is one table: the partitions depend on when each database was created. */
 async function tablesOf(sql: Sql): Promise<Table[]> {
   return await sql<Table[]>`
-    SELECT format('vx.%I', c.relname) AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
+    SELECT format('vx.%I', c.relname) AS name,
+           coalesce((SELECT sum(pg_total_relation_size(t.relid)) FROM pg_partition_tree(c.oid) t),
+             pg_total_relation_size(c.oid))::float8 AS bytes,
            (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) FROM pg_attribute a
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
-    FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind = 'r' ORDER BY c.relname`;
+    FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+    ORDER BY c.relname`;
 }
 
 /** Databases and tables of the operator would be lost. */
@@ -76,7 +80,7 @@ async function copyTables(
   await target`BEGIN`;
   await target.unsafe(`TRUNCATE ${tables.map(({ name }) => name).join(", ")}`);
   for (const { name, columns, bytes } of tables) {
-    const rows = await source.unsafe(`COPY ${name} (${columns}) TO STDOUT`).readable();
+    const rows = await source.unsafe(`COPY (SELECT ${columns} FROM ${name}) TO STDOUT`).readable();
     await pipeline(rows, await target.unsafe(`COPY ${name} (${columns}) FROM STDIN`).writable(), { signal });
     done += bytes;
     onProgress(done, inTotal);

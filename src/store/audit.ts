@@ -108,6 +108,11 @@ async function* auditCell(
       yield partsDone;
       usage = await auditUsage(cell, lane, usage, pieceRows, report);
     }
+    let archived: ArchivedUsagePosition | undefined = FIRST_ARCHIVED_USAGE;
+    while (archived) {
+      yield partsDone;
+      archived = await auditArchivedUsage(cell, lane, archived, pieceRows, report);
+    }
   }
   report.findings.push(
     ...(await cell.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)),
@@ -186,6 +191,32 @@ async function auditUsage(
   if (position.next_account_id === accountId) return { ...at, ...position };
   const unchanged = (await currentQuarter(cell)) - UNCHANGED_AFTER_QUARTERS;
   return { ...position, quarter: unchanged, stored: 0n, nextSums: "" };
+}
+
+/** The sum after which the next piece starts, and the fingerprint of its account up to there. */
+type ArchivedUsagePosition = { next: string; next_sum: string };
+
+const FIRST_ARCHIVED_USAGE: ArchivedUsagePosition = { next: "", next_sum: "0" };
+
+async function auditArchivedUsage(
+  cell: FunctionCaller,
+  lane: number,
+  at: ArchivedUsagePosition,
+  pieceRows: number,
+  report: AuditReport,
+): Promise<ArchivedUsagePosition | undefined> {
+  type Row = AuditFinding & (ArchivedUsagePosition | { next: null });
+  const [position, ...findings] = await cell.call<Row>(
+    "audit_archived_usage",
+    lane,
+    at.next,
+    at.next_sum,
+    pieceRows * SUMS_PER_ENTRY,
+    MAX_FINDINGS - report.findings.length,
+  );
+  if (!position) throw new Error("the audit of the archived usage has no position");
+  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  return position.next === null ? undefined : position;
 }
 
 /** The event after which the next piece of the operator log starts. */

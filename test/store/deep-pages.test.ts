@@ -16,8 +16,9 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
   const { owner } = database;
-  for (const table of ["accounts", "ledger"])
-    await owner.unsafe(`ALTER TABLE vx.${table} SET (autovacuum_enabled = false)`);
+  const tables = await owner<{ name: string }[]>`
+    SELECT relid::regclass::text AS name FROM pg_partition_tree('vx.ledger') WHERE isleaf UNION ALL SELECT 'vx.accounts'`;
+  for (const { name } of tables) await owner.unsafe(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`);
   await owner`
     INSERT INTO vx.accounts (lane, id, name, plan, created_at)
     SELECT vx.lane_of(id), id, 'test', 'free', now()
@@ -28,6 +29,7 @@ beforeAll(async () => {
       trace_id, created_at, hash_version, hash)
     SELECT ${laneOfId(ACCOUNT)}, ${ACCOUNT}, i, 'led_' || i, 0, 'credit', 1, i, 'test', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', now(), 1, ''
     FROM generate_series(1, ${ROWS}::int) i`;
+  await owner`UPDATE vx.accounts SET last_seq = ${ROWS} WHERE id = ${ACCOUNT}`;
   // One of a thousand generations has another key.
   await owner`
     INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id,

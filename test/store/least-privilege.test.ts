@@ -10,6 +10,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 const GRANTED = [
   "admit",
   "audit",
+  "audit_archived_usage",
   "audit_operator_events",
   "audit_prices",
   "audit_usage",
@@ -20,6 +21,7 @@ const GRANTED = [
   "create_child_key",
   "create_first_account",
   "create_key",
+  "create_ledger_partitions",
   "create_operator",
   "end_session",
   "export_movements",

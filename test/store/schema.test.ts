@@ -44,11 +44,12 @@ async function tables(owner: postgres.Sql): Promise<string[]> {
                 WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
                (SELECT string_agg(format('  CONSTRAINT %s %s', conname, pg_get_constraintdef(oid)), E',\n' ORDER BY contype, conname)
                 FROM pg_constraint WHERE conrelid = c.oid AND contype <> 'n')),
-             ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
+             coalesce(' PARTITION BY ' || pg_get_partkeydef(c.oid), ' WITH (' || array_to_string(c.reloptions, ', ') || ')'),
              (SELECT string_agg(E'\n' || pg_get_indexdef(indexrelid) || ';', '' ORDER BY indexrelid::regclass::text)
               FROM pg_index WHERE indrelid = c.oid
                 AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid))) AS text
-    FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind = 'r' ORDER BY c.relname`;
+    FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+    ORDER BY c.relname`;
   return rows.map(({ text }) => text.replaceAll("vx.", ""));
 }
 

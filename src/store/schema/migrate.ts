@@ -13,6 +13,8 @@ const OLDEST_RELEASE = "0.1.0";
 
 const TABLES = new URL("./tables/", import.meta.url);
 const FUNCTIONS = new URL("./functions/", import.meta.url);
+/** Work that a migration of the same name needs, for a database that is in use. It can be repeated. */
+const ONLINE = new URL("./online/", import.meta.url);
 /** An arbitrary number that is the same in every release. */
 const LOCK = 7_665_120;
 const OLDEST_POSTGRESQL = 150_000;
@@ -40,16 +42,18 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
       );
     }
     if (state?.version === tables.length && !(await mayReadMigrations(sql))) return;
-    if (state && (await isUpToDate(sql, tables, functions))) return;
+    if (state && (await isUpToDate(sql, tables, functions))) return await createPartitions(sql);
     await sql`SELECT pg_advisory_lock(${LOCK})`;
     await prepare(sql);
     const applied = await readChecksums(sql, "migrations");
     verify(applied, tables);
+    if (applied.size > 0) await prepareOnline(sql, tables.slice(applied.size));
     // One transaction, so that a server never sees a partial change.
     await inSchema(sql, async (transaction) => {
       for (const file of tables.slice(applied.size)) await applyTables(transaction, file);
       await applyFunctions(transaction, functions);
     });
+    await createPartitions(sql);
   } catch (error) {
     throw explain(error);
   } finally {
@@ -160,6 +164,21 @@ function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[])
       throw new MigrationError(`the database was migrated with another text of the migration ${name}`);
     }
   });
+}
+
+/** Outside of a transaction, so that no lock is kept while rows are read. */
+async function prepareOnline(sql: Sql, pending: readonly SqlFile[]): Promise<void> {
+  const names = new Set(pending.map(({ name }) => name));
+  for (const file of readFiles(ONLINE)) {
+    if (!names.has(file.name)) continue;
+    await sql`SET search_path = ${sql(SCHEMA)}, pg_temp`;
+    await sql.unsafe(file.sql);
+  }
+}
+
+/** Servers do the same every hour. */
+async function createPartitions(sql: Sql): Promise<void> {
+  await sql.unsafe(`SELECT * FROM ${SCHEMA}.create_ledger_partitions()`);
 }
 
 async function applyTables(transaction: Sql, { name, sql: text, checksum }: SqlFile): Promise<void> {

@@ -160,6 +160,18 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_by_age ON answers USING btree (lane, created_at);
 
+CREATE TABLE archived_ledger (
+  lane smallint NOT NULL,
+  account_id text NOT NULL,
+  month integer NOT NULL,
+  end_quarter integer NOT NULL,
+  seq bigint NOT NULL,
+  balance_micros bigint NOT NULL,
+  hash bytea NOT NULL,
+  usage_fingerprint numeric NOT NULL,
+  CONSTRAINT archived_ledger_pkey PRIMARY KEY (lane, account_id, month)
+);
+
 CREATE TABLE functions (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -258,9 +270,18 @@ CREATE TABLE ledger (
   CONSTRAINT entry_has_reason CHECK ((reason <> ''::text)),
   CONSTRAINT ledger_pkey PRIMARY KEY (lane, account_id, seq, month),
   CONSTRAINT ledger_entry_once UNIQUE (lane, id, month)
+) PARTITION BY RANGE (month);
+CREATE INDEX ledger_by_key ON ONLY ledger USING btree (lane, account_id, key_id, seq) WHERE (kind = 'generation'::entry_kind);
+CREATE INDEX ledger_movements ON ONLY ledger USING btree (lane, account_id, seq) WHERE (kind <> 'generation'::entry_kind);
+
+CREATE TABLE ledger_archives (
+  month integer NOT NULL,
+  file text NOT NULL,
+  sha256 bytea NOT NULL,
+  entries bigint NOT NULL,
+  removed_at timestamp with time zone,
+  CONSTRAINT ledger_archives_pkey PRIMARY KEY (month)
 );
-CREATE INDEX ledger_by_key ON ledger USING btree (lane, account_id, key_id, seq) WHERE (kind = 'generation'::entry_kind);
-CREATE INDEX ledger_movements ON ledger USING btree (lane, account_id, seq) WHERE (kind <> 'generation'::entry_kind);
 
 CREATE TABLE migrations (
   version integer NOT NULL,
@@ -488,7 +509,9 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION admit(p_items admit_item[]) RETURNS TABLE(n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint); for the server
 -- FUNCTION admitted_keys(p_items admit_item[]) RETURNS TABLE(n integer, generate integer, read integer, keys integer, lane smallint, fingerprint bytea, key_id text, account_id text, key_name text, plan text, scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamp with time zone, revoked_at timestamp with time zone, suspended_at timestamp with time zone, balance_micros bigint)
 -- FUNCTION append_operator_event(p_act operator_act, p_lane smallint, p_target text, p_account_id text, p_outcome text) RETURNS void
+-- FUNCTION archived_heads(p_lane smallint, p_first text, p_last text) RETURNS SETOF archived_ledger
 -- FUNCTION audit(p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric, next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea); for the server
+-- FUNCTION audit_archived_usage(p_lane smallint, p_position text, p_sum numeric, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next text, next_sum numeric); for the server
 -- FUNCTION audit_operator_events(p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION audit_usage(p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric); for the server
@@ -504,6 +527,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_child_key(p_lane smallint, p_account_id text, p_parent_id text, p_id text, p_fingerprint bytea, p_name text, p_scopes smallint, p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS TABLE(wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text, scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamp with time zone, revoked_at timestamp with time zone, expires_at timestamp with time zone, last_used_at timestamp with time zone); for the server
 -- FUNCTION create_first_account(p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint, p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text) RETURNS TABLE(created boolean); for the server
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
+-- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
@@ -524,6 +548,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION lanes_in_use() RETURNS SETOF smallint; for the server
 -- FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint; for the server
 -- FUNCTION ledger_hash(p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind, p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text, p_price_version integer, p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_image_tokens integer, p_user_id text, p_trace_id text, p_created_at timestamp with time zone) RETURNS bytea
+-- FUNCTION ledger_partitions() RETURNS TABLE(name text, first_month integer, end_month integer)
 -- FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(first_seq bigint, end_seq bigint); for the server
 -- FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views; for the server
 -- FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer) RETURNS SETOF priced_ledger; for the server
@@ -574,6 +599,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server
 -- FUNCTION update_account(p_act text, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text) RETURNS SETOF account_views; for the server
 -- FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
+-- FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
 -- FUNCTION usage_fingerprint(p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint, p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint) RETURNS numeric
 -- FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint) RETURNS TABLE(account_id text, seq bigint, quarter integer, key_id text, model text, user_id text, price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint)
 -- FUNCTION view_keys(p_lane smallint, p_account_id text, p_id text, p_before text, p_limit integer) RETURNS SETOF key_view; for the server

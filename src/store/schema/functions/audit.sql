@@ -4,7 +4,8 @@
 --
 -- Returns one row per difference. The first row has an empty rule, the totals, and the position of the next piece: no
 -- account at the end of the lane. An account is compared with its rows in the piece that contains its last row, so both
--- are from one snapshot; earlier rows change only by tampering.
+-- are from one snapshot; earlier rows change only by tampering. Rows of an account with archived entries continue the last
+-- of these; an audit during which entries are archived goes on there.
 CREATE OR REPLACE FUNCTION audit(
   p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer,
   p_max_findings integer
@@ -15,7 +16,7 @@ CREATE OR REPLACE FUNCTION audit(
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   -- Forces reads in the order of the primary keys, regardless of the statistics.
-  SET enable_seqscan = off SET enable_bitmapscan = off
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
   c_done constant bigint := 9223372036854775807;
@@ -35,19 +36,27 @@ BEGIN
     SELECT l.* FROM ledger l
     WHERE l.lane = p_lane AND (l.account_id, l.seq) > (p_account_id, p_seq) AND l.account_id <= v_end
     ORDER BY l.account_id, l.seq LIMIT p_limit
+  ), archived AS MATERIALIZED (
+    SELECT h.* FROM archived_heads(p_lane, v_ids[1], v_ids[cardinality(v_ids)]) h
+    WHERE h.account_id > p_account_id OR h.seq > p_seq
+  ), starts AS MATERIALIZED (
+    SELECT h.account_id, h.seq AS rows, h.balance_micros::numeric AS sum, h.hash FROM archived h
+    UNION ALL
+    SELECT p_account_id, p_rows, p_sum, p_hash
+    WHERE NOT EXISTS (SELECT 1 FROM archived h WHERE h.account_id = p_account_id)
   ), rows AS MATERIALIZED (
     SELECT p.account_id, p.seq, p.balance_after_micros, p.hash,
-           ledger_hash(lag(p.hash, 1, CASE p.account_id WHEN p_account_id THEN p_hash ELSE '\x'::bytea END) OVER chain,
+           ledger_hash(lag(p.hash, 1, coalesce(s.hash, '\x'::bytea)) OVER chain,
              p.hash_version, p.account_id, p.seq, p.id, p.month, p.kind, p.amount_micros, p.balance_after_micros,
              p.reason, p.request_id, p.key_id, p.model, p.price_version, p.input, p.cached_input, p.cache_write,
              p.output, p.reasoning, p.images, p.image_tokens, p.user_id, p.trace_id, p.created_at) AS expected_hash,
            CASE WHEN p.kind <> 'generation' THEN p.amount_micros
              ELSE -charge_of(p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images, v) END
              AS expected_amount, p.amount_micros,
-           CASE p.account_id WHEN p_account_id THEN p_rows ELSE 0 END + row_number() OVER chain AS expected_seq,
-           CASE p.account_id WHEN p_account_id THEN p_sum ELSE 0 END + sum(p.amount_micros) OVER chain
-             AS expected_balance
+           coalesce(s.rows, 0) + row_number() OVER chain AS expected_seq,
+           coalesce(s.sum, 0) + sum(p.amount_micros) OVER chain AS expected_balance
     FROM piece p
+    LEFT JOIN starts s ON s.account_id = p.account_id
     LEFT JOIN price_versions v ON v.model = p.model AND v.version = p.price_version
     WINDOW chain AS (PARTITION BY p.account_id ORDER BY p.seq)
   ), last_rows AS MATERIALIZED (
@@ -57,12 +66,11 @@ BEGIN
     SELECT r.* FROM last_rows r WHERE (SELECT count(*) FROM rows) = p_limit ORDER BY r.account_id DESC LIMIT 1
   ), finished AS MATERIALIZED (
     SELECT a.id, a.balance_micros, a.held_micros, a.last_seq, a.last_hash AS stored_hash,
-           coalesce(r.expected_seq, carried.rows, 0) AS entries,
-           coalesce(r.expected_balance, carried.sum, 0) AS balance,
-           coalesce(r.hash, carried.hash, '\x') AS last_hash
+           coalesce(r.expected_seq, s.rows, 0) AS entries, coalesce(r.expected_balance, s.sum, 0) AS balance,
+           coalesce(r.hash, s.hash, '\x') AS last_hash
     FROM accounts a
     LEFT JOIN last_rows r ON r.account_id = a.id
-    LEFT JOIN (SELECT p_account_id, p_rows, p_sum, p_hash) AS carried (id, rows, sum, hash) ON carried.id = a.id
+    LEFT JOIN starts s ON s.account_id = a.id
     WHERE a.lane = p_lane AND a.id = ANY (v_ids)
       AND NOT EXISTS (SELECT 1 FROM unfinished u WHERE a.id >= u.account_id)
   ), next AS (

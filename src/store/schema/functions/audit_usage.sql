@@ -3,7 +3,8 @@
 -- quarter p_quarter, which do not change any more.
 --
 -- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
--- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot.
+-- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot. Archived entries and
+-- their usage are not compared here: see audit_archived_usage.
 CREATE OR REPLACE FUNCTION audit_usage(
   p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer,
   p_max_findings integer
@@ -20,7 +21,7 @@ DECLARE
   c_described constant bigint := 100000;
 BEGIN
   RETURN QUERY
-  WITH piece AS MATERIALIZED (
+  WITH RECURSIVE piece AS MATERIALIZED (
     SELECT e.account_id, e.seq, CASE e.requests WHEN 0 THEN 0 ELSE
       usage_fingerprint(e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.requests, e.input, e.cached_input,
         e.cache_write, e.output, e.reasoning, e.images, e.image_tokens, e.cost_micros) END AS fingerprint
@@ -32,21 +33,24 @@ BEGIN
   ), unfinished AS MATERIALIZED (
     -- The piece is full, so its last account may have more entries.
     SELECT t.* FROM parts t WHERE (SELECT count(*) FROM piece) = p_limit ORDER BY t.account_id DESC LIMIT 1
+  ), ids AS (
+    -- The accounts with sums, each found by the index: of an account with archived entries, most sums are not read here.
+    SELECT p_account_id AS account_id
+    UNION ALL
+    SELECT (SELECT min(q.account_id) FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id > i.account_id)
+    FROM ids i WHERE i.account_id < coalesce((SELECT t.account_id FROM unfinished t), i.account_id || 'z')
   ), stored AS (
-    SELECT u.account_id,
-           sum(usage_fingerprint(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.requests, u.input,
-             u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros)) AS fingerprint
-    FROM (
-      SELECT * FROM usage_quarters q
-      WHERE q.lane = p_lane AND q.account_id = p_account_id AND q.quarter >= p_quarter
-        AND p_account_id IS DISTINCT FROM (SELECT t.account_id FROM unfinished t)
-      UNION ALL
-      SELECT * FROM usage_quarters q
-      WHERE q.lane = p_lane AND q.account_id > p_account_id
-        AND q.account_id < coalesce((SELECT t.account_id FROM unfinished t),
-          (SELECT max(m.account_id) || 'z' FROM usage_quarters m WHERE m.lane = p_lane))
+    SELECT i.account_id, u.fingerprint
+    FROM ids i
+    LEFT JOIN archived_heads(p_lane, p_account_id, (SELECT t.account_id FROM unfinished t)) h ON h.account_id = i.account_id
+    CROSS JOIN LATERAL (
+      SELECT sum(usage_fingerprint(q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.requests, q.input,
+        q.cached_input, q.cache_write, q.output, q.reasoning, q.images, q.image_tokens, q.cost_micros)) AS fingerprint
+      FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id = i.account_id
+        AND q.quarter >= greatest(h.end_quarter, CASE i.account_id WHEN p_account_id THEN p_quarter END, 0)
     ) u
-    GROUP BY u.account_id
+    WHERE i.account_id < (SELECT t.account_id FROM unfinished t)
+       OR i.account_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM unfinished)
   ), different AS (
     SELECT coalesce(s.account_id, t.account_id) AS account_id
     FROM stored s FULL JOIN parts t ON t.account_id = s.account_id
@@ -61,6 +65,10 @@ BEGIN
    LEFT JOIN accounts a ON a.lane = p_lane AND a.id = d.account_id
    LEFT JOIN LATERAL (SELECT u AS detail FROM usage_differences(p_lane, d.account_id, 10) u
      WHERE a.last_seq <= c_described) x ON true
+   -- The clock of the database may have been set back when the archived month ended, and while a piece was read entries may
+   -- have been archived.
+   WHERE NOT EXISTS (SELECT 1 FROM archived_heads(p_lane, d.account_id, d.account_id) h)
+     OR NOT usage_equals_ledger(p_lane, d.account_id)
    LIMIT p_max_findings);
 END
 $$;

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION filter_entries(
 ) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+  -- Plans for all partitions are made once for a session.
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
   IF p_kind IN ('credit', 'adjustment') THEN

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION ledger_range(p_lane smallint, p_account_id text, p_fr
   RETURNS TABLE (first_seq bigint, end_seq bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
-  SET enable_seqscan = off SET enable_bitmapscan = off
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
   v_last bigint := coalesce((SELECT a.last_seq FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id), 0);

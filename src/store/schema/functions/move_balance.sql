@@ -7,12 +7,18 @@ CREATE OR REPLACE FUNCTION move_balance(
 AS $$
 DECLARE
   v_account constant accounts := lock_account(p_lane, p_account_id);
+  v_key movement_keys;
   v_row ledger;
 BEGIN
-  SELECT l.* INTO v_row FROM movement_keys m
-    JOIN ledger l ON l.lane = m.lane AND l.account_id = m.account_id AND l.seq = m.seq AND l.month = m.month
+  SELECT m.* INTO v_key FROM movement_keys m
     WHERE m.lane = p_lane AND m.account_id = p_account_id AND m.idempotency_key = p_idempotency_key;
   IF FOUND THEN
+    SELECT l.* INTO v_row FROM ledger l
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq = v_key.seq AND l.month = v_key.month;
+    IF NOT FOUND THEN
+      PERFORM refuse('idempotency_key_reused',
+        format('This idempotency key was used for ledger row %s, which is archived.', v_key.seq));
+    END IF;
     IF (v_row.kind::text, v_row.amount_micros, v_row.reason) <> (p_kind, p_amount_micros, p_reason) THEN
       PERFORM refuse('idempotency_key_reused',
         format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));

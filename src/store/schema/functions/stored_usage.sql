@@ -1,4 +1,4 @@
--- The fingerprint of at most p_limit sums of the usage of an account, before quarter p_end, after p_position in the order of the
+-- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after p_position in the order of the
 -- primary key, and the position of the last one; NULL at the end. Positions are JSON; empty for the start.
 CREATE OR REPLACE FUNCTION stored_usage(
   p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer
@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION stored_usage(
 AS $$
 DECLARE
   v_position constant json := nullif(p_position, '');
-  v_quarter constant integer := coalesce((v_position ->> 0)::integer, -1);
+  v_quarter constant integer := coalesce((v_position ->> 0)::integer,
+    (SELECT h.end_quarter FROM archived_heads(p_lane, p_account_id, p_account_id) h), -1);
   v_key_id constant text := coalesce(v_position ->> 1, '');
   v_model constant text := coalesce(v_position ->> 2, '');
   v_user_id constant text := coalesce(v_position ->> 3, '');

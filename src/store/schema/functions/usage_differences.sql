@@ -1,4 +1,5 @@
--- The sums of the usage of an account that differ from its ledger entries, described in words.
+-- The sums of the usage of an account that differ from its ledger entries, described in words. Without archived entries and
+-- their usage.
 CREATE OR REPLACE FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
   LANGUAGE plpgsql STABLE
 AS $$
@@ -16,7 +17,8 @@ BEGIN
     SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.requests,
            u.input + u.cached_input + u.cache_write + u.output + u.reasoning + u.images + u.image_tokens AS units,
            u.cost_micros
-    FROM usage_quarters u WHERE u.lane = p_lane AND u.account_id = p_account_id
+    FROM usage_quarters u WHERE u.lane = p_lane AND u.account_id = p_account_id AND u.quarter >= coalesce(
+      (SELECT h.end_quarter FROM archived_heads(p_lane, p_account_id, p_account_id) h), 0)
   )
   SELECT format('%s, key %s, model %s: %s requests, %s units, %s micros; in the ledger %s, %s, %s',
            to_timestamp(coalesce(s.quarter, e.quarter) * 900.0), coalesce(s.key_id, e.key_id),

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION usage_of_entries(p_lane smallint, p_account_id text, 
     price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint,
     reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint)
   LANGUAGE plpgsql STABLE
-  SET enable_seqscan = off SET enable_bitmapscan = off
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
   RETURN QUERY
