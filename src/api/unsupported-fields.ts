@@ -1,8 +1,8 @@
 import type { Value } from "@bufbuild/protobuf/wkt";
 import { DomainError } from "../domain/errors.ts";
-import type { JsonValue } from "../domain/json.ts";
+import type { JsonObject, JsonValue } from "../domain/json.ts";
 import { jsonOf } from "../rules/plain-values.ts";
-import { isAbsent } from "./untyped-members.ts";
+import { isAbsent, memberOf } from "./untyped-members.ts";
 
 /**
  * A field that is accepted only with a value that has no effect: its name in TypeScript and in JSON, the check of
@@ -23,10 +23,29 @@ type UntypedKey<Request> = {
 export function refuseUnsupported<Request>(
   request: Request,
   fields: readonly UnsupportedField<Request>[],
+  prefix = "",
 ): void {
   for (const [key, name, isHarmless, harmless] of fields) {
     const value = jsonIn(request[key] as Value | undefined);
-    if (!isAbsent(value) && !isHarmless?.(value)) throw unsupported(name, harmless);
+    if (!isAbsent(value) && !isHarmless?.(value)) throw unsupported(`${prefix}${name}`, harmless);
+  }
+}
+
+/** The same for a member of an untyped object: its name, the check of its value, and its description. */
+export type UnsupportedMember = readonly [
+  name: string,
+  isHarmless?: (value: JsonValue) => boolean,
+  harmless?: string,
+];
+
+export function refuseMembers(
+  object: JsonObject,
+  field: string,
+  members: readonly UnsupportedMember[],
+): void {
+  for (const [name, isHarmless, harmless] of members) {
+    const value = memberOf(object, name);
+    if (value !== undefined && !isHarmless?.(value)) throw unsupported(`${field}.${name}`, harmless);
   }
 }
 
@@ -44,6 +63,16 @@ export function jsonIn(value: Value | undefined): JsonValue | undefined {
 /** A check for one of the values. */
 export function isOneOf(...values: readonly JsonValue[]): (value: JsonValue) => boolean {
   return (value) => values.includes(value);
+}
+
+/** Whether only the model itself calls a tool, and no program that a hosted tool runs. */
+export function isDirectOnly(value: JsonValue): boolean {
+  return Array.isArray(value) && value.every(isOneOf("direct"));
+}
+
+/** The same for the caller of a call. */
+export function isDirectCaller(value: JsonValue): boolean {
+  return typeof value === "object" && value !== null && "type" in value && value.type === "direct";
 }
 
 export function isEmptyList(value: JsonValue): boolean {

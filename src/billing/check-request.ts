@@ -51,6 +51,7 @@ export async function checkRequest(model: Model, request: GenerationRequest): Pr
 async function checkOptions(model: Model, options: PromptOptions, format: Format): Promise<void> {
   const { tools = [], responseFormat, reasoningEffort = "none", suffix = "" } = options;
   const formatField = fieldName(format, "response_format");
+  checkExtraFields(model, options);
   checkTools(tools, format);
   checkToolChoice(options);
   if (responseFormat?.kind === "json_schema" && !SCHEMA_NAME.test(responseFormat.name)) {
@@ -97,6 +98,14 @@ function checkUpstreams(model: Model, request: GenerationRequest): void {
   const place =
     message === undefined ? fieldName(format, field) : (fields?.[message] ?? `messages[${message}]`);
   throw DomainError.ofField(place, description);
+}
+
+/** Null counts as absent. */
+function checkExtraFields(model: Model, { extraFields }: PromptOptions): void {
+  for (const name of extraFields?.unsupported ?? []) {
+    if ((extraFields?.fields[name] ?? null) === null || model.extraFields.includes(name)) continue;
+    throw DomainError.ofField(name, "is not supported");
+  }
 }
 
 function checkTools(tools: readonly Tool[], format: Format): void {

@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import { isJsonLonger } from "../../domain/json-text.ts";
 import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { jsonOf } from "../../rules/plain-values.ts";
+import { isDirectCaller, refuseMembers, type UnsupportedMember } from "../unsupported-fields.ts";
 import {
   choiceAt,
   listAt,
@@ -129,6 +130,7 @@ function appendUserMessages(messages: PromptMessage[], blocks: readonly JsonObje
 }
 
 function toolResult(block: JsonObject, at: string): PromptMessage {
+  refuseMembers(block, at, UNSUPPORTED_IN_CALLS);
   const isError = optionalBooleanAt(block.is_error, `${at}.is_error`) ?? false;
   return {
     role: "tool",
@@ -149,7 +151,14 @@ function resultContent(content: JsonValue | undefined, field: string): PromptMes
   });
 }
 
+const UNSUPPORTED_IN_CALLS: readonly UnsupportedMember[] = [
+  ["caller", isDirectCaller, "direct ones"],
+  ["toolset_name"],
+];
+const UNSUPPORTED_IN_IMAGES: readonly UnsupportedMember[] = [["transformations"]];
+
 function toolCallOf(block: JsonObject, at: string): ToolCall {
+  refuseMembers(block, at, UNSUPPORTED_IN_CALLS);
   return {
     id: textAt(block.id, `${at}.id`),
     name: textAt(block.name, `${at}.name`),
@@ -171,6 +180,7 @@ function textBlock(block: JsonObject, at: string): ContentPart {
 }
 
 function imageBlock(block: JsonObject, at: string): ContentPart {
+  refuseMembers(block, at, UNSUPPORTED_IN_IMAGES);
   const source = objectAt(block.source, `${at}.source`);
   const isUrl = typeOf(source, `${at}.source`, ["base64", "url"]) === "url";
   const image = isUrl

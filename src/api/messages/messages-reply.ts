@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   ContentBlockSchema,
   CreateMessageResponseSchema,
+  MessageDeltaSchema,
   MessageUsageSchema,
 } from "../../../gen/vx/anthropic/v1/messages_pb.js";
 import type { Reply } from "../../billing/generation-request.ts";
@@ -10,6 +11,7 @@ import type { FinishReason, Output } from "../../domain/output.ts";
 import { parseJson } from "../../domain/parse-json.ts";
 import type { Reasoning, ToolCall } from "../../domain/prompt.ts";
 import { outputTokensOf } from "../../domain/usage.ts";
+import { valueOfJson } from "../../rules/plain-values.ts";
 
 type Message = MessageInitShape<typeof CreateMessageResponseSchema>;
 type Block = MessageInitShape<typeof ContentBlockSchema>;
@@ -26,14 +28,34 @@ export function messageOf(reply: Reply): Message {
 
 /** A message without content, for the first event of a stream. The usage is known only at its end. */
 export function emptyMessageOf(id: string, model: string): Message {
-  return { ...headOf(id, model), content: [], usage: {} };
+  return { ...headOf(id, model), content: [], usage: { outputTokensDetails: {}, ...NO_DETAILS } };
 }
 
 function headOf(id: string, model: string) {
-  return { id: withPrefix("msg", id), type: "message", role: "assistant", model };
+  const head = { id: withPrefix("msg", id), type: "message", role: "assistant", model };
+  return { ...head, container: NULL, diagnostics: NULL, stopDetails: NULL };
 }
 
-export const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
+/** Members that Anthropic's clients require although this server never has a value for them. */
+const NULL = valueOfJson(null);
+const NO_DETAILS = {
+  cacheCreation: NULL,
+  inferenceGeo: NULL,
+  serverToolUse: NULL,
+  serviceTier: NULL,
+  speed: NULL,
+};
+
+export function endDeltaOf({ finishReason }: Reply): MessageInitShape<typeof MessageDeltaSchema> {
+  return {
+    stopReason: STOP_REASONS[finishReason],
+    container: NULL,
+    stopDetails: NULL,
+    stopSequence: NULL,
+  };
+}
+
+const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",
   length: "max_tokens",
   tool_calls: "tool_use",
@@ -48,6 +70,7 @@ export function messageUsageOf({ usage, costMicros }: Reply): MessageInitShape<t
     outputTokens: BigInt(outputTokensOf(usage)),
     outputTokensDetails: { thinkingTokens: BigInt(usage.reasoning) },
     costMicros,
+    ...NO_DETAILS,
   };
 }
 
@@ -71,8 +94,15 @@ export function redactedBlock(encrypted: string): Block {
 }
 
 function toolUseBlock({ id, name, arguments: text }: ToolCall): Block {
-  return { type: "tool_use", id, name, input: inputOf(text) };
+  return { ...startedToolUse(id, name), input: inputOf(text) };
 }
+
+/** A call whose input is empty. */
+export function startedToolUse(id: string, name: string): Block {
+  return { type: "tool_use", id, name, input: {}, caller: DIRECT };
+}
+
+const DIRECT = valueOfJson({ type: "direct" });
 
 /** Arguments that the token limit cut are not JSON: then the input is empty, and the stop reason says why. */
 function inputOf(text: string) {

@@ -20,6 +20,7 @@ import {
 import { jsonOf } from "../../rules/plain-values.ts";
 import { recordedUser } from "../recorded-user.ts";
 import {
+  isDirectOnly,
   isEmptyList,
   isOneOf,
   jsonIn,
@@ -39,6 +40,18 @@ const UNSUPPORTED: readonly UnsupportedField<MessageRequest>[] = [
   ["mcpServers", "mcp_servers", isEmptyList, "an empty list"],
   ["serviceTier", "service_tier", isOneOf("auto", "standard_only"), '"auto" or "standard_only"'],
   ["speed", "speed", isOneOf("standard"), '"standard"'],
+];
+
+const UNSUPPORTED_EXTRA = ["diagnostics", "inference_geo"];
+
+const UNSUPPORTED_IN_TOOLS: readonly UnsupportedField<ToolParam>[] = [
+  ["allowedCallers", "allowed_callers", isDirectOnly, '["direct"]'],
+  ["deferLoading", "defer_loading", isOneOf(false), "false"],
+  ["inputExamples", "input_examples", isEmptyList, "an empty list"],
+];
+
+const UNSUPPORTED_IN_THINKING: readonly UnsupportedField<ThinkingConfig>[] = [
+  ["display", "display", isOneOf("summarized"), '"summarized"'],
 ];
 
 /** Converts Anthropic's request. Unsupported features that would change the reply are refused, never ignored. */
@@ -97,6 +110,7 @@ async function promptOfMessage(request: MessageRequest | CountTokensRequest) {
 
 function optionsOf(request: MessageRequest | CountTokensRequest): PromptOptions {
   const { tools, toolChoice, thinking, outputConfig } = request;
+  if (thinking) refuseUnsupported(thinking, UNSUPPORTED_IN_THINKING, "thinking.");
   const effort = effortOf(thinking, outputConfig?.effort);
   return {
     ...(tools.length > 0 ? { tools: tools.map(toolOf) } : {}),
@@ -123,7 +137,9 @@ function samplingOf({ topP, topK, extraFields }: MessageRequest): PromptOptions 
     ...(topK === undefined ? {} : { topK }),
     ...(extraFields === undefined
       ? {}
-      : { extraFields: { format: "anthropic-messages", fields: extraFields } }),
+      : {
+          extraFields: { format: "anthropic-messages", fields: extraFields, unsupported: UNSUPPORTED_EXTRA },
+        }),
   };
 }
 
@@ -136,6 +152,7 @@ function toolOf(tool: ToolParam, i: number): Tool {
       `"${type}" is not supported; only tools that the caller runs are`,
     );
   }
+  refuseUnsupported(tool, UNSUPPORTED_IN_TOOLS, `${field}.`);
   if (!inputSchema) throw DomainError.ofField(`${field}.input_schema`, "is required");
   return {
     name,

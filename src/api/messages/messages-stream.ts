@@ -6,7 +6,13 @@ import type {
 import type { Piece, Reply } from "../../billing/generation-request.ts";
 import type { Delta, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
-import { emptyMessageOf, messageUsageOf, redactedBlock, STOP_REASONS } from "./messages-reply.ts";
+import {
+  emptyMessageOf,
+  endDeltaOf,
+  messageUsageOf,
+  redactedBlock,
+  startedToolUse,
+} from "./messages-reply.ts";
 
 type Event = MessageInitShape<typeof StreamMessageResponseSchema>;
 type Block = MessageInitShape<typeof ContentBlockSchema>;
@@ -30,7 +36,7 @@ export async function* messageEvents(pieces: AsyncIterable<Piece>): AsyncGenerat
 function* endEvents(reply: Reply): Generator<Event> {
   yield {
     type: "message_delta",
-    delta: { stopReason: STOP_REASONS[reply.finishReason] },
+    delta: endDeltaOf(reply),
     usage: messageUsageOf(reply),
     balanceMicros: reply.balanceMicros,
   };
@@ -111,7 +117,7 @@ class BlockEvents {
 
   *#startCall(call: ToolCallDelta): Generator<Event> {
     const { id, name } = call;
-    yield* this.#start("tool_use", { type: "tool_use", id, name, input: {} });
+    yield* this.#start("tool_use", startedToolUse(id, name));
     this.#openCall = call.index;
     yield* this.#inputDelta(call);
   }

@@ -4,6 +4,7 @@ import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import type { ContentPart, ToolCall } from "../../domain/prompt.ts";
 import { imageDetailOf, joinedTexts, shown } from "../openai-fields.ts";
+import { isDirectCaller, isOneOf, refuseMembers, type UnsupportedMember } from "../unsupported-fields.ts";
 import { choiceAt, isAbsent, listAt, objectAt, textAt } from "../untyped-members.ts";
 import { type Conversation, ConversationBuilder } from "./responses-conversation.ts";
 import { reasoningOf } from "./responses-reasoning.ts";
@@ -38,6 +39,7 @@ function readItem(item: JsonObject, field: string, builder: ConversationBuilder)
       builder.toolCall(toolCallOf(item, field), field);
       break;
     case "function_call_output": {
+      refuseMembers(item, field, UNSUPPORTED_IN_CALLS);
       const content = joinedTexts(partsAt(item.output, `${field}.output`));
       builder.message({ role: "tool", content, toolCallId: callIdOf(item, field) }, field);
       break;
@@ -57,7 +59,14 @@ function readItem(item: JsonObject, field: string, builder: ConversationBuilder)
 const NO_REFERENCES =
   '"item_reference" is not supported, because responses are not stored: send the item itself. Many clients do so with "store": false';
 
+const UNSUPPORTED_IN_CALLS: readonly UnsupportedMember[] = [
+  ["async", isOneOf(false), "false"],
+  ["caller", isDirectCaller, "direct ones"],
+  ["namespace"],
+];
+
 function toolCallOf(item: JsonObject, field: string): ToolCall {
+  refuseMembers(item, field, UNSUPPORTED_IN_CALLS);
   return {
     id: callIdOf(item, field),
     name: textAt(item.name, `${field}.name`),

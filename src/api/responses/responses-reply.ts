@@ -16,12 +16,15 @@ import { metadataOf, type ResponsesRequest, summaryOf } from "./responses-reques
 
 export type ResponseInit = Exclude<MessageInitShape<typeof CreateResponseResponseSchema>, Message>;
 
+const NULL = valueOfJson(null);
+
 /** The settings of the request, as every response repeats them: without members that this server does not know. */
 export function settingsOf(request: ResponsesRequest, options: PromptOptions): ResponseInit {
   const { instructions, maxOutputTokens, temperature, topP, user, safetyIdentifier, promptCacheKey } =
     request;
   return {
     object: "response",
+    accessPrograms: NULL,
     tools: valueOfJson((options.tools ?? []).map(toolSettingOf)),
     toolChoice: valueOfJson(choiceSettingOf(options.toolChoice)),
     parallelToolCalls: request.parallelToolCalls ?? true,

@@ -20,11 +20,14 @@ import {
 } from "../openai-fields.ts";
 import { recordedUser } from "../recorded-user.ts";
 import {
+  isDirectOnly,
   isEmptyList,
   isOneOf,
   jsonIn,
+  refuseMembers,
   refuseUnsupported,
   type UnsupportedField,
+  type UnsupportedMember,
   unsupported,
 } from "../unsupported-fields.ts";
 import {
@@ -76,7 +79,11 @@ function optionsOf(request: ResponsesRequest): PromptOptions {
     responseFormat: responseFormatOf(jsonIn(request.text)),
     reasoningEffort: reasoningEffortOf(jsonIn(request.reasoning)),
     reasoningSummary: summaryOf(request) ?? undefined,
-    extraFields: request.extraFields && { format: "openai-responses", fields: request.extraFields },
+    extraFields: request.extraFields && {
+      format: "openai-responses",
+      fields: request.extraFields,
+      unsupported: UNSUPPORTED_EXTRA,
+    },
   });
 }
 
@@ -86,6 +93,7 @@ function toolsOf(tools: JsonValue | undefined): readonly Tool[] | undefined {
   return list.map((one, i) => {
     const tool = objectAt(one, `tools[${i}]`);
     requireType(tool, "function", `tools[${i}]`);
+    refuseMembers(tool, `tools[${i}]`, UNSUPPORTED_IN_TOOLS);
     return toolOf(tool, `tools[${i}]`);
   });
 }
@@ -106,7 +114,10 @@ function responseFormatOf(value: JsonValue | undefined): ResponseFormat | undefi
 }
 
 function reasoningEffortOf(value: JsonValue | undefined): PromptOptions["reasoningEffort"] {
-  return effortOf(optionalObjectAt(value, "reasoning")?.effort, "reasoning.effort");
+  const reasoning = optionalObjectAt(value, "reasoning");
+  if (!reasoning) return undefined;
+  refuseMembers(reasoning, "reasoning", UNSUPPORTED_IN_REASONING);
+  return effortOf(reasoning.effort, "reasoning.effort");
 }
 
 /** The response repeats it. */
@@ -127,6 +138,21 @@ const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [
   ["maxToolCalls", "max_tool_calls"],
   ["contextManagement", "context_management", isEmptyList],
   ["moderation", "moderation"],
+];
+
+const UNSUPPORTED_EXTRA = ["access_programs", "image", "prompt_cache_options"];
+
+const UNSUPPORTED_IN_REASONING: readonly UnsupportedMember[] = [
+  ["context", isOneOf("auto"), '"auto"'],
+  ["generate_summary"],
+  ["mode", isOneOf("standard"), '"standard"'],
+];
+
+const UNSUPPORTED_IN_TOOLS: readonly UnsupportedMember[] = [
+  ["allowed_callers", isDirectOnly, '["direct"]'],
+  ["async", isOneOf(false), "false"],
+  ["defer_loading", isOneOf(false), "false"],
+  ["output_schema"],
 ];
 
 const MAX_METADATA = 16;

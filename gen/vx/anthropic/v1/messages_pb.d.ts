@@ -88,6 +88,27 @@ export declare type ToolParam = Message<"vx.anthropic.v1.ToolParam"> & {
    * @generated from field: google.protobuf.Value cache_control = 6;
    */
   cacheControl?: Value | undefined;
+
+  /**
+   * Accepts only "direct": calls by the model itself.
+   *
+   * @generated from field: google.protobuf.Value allowed_callers = 7;
+   */
+  allowedCallers?: Value | undefined;
+
+  /**
+   * Accepts only false.
+   *
+   * @generated from field: google.protobuf.Value defer_loading = 8;
+   */
+  deferLoading?: Value | undefined;
+
+  /**
+   * Not supported: accepts only an empty list.
+   *
+   * @generated from field: google.protobuf.Value input_examples = 9;
+   */
+  inputExamples?: Value | undefined;
 };
 
 /**
@@ -149,6 +170,13 @@ export declare type ThinkingConfig = Message<"vx.anthropic.v1.ThinkingConfig"> &
    * @generated from field: optional int32 budget_tokens = 2;
    */
   budgetTokens?: number | undefined;
+
+  /**
+   * Accepts only "summarized".
+   *
+   * @generated from field: google.protobuf.Value display = 3;
+   */
+  display?: Value | undefined;
 };
 
 /**
@@ -610,6 +638,27 @@ export declare type CreateMessageResponse = Message<"vx.anthropic.v1.CreateMessa
    * @generated from field: optional int64 balance_micros = 9;
    */
   balanceMicros?: bigint | undefined;
+
+  /**
+   * Always null: there are no containers.
+   *
+   * @generated from field: google.protobuf.Value container = 10;
+   */
+  container?: Value | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: google.protobuf.Value diagnostics = 11;
+   */
+  diagnostics?: Value | undefined;
+
+  /**
+   * Always null: models do not say why they refuse.
+   *
+   * @generated from field: google.protobuf.Value stop_details = 12;
+   */
+  stopDetails?: Value | undefined;
 };
 
 /**
@@ -679,6 +728,13 @@ export declare type ContentBlock = Message<"vx.anthropic.v1.ContentBlock"> & {
    * @generated from field: google.protobuf.Struct input = 8;
    */
   input?: JsonObject | undefined;
+
+  /**
+   * Who called the tool: always the model itself.
+   *
+   * @generated from field: google.protobuf.Value caller = 9;
+   */
+  caller?: Value | undefined;
 };
 
 /**
@@ -734,6 +790,41 @@ export declare type MessageUsage = Message<"vx.anthropic.v1.MessageUsage"> & {
    * @generated from field: optional int64 cost_micros = 6;
    */
   costMicros?: bigint | undefined;
+
+  /**
+   * Always null: writes to the cache are not divided by their lifetime.
+   *
+   * @generated from field: google.protobuf.Value cache_creation = 7;
+   */
+  cacheCreation?: Value | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: google.protobuf.Value inference_geo = 8;
+   */
+  inferenceGeo?: Value | undefined;
+
+  /**
+   * Always null: there are no hosted tools.
+   *
+   * @generated from field: google.protobuf.Value server_tool_use = 9;
+   */
+  serverToolUse?: Value | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: google.protobuf.Value service_tier = 10;
+   */
+  serviceTier?: Value | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: google.protobuf.Value speed = 11;
+   */
+  speed?: Value | undefined;
 };
 
 /**
@@ -871,6 +962,27 @@ export declare type MessageDelta = Message<"vx.anthropic.v1.MessageDelta"> & {
    * @generated from field: optional string stop_reason = 6;
    */
   stopReason?: string | undefined;
+
+  /**
+   * Of the event "message_delta": always null.
+   *
+   * @generated from field: google.protobuf.Value container = 7;
+   */
+  container?: Value | undefined;
+
+  /**
+   * Of the event "message_delta": always null.
+   *
+   * @generated from field: google.protobuf.Value stop_details = 8;
+   */
+  stopDetails?: Value | undefined;
+
+  /**
+   * Of the event "message_delta": always null.
+   *
+   * @generated from field: google.protobuf.Value stop_sequence = 9;
+   */
+  stopSequence?: Value | undefined;
 };
 
 /**

@@ -447,6 +447,13 @@ export declare type CreateResponseResponse = Message<"vx.openai.v1.CreateRespons
    * @generated from field: optional int64 balance_micros = 30;
    */
   balanceMicros?: bigint | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: google.protobuf.Value access_programs = 31;
+   */
+  accessPrograms?: Value | undefined;
 };
 
 /**

@@ -23,6 +23,16 @@ export function messagesExamples(
     type: "message",
     role: "assistant",
     model: model.id,
+    container: null,
+    diagnostics: null,
+    stop_details: null,
+  };
+  const details = {
+    cache_creation: null,
+    inference_geo: null,
+    server_tool_use: null,
+    service_tier: null,
+    speed: null,
   };
   const counts = {
     input_tokens: inputTokens,
@@ -30,7 +40,12 @@ export function messagesExamples(
     cache_read_input_tokens: 0,
     output_tokens: outputTokens,
   };
-  const usage = { ...counts, output_tokens_details: { thinking_tokens: 0 }, cost_micros: costMicros };
+  const usage = {
+    ...counts,
+    output_tokens_details: { thinking_tokens: 0 },
+    cost_micros: costMicros,
+    ...details,
+  };
   const unknown = { stop_reason: null, stop_sequence: null };
   return {
     CreateMessage: {
@@ -51,7 +66,13 @@ export function messagesExamples(
             ...head,
             content: [],
             ...unknown,
-            usage: { ...counts, input_tokens: 0, output_tokens: 0 },
+            usage: {
+              ...counts,
+              input_tokens: 0,
+              output_tokens: 0,
+              output_tokens_details: { thinking_tokens: 0 },
+              ...details,
+            },
             balance_micros: null,
           },
         },
@@ -64,7 +85,7 @@ export function messagesExamples(
         { type: "content_block_stop", index: 0 },
         {
           type: "message_delta",
-          delta: { stop_reason: "end_turn" },
+          delta: { stop_reason: "end_turn", container: null, stop_details: null, stop_sequence: null },
           usage,
           balance_micros: balanceMicros,
         },

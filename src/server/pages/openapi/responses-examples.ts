@@ -73,6 +73,7 @@ const SETTINGS = {
   prompt_cache_key: null,
   store: false,
   previous_response_id: null,
+  access_programs: null,
   background: false,
   truncation: "disabled",
   service_tier: "default",

@@ -1,0 +1,306 @@
+// Each field of the requests of OpenAI's SDK is supported, ignored as docs/openai.md says, or refused by its name.
+import type {
+  FunctionTool,
+  ResponseCreateParams,
+  ResponseCreateParamsNonStreaming,
+  ResponseFormatTextConfig,
+  ResponseFormatTextJSONSchemaConfig,
+  ResponseFunctionToolCall,
+  ResponseIncludable,
+  ResponseInputContent,
+  ResponseInputImage,
+  ResponseInputItem,
+  ResponseInputText,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+  ResponseTextConfig,
+  Tool,
+} from "openai/resources/responses/responses";
+import type { Reasoning } from "openai/resources/shared";
+import { afterAll, beforeAll, test } from "vitest";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { PNG } from "../../support/images.ts";
+import { createPaidKey, SMALL } from "../../support/openai.ts";
+import {
+  accepted,
+  expectHandled,
+  type FieldCases,
+  type Kinds,
+  refused,
+  refusedKinds,
+  rowsOf,
+} from "../field-cases.ts";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  key = await createPaidKey(operatorOf(app), { plan: "scale" });
+});
+afterAll(() => app.stop());
+
+const base = { model: SMALL, max_output_tokens: 20, input: "Hello" };
+const tool = { type: "function", name: "f", parameters: { type: "object" }, strict: false } as const;
+const call = { type: "function_call", call_id: "a", name: "f", arguments: "{}" } as const;
+const url = `data:image/png;base64,${PNG.toString("base64")}`;
+
+const fields: FieldCases<ResponseCreateParamsNonStreaming> = {
+  access_programs: refused({ cyber: "standard" }),
+  background: refused(true),
+  context_management: refused([{ type: "compaction" }]),
+  conversation: refused("conv_a"),
+  image: refused({ context_compression: "enabled" }),
+  include: accepted(["reasoning.encrypted_content"]),
+  input: accepted("Hello"),
+  instructions: accepted("Be short."),
+  max_output_tokens: accepted(20),
+  max_tool_calls: refused(1),
+  metadata: accepted({ a: "b" }),
+  model: accepted(SMALL),
+  moderation: refused({ model: "m" }),
+  parallel_tool_calls: accepted(false),
+  previous_response_id: refused("resp_a"),
+  prompt: refused({ id: "a" }),
+  prompt_cache_key: accepted("a"),
+  prompt_cache_options: refused({ prewarm: true }),
+  prompt_cache_retention: accepted("24h"),
+  reasoning: accepted({ effort: "low" }),
+  safety_identifier: accepted("a"),
+  service_tier: refused("flex"),
+  store: refused(true),
+  stream: accepted(false),
+  stream_options: accepted({ include_obfuscation: true }),
+  temperature: accepted(1),
+  text: accepted({ format: { type: "json_object" } }),
+  tool_choice: accepted("none"),
+  tools: accepted([tool]),
+  top_logprobs: refused(1),
+  top_p: accepted(1),
+  truncation: refused("auto"),
+  user: accepted("a"),
+};
+
+const streamOptions: FieldCases<ResponseCreateParams.StreamOptions> = { include_obfuscation: accepted(true) };
+
+const reasoning: FieldCases<Reasoning> = {
+  context: refused("all_turns"),
+  effort: refused("max"),
+  generate_summary: refused("auto"),
+  mode: refused("pro"),
+  summary: accepted("auto"),
+};
+
+const text: FieldCases<ResponseTextConfig> = {
+  format: accepted({ type: "text" }),
+  verbosity: refused("low"),
+};
+
+const schemaFormat: FieldCases<ResponseFormatTextJSONSchemaConfig> = {
+  type: accepted("json_schema"),
+  name: accepted("a"),
+  schema: accepted({ type: "object" }),
+  description: accepted("a"),
+  strict: accepted(true),
+};
+
+const functionFields: FieldCases<FunctionTool> = {
+  type: accepted("function"),
+  name: accepted("f"),
+  parameters: accepted({ type: "object" }),
+  strict: accepted(true),
+  description: accepted("a"),
+  allowed_callers: refused(["programmatic"]),
+  async: refused(true),
+  defer_loading: refused(true),
+  output_schema: refused({ type: "object" }),
+};
+
+const callFields: FieldCases<ResponseFunctionToolCall> = {
+  type: accepted("function_call"),
+  id: accepted("fc_a"),
+  call_id: accepted("a"),
+  name: accepted("f"),
+  arguments: accepted("{}"),
+  status: accepted("completed"),
+  async: refused(true),
+  caller: refused({ type: "program", caller_id: "a" }),
+  namespace: refused("a"),
+};
+
+const outputFields: FieldCases<ResponseInputItem.FunctionCallOutput> = {
+  type: accepted("function_call_output"),
+  id: accepted("a"),
+  call_id: accepted("a"),
+  output: accepted("Hello"),
+  name: accepted("f"),
+  status: accepted("completed"),
+  caller: refused({ type: "program", caller_id: "a" }),
+  namespace: refused("a"),
+};
+
+const messageFields: FieldCases<ResponseOutputMessage> = {
+  type: accepted("message"),
+  id: accepted("msg_a"),
+  role: accepted("assistant"),
+  content: accepted([{ type: "output_text", text: "Hello", annotations: [], logprobs: [] }]),
+  status: accepted("completed"),
+  phase: accepted("commentary"),
+};
+
+const reasoningFields: FieldCases<ResponseReasoningItem> = {
+  type: accepted("reasoning"),
+  id: accepted("rs_a"),
+  summary: accepted([{ type: "summary_text", text: "a" }]),
+  content: accepted([{ type: "reasoning_text", text: "a" }]),
+  status: accepted("completed"),
+  encrypted_content: accepted("a"),
+};
+
+const inputText: FieldCases<ResponseInputText> = {
+  type: accepted("input_text"),
+  text: accepted("Hello"),
+  prompt_cache_breakpoint: accepted({ mode: "explicit" }),
+};
+
+const inputImage: FieldCases<ResponseInputImage> = {
+  type: accepted("input_image"),
+  image_url: accepted(url),
+  detail: refused("original"),
+  file_id: refused("file_a"),
+  prompt_cache_breakpoint: accepted({ mode: "explicit" }),
+};
+
+const contents: Kinds<ResponseInputContent["type"]> = {
+  input_text: true,
+  input_image: true,
+  input_file: false,
+};
+const formats: Kinds<ResponseFormatTextConfig["type"]> = { text: true, json_object: true, json_schema: true };
+
+const tools: Kinds<Tool["type"]> = {
+  function: true,
+  apply_patch: false,
+  code_interpreter: false,
+  computer: false,
+  computer_use_preview: false,
+  custom: false,
+  file_search: false,
+  image_generation: false,
+  local_shell: false,
+  mcp: false,
+  namespace: false,
+  programmatic_tool_calling: false,
+  shell: false,
+  tool_search: false,
+  web_search: false,
+  web_search_2025_08_26: false,
+  web_search_preview: false,
+  web_search_preview_2025_03_11: false,
+};
+
+type ToolChoice = Exclude<NonNullable<ResponseCreateParamsNonStreaming["tool_choice"]>, string>;
+const choices: Kinds<ToolChoice["type"]> = {
+  function: true,
+  allowed_tools: false,
+  apply_patch: false,
+  code_interpreter: false,
+  computer: false,
+  computer_use: false,
+  computer_use_preview: false,
+  custom: false,
+  file_search: false,
+  image_generation: false,
+  mcp: false,
+  programmatic_tool_calling: false,
+  shell: false,
+  web_search_preview: false,
+  web_search_preview_2025_03_11: false,
+};
+
+const items: Kinds<NonNullable<ResponseInputItem["type"]>> = {
+  message: true,
+  function_call: true,
+  function_call_output: true,
+  reasoning: true,
+  additional_tools: false,
+  apply_patch_call: false,
+  apply_patch_call_output: false,
+  code_interpreter_call: false,
+  compaction: false,
+  compaction_trigger: false,
+  computer_call: false,
+  computer_call_output: false,
+  configuration_update: false,
+  custom_tool_call: false,
+  custom_tool_call_output: false,
+  file_search_call: false,
+  image_generation_call: false,
+  item_reference: false,
+  local_shell_call: false,
+  local_shell_call_output: false,
+  mcp_approval_request: false,
+  mcp_approval_response: false,
+  mcp_call: false,
+  mcp_list_tools: false,
+  program: false,
+  program_output: false,
+  shell_call: false,
+  shell_call_output: false,
+  tool_search_call: false,
+  tool_search_output: false,
+  web_search_call: false,
+};
+
+const includes: Kinds<ResponseIncludable> = {
+  "reasoning.encrypted_content": true,
+  "file_search_call.results": false,
+  "web_search_call.results": false,
+  "web_search_call.action.sources": false,
+  "message.input_image.image_url": false,
+  "computer_call_output.output.image_url": false,
+  "code_interpreter_call.outputs": false,
+  "message.output_text.logprobs": false,
+};
+
+const inItems = (...input: readonly object[]) => ({ ...base, input });
+const inContent = (part: object) => inItems({ role: "user", content: [part] });
+const inTools = (one: object) => ({ ...base, tools: [one] });
+const result = { type: "function_call_output", call_id: "a", output: "a" };
+
+test.each([
+  ...rowsOf("", fields, base),
+  ...rowsOf("stream_options.", streamOptions, {}, (stream_options) => ({
+    ...base,
+    stream: true,
+    stream_options,
+  })),
+  ...rowsOf("reasoning.", reasoning, {}, (one) => ({ ...base, reasoning: one })),
+  ...rowsOf("text.", text, {}, (one) => ({ ...base, text: one })),
+  ...rowsOf("text.format.", schemaFormat, { type: "json_schema", name: "a", schema: {} }, (format) => ({
+    ...base,
+    text: { format },
+  })),
+  ...refusedKinds(formats, "text.format.type", (format) => ({ ...base, text: { format } })),
+  ...rowsOf("tools[0].", functionFields, tool, inTools),
+  ...refusedKinds(tools, "tools[0].type", inTools),
+  ...refusedKinds(choices, "tool_choice.type", (choice) => ({ ...base, tool_choice: choice })),
+  ...rowsOf("input[0].", callFields, call, (one) => inItems(one, result)),
+  ...rowsOf("input[1].", outputFields, result, (one) => inItems(call, one)),
+  ...rowsOf("input[0].", messageFields, { role: "assistant", content: "a" }, inItems),
+  ...rowsOf("input[0].", reasoningFields, { type: "reasoning", id: "a", summary: [] }, (one) =>
+    inItems(one, { role: "assistant", content: "a" }, { role: "user", content: "a" }),
+  ),
+  ...refusedKinds(items, "input[0].type", inItems),
+  ...rowsOf("input[0].content[0].", inputText, { type: "input_text", text: "a" }, inContent),
+  ...rowsOf("input[0].content[0].", inputImage, { type: "input_image", image_url: url }, inContent),
+  ...refusedKinds(contents, "input[0].content[0].type", inContent),
+])("the field %s of a response", async (...row) => {
+  await expectHandled(app, key.secret, "/v1/responses", row);
+});
+
+test.each(Object.entries(includes).filter(([, isKnown]) => !isKnown))("%s is not included", async (name) => {
+  const body = { ...base, include: [name] };
+  await expectHandled(app, key.secret, "/v1/responses", [name, body, "include[0]"]);
+});
