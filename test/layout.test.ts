@@ -59,6 +59,8 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^zod$/, places: ["app/config.ts", "app/telemetry-settings.ts", "models/", "upstreams/"] },
   { packages: /^yaml$/, places: ["models/"] },
   { packages: /^gpt-tokenizer\//, places: ["tokens/count-tokens.ts", "tokens/token-bytes.ts"] },
+  // A second context makes V8 compile worse code for the whole process (docs/decisions/0003-runtime-settings.md).
+  { packages: /^node:vm$/, places: [] },
   { packages: /^tinypool$/, places: ["tokens/counting-thread.ts"] },
 ];
 
