@@ -56,8 +56,11 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
   { packages: /^pino$/, places: ["telemetry/log.ts"] },
   { packages: /^@opentelemetry\//, places: ["telemetry/otel/"] },
   { packages: /^prom-client$/, places: ["telemetry/", "app/workers.ts"] },
-  { packages: /^zod$/, places: ["app/config.ts", "app/telemetry-settings.ts", "models/", "upstreams/"] },
-  { packages: /^yaml$/, places: ["models/"] },
+  {
+    packages: /^zod$/,
+    places: ["app/config.ts", "app/cells-file.ts", "app/telemetry-settings.ts", "models/", "upstreams/"],
+  },
+  { packages: /^yaml$/, places: ["models/", "app/cells-file.ts"] },
   { packages: /^gpt-tokenizer\//, places: ["tokens/count-tokens.ts", "tokens/token-bytes.ts"] },
   // A second context makes V8 compile worse code for the whole process (docs/decisions/0003-runtime-settings.md).
   { packages: /^node:vm$/, places: [] },

@@ -6,6 +6,7 @@ import type { Listener } from "../server/listener.ts";
 import { removeServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
+import { readCells } from "./cells-file.ts";
 import type { Config } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import type { DatabaseLogin } from "./databases.ts";
@@ -43,7 +44,8 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
   const load = () => import("./servers.ts");
   // A failed import is reported where the module is used.
   const onWait = () => void load().catch(() => undefined);
-  const prepared = await prepareDatabase({ config, log, print, onWait });
+  const cells = await readCells(config.cellsFile);
+  const prepared = await prepareDatabase({ config, cells, log, print, onWait });
   const closers: ((delayMs: number) => Promise<void>)[] = [() => prepared.stop()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
@@ -62,6 +64,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
       log,
       catalog,
       login: prepared,
+      cells,
       maintenance: prepared,
       telemetry,
     });
@@ -69,6 +72,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
     closers.push(async (delayMs) => {
       await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
     });
+    await components.openCells();
     if (prepared.exclusive) await removeServers(components.deps.database.home);
     let publicAddress: AddressInfo;
     let publicServer: Listener | undefined;
@@ -112,8 +116,18 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   const { createComponents, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
   const telemetry = await openTelemetry(config, log);
-  const components = createComponents({ config, log, catalog, login, maintenance: undefined, telemetry });
+  const cells = await readCells(config.cellsFile);
+  const components = createComponents({
+    config,
+    log,
+    catalog,
+    login,
+    cells,
+    maintenance: undefined,
+    telemetry,
+  });
   const listeners: Listener[] = [];
+  await components.openCells();
   await components.start();
   const server = createPublicServer({ ...components, config, log });
   const address = await open(server, config.host, PUBLIC, listeners);

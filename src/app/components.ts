@@ -5,9 +5,8 @@ import { generateOperatorToken } from "../domain/operator-token.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
-import { DatabaseMonitor } from "../store/driver/monitor.ts";
-import { LedgerPartitions } from "../store/ledger-partitions.ts";
 import { registerPrices } from "../store/prices.ts";
+import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
@@ -16,6 +15,7 @@ import { TokenCounter } from "../tokens/token-counter.ts";
 import type { Config } from "./config.ts";
 import { createMetering } from "./create-billing.ts";
 import { createUpstreams } from "./create-upstreams.ts";
+import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { reloadModels } from "./reload-models.ts";
@@ -29,15 +29,17 @@ type ComponentsOptions = {
   readonly catalog: Catalog;
   readonly login: DatabaseLogin;
   readonly telemetry: Telemetry | undefined;
-  /** Maintenance of the database by the process that runs it; undefined in other processes. */
-  readonly maintenance: { revive(): Promise<void>; maintain(): Promise<void> } | undefined;
+  /** Undefined with one cell. */
+  readonly cells?: readonly CellToMigrate[] | undefined;
+  /** Undefined in processes that do not run the database. */
+  readonly maintenance: Maintenance | undefined;
 };
 
 /** The components that the listeners of a process share. */
 export function createComponents(options: ComponentsOptions) {
-  const { config, log, catalog, login, maintenance, telemetry } = options;
+  const { config, log, catalog, login, cells, maintenance, telemetry } = options;
   const metrics = createMetrics(RELEASE);
-  const databases = openDatabases(config, login);
+  const databases = openDatabases(config, login, cells);
   const { single: database } = databases;
   const admitter = new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
@@ -45,15 +47,9 @@ export function createComponents(options: ComponentsOptions) {
     onBatch: (size) => metrics.batchSize.observe({ batcher: "admission" }, size),
   });
   registerGauges(metrics, admitter, database);
-  const monitor = createMonitor(databases, log, maintenance);
-  monitor.start();
-  metrics.gauge(
-    "vx_database_up",
-    "1 while the database can be reached and written to.",
-    () => Number(monitor.reachable),
-    "min",
-  );
-  const drain = new Drain(monitor);
+  const health = new DatabaseHealth({ databases, maintenance, log, metrics });
+  health.startMonitors();
+  const drain = new Drain(health);
   const tokens = new TokenCounter();
   const upstreams = createUpstreams({
     env: process.env,
@@ -101,6 +97,8 @@ export function createComponents(options: ComponentsOptions) {
     readiness: drain.readiness,
     drainSignal: drain.startSignal,
     shutdownSignal: drain.endSignal,
+    /** Resolves when each cell was tried. Call before all else. */
+    openCells: () => health.openCells(),
     /** Call before the first call is served. */
     start: async () => {
       catalog.replace(await registerPrices(database, catalog.list()));
@@ -112,7 +110,7 @@ export function createComponents(options: ComponentsOptions) {
     drain: (listeners: readonly Listener[], delayMs: number) =>
       drain.run(listeners, () => metering.settle(), delayMs),
     close: async () => {
-      monitor.stop();
+      health.stop();
       await metering.stop();
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
       await telemetry?.shutdown();
@@ -132,24 +130,4 @@ function registerGauges(metrics: Metrics, admitter: Admitter, database: Database
     () => database.connections,
   );
   metrics.gauge("vx_database_statements", "Single statements that run or wait.", () => database.running);
-}
-
-function createMonitor(
-  databases: Databases,
-  log: Log,
-  maintenance: ComponentsOptions["maintenance"],
-): DatabaseMonitor {
-  const partitions = new LedgerPartitions(databases.single);
-  return new DatabaseMonitor(databases.monitor.home, {
-    onChange: (reachable, error) => {
-      if (reachable) log.info("database is reachable again");
-      else log.error({ err: error }, "database is not reachable");
-    },
-    revive: async () => await maintenance?.revive(),
-    maintain: async () => {
-      await maintenance?.maintain();
-      if (maintenance) await partitions.maintain();
-    },
-    onFailure: (error) => log.error({ err: error }, "database maintenance failed"),
-  });
 }

@@ -20,6 +20,8 @@ import { TlsFiles } from "./tls-files.ts";
 /** All settings, read once at start. */
 export type Config = ConnectionSettings & {
   readonly databaseUrl: string | undefined;
+  /** Path of the file that lists the cells; undefined for one cell. */
+  readonly cellsFile: string | undefined;
   readonly host: string;
   readonly port: number;
   readonly adminHost: string;
@@ -83,6 +85,7 @@ const schema = z.object({
   VX_METRICS_TOKEN: token.optional(),
   VX_DATA_DIR: text.default(".vx"),
   VX_MODELS: text.optional(),
+  VX_CELLS: text.optional(),
   VX_TLS_CERT: text.optional(),
   VX_TLS_KEY: text.optional(),
   VX_ADMIN_TLS_CERT: text.optional(),
@@ -132,8 +135,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     admissionPipelines: values.VX_ADMISSION_PIPELINES,
     billingPipelines: values.VX_BILLING_PIPELINES,
   };
+  if (values.VX_CELLS !== undefined && values.DATABASE_URL !== undefined)
+    throw new ConfigError(
+      "VX_CELLS, DATABASE_URL: set one of them; VX_CELLS names the databases of all cells",
+    );
+  if (values.VX_CELLS !== undefined && values.VX_SEED_DEMO === true)
+    throw new ConfigError("VX_SEED_DEMO: must not be 1 with VX_CELLS");
+  const isEmbedded = values.DATABASE_URL === undefined && values.VX_CELLS === undefined;
   const connections = embeddedConnections(sizes);
-  if (values.DATABASE_URL === undefined && connections > MAX_EMBEDDED_CONNECTIONS) {
+  if (isEmbedded && connections > MAX_EMBEDDED_CONNECTIONS) {
     throw new ConfigError(
       `VX_WORKERS, VX_DATABASE_CONNECTIONS, VX_ADMISSION_PIPELINES, VX_BILLING_PIPELINES: need ${connections} connections in total, ` +
         `but the embedded database allows ${MAX_EMBEDDED_CONNECTIONS}; reduce one of them, or set DATABASE_URL`,
@@ -148,6 +158,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
+    cellsFile: values.VX_CELLS === undefined ? undefined : resolve(values.VX_CELLS),
     host: values.VX_HOST,
     port: values.PORT,
     adminHost: values.VX_ADMIN_HOST,
@@ -167,7 +178,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     oidc: oidcSettings(values),
     ...sizes,
     logLevel: values.VX_LOG_LEVEL,
-    seedDemo: values.VX_SEED_DEMO ?? values.DATABASE_URL === undefined,
+    seedDemo: values.VX_SEED_DEMO ?? isEmbedded,
     maxBodyBytes: values.VX_MAX_BODY_BYTES,
     authFailuresPerMinute: values.VX_AUTH_FAILURES_PER_MINUTE,
     maxConnectionsPerAddress: values.VX_MAX_CONNECTIONS_PER_ADDRESS,

@@ -100,7 +100,10 @@ export function createMetering(options: MeteringOptions): Metering {
       findEntry: (...of) => findEntry(billing, ...of),
     }),
     start: async () => {
-      await Promise.all(presences.map((presence) => presence.start()));
+      const started = await Promise.allSettled(presences.map((presence) => presence.start()));
+      // A cell that cannot be reached fails only its own accounts.
+      const [first] = started;
+      if (first?.status === "rejected" && started.length === 1) throw first.reason;
       for (const watch of watches) watch.start();
     },
     stopGenerations: () => {
@@ -135,7 +138,8 @@ function createPresence(cell: number, { options, serverId, clock, billing }: Pre
       metrics.releasedHolds.inc(holds);
       log.warn({ holds }, "released abandoned holds");
     },
-    onFailure: (what, error) => log.error({ err: error }, `${what} failed`),
+    onFailure: (what, error) =>
+      log.error({ err: error, cell: databases.directory?.nameOf(cell) }, `${what} failed`),
   });
 }
 

@@ -1,7 +1,10 @@
+import { CellDirectory } from "../store/driver/cell-directory.ts";
+import { CellRouter } from "../store/driver/cell-router.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { Database, type DatabaseOptions } from "../store/driver/database.ts";
 import { Hosts } from "../store/driver/hosts.ts";
+import { type CellToMigrate, migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Config } from "./config.ts";
 import { poolSizes } from "./connection-limit.ts";
 
@@ -17,20 +20,56 @@ export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: 
  * end of streams of revoked keys.
  */
 export type Databases = {
+  /** Undefined with one cell. */
+  readonly directory: CellDirectory | undefined;
   readonly single: Cells;
   readonly admission: Cells;
   readonly billing: Cells;
   readonly monitor: Cells;
 };
 
-export function openDatabases(config: Config, { address, role }: DatabaseLogin): Databases {
+const PURPOSES = { single: "vx", admission: "vx admission", billing: "vx billing", monitor: "vx monitor" };
+type Pools = Readonly<Record<keyof typeof PURPOSES, Database>>;
+
+/** Opens the pools of the only database or, if there are any, of the cells. */
+export function openDatabases(
+  config: Config,
+  { address, role }: DatabaseLogin,
+  cells?: readonly CellToMigrate[],
+): Databases {
+  if (!cells) return { directory: undefined, ...openPools(config, role, address) };
+  const pools = cells.map((cell) => openPools(config, role, cell.address, cell.schema));
+  const directory = new CellDirectory(
+    cells.map((cell, i) => ({
+      name: cell.name,
+      pool: (pools[i] as Pools).monitor,
+      assumedLanes: cell.lanes,
+      prepare: () => migrateCell(cell, cells),
+    })),
+  );
+  const routerOf = (purpose: keyof Pools) =>
+    new CellRouter(
+      pools.map((ofCell) => ofCell[purpose]),
+      directory,
+    );
+  return {
+    directory,
+    single: routerOf("single"),
+    admission: routerOf("admission"),
+    billing: routerOf("billing"),
+    monitor: routerOf("monitor"),
+  };
+}
+
+function openPools(config: Config, role: string, address: DatabaseAddress, schema = "vx"): Pools {
   const sizes = poolSizes(config);
   const hosts = new Hosts(address);
-  const open = (name: string, connections: number) => {
+  const open = (purpose: keyof Pools) => {
     const options: DatabaseOptions = {
-      name,
+      name: PURPOSES[purpose],
       role,
-      connections,
+      schema,
+      connections: sizes[purpose],
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
       maxStatements: MAX_STATEMENTS,
       maxWaitMs: MAX_WAIT_MS,
@@ -38,13 +77,13 @@ export function openDatabases(config: Config, { address, role }: DatabaseLogin):
     return new Database(hosts, options);
   };
   return {
-    single: open("vx", sizes.single),
-    admission: open("vx admission", sizes.admission),
-    billing: open("vx billing", sizes.billing),
-    monitor: open("vx monitor", sizes.monitor),
+    single: open("single"),
+    admission: open("admission"),
+    billing: open("billing"),
+    monitor: open("monitor"),
   };
 }
 
-export async function closeDatabases(databases: Databases): Promise<void> {
-  await Promise.all(Object.values(databases).map((database: Cells) => database.close()));
+export async function closeDatabases({ single, admission, billing, monitor }: Databases): Promise<void> {
+  await Promise.all([single, admission, billing, monitor].map((cells) => cells.close()));
 }

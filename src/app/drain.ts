@@ -3,7 +3,7 @@ import { MAX_SETTLE_MS } from "../billing/settler.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Readiness } from "../server/connect/health.ts";
 import type { Listener } from "../server/listener.ts";
-import type { DatabaseMonitor } from "../store/driver/monitor.ts";
+import type { DatabaseHealth } from "./database-health.ts";
 
 /** How long running calls may continue after the drain begins. */
 const DRAIN_MS = 30_000;
@@ -20,20 +20,21 @@ export const STOP_MS = DRAIN_MS + MAX_SETTLE_MS + CLOSE_MS;
  * do not finish in time.
  */
 export class Drain {
-  readonly #monitor: DatabaseMonitor;
+  readonly #health: DatabaseHealth;
   readonly #started = new AbortController();
   readonly #ended = new AbortController();
   #isStopping = false;
 
-  constructor(monitor: DatabaseMonitor) {
-    this.#monitor = monitor;
+  constructor(health: DatabaseHealth) {
+    this.#health = health;
   }
 
   /** False as soon as a stop is requested, although calls are still accepted during the delay. */
   get readiness(): Readiness {
     return {
-      isReady: () => this.#monitor.reachable && !this.#isStopping,
-      watch: (listener) => this.#monitor.watch(listener),
+      isReady: () => this.#health.isUp && !this.#isStopping,
+      failedCells: () => this.#health.failedCells,
+      watch: (listener) => this.#health.watch(listener),
     };
   }
 
@@ -49,7 +50,7 @@ export class Drain {
 
   async run(listeners: readonly Listener[], settle: () => Promise<void>, delayMs: number): Promise<void> {
     this.#isStopping = true;
-    this.#monitor.announce();
+    this.#health.announce();
     if (delayMs > 0) await wait(delayMs);
     this.#started.abort(shutdownReason());
     const abortCalls = () => this.#ended.abort(shutdownReason());

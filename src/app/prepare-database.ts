@@ -2,6 +2,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded-postgr
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { DatabaseGuard } from "../store/driver/guard.ts";
 import { migrate } from "../store/schema/migrate.ts";
+import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Config } from "./config.ts";
 import { embeddedConnections } from "./connection-limit.ts";
@@ -26,6 +27,8 @@ export const APP_ROLE = "vx_app";
 
 type PrepareOptions = {
   readonly config: Config;
+  /** Undefined with one cell. */
+  readonly cells?: readonly CellToMigrate[] | undefined;
   readonly log: Log;
   /** Prints one line on the terminal. */
   readonly print: (line: string) => void;
@@ -34,12 +37,18 @@ type PrepareOptions = {
 };
 
 export async function prepareDatabase(options: PrepareOptions): Promise<PreparedDatabase> {
-  const { config, log, print, onWait } = options;
+  const { config, cells, log, print, onWait } = options;
+  const nothing = async () => undefined;
+  const [home] = cells ?? [];
+  if (home) {
+    // Each cell is migrated before its first use, so that one that cannot be reached does not prevent the start.
+    const { address } = home;
+    return { address, role: APP_ROLE, exclusive: false, revive: nothing, maintain: nothing, stop: nothing };
+  }
   if (config.databaseUrl !== undefined) {
     const address: DatabaseAddress = { kind: "url", url: config.databaseUrl };
     onWait();
     await migrate(address);
-    const nothing = async () => undefined;
     return { address, role: APP_ROLE, exclusive: false, revive: nothing, maintain: nothing, stop: nothing };
   }
   const maxConnections = embeddedConnections(config);

@@ -1,18 +1,24 @@
 import { MigrationError, migrate } from "../store/schema/migrate.ts";
+import { migrateCell } from "../store/schema/migrate-cell.ts";
+import { readCellSettings } from "./cell-settings.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
 import { readSettings } from "./target.ts";
 
 export const define: Define = (command) => {
-  withExamples(command, ["DATABASE_URL=postgres://owner@db.example/vx vx migrate"]).action(run);
+  withExamples(command, [
+    "DATABASE_URL=postgres://owner@db.example/vx vx migrate",
+    "VX_CELLS=/etc/vx/cells.yaml vx migrate",
+  ]).action(run);
 };
 
 async function run(): Promise<void> {
-  const { databaseUrl } = readSettings(process.env, ["DATABASE_URL"]);
+  const { databaseUrl, cellsFile } = readSettings(process.env, ["DATABASE_URL", "VX_CELLS"]);
+  if (cellsFile !== undefined) return await migrateCells();
   if (databaseUrl === undefined) {
     throw usageFailure(
-      "DATABASE_URL is not set; set it to the database to migrate ('vx serve' migrates the embedded database)",
+      "DATABASE_URL and VX_CELLS are not set; set one of them to the database to migrate ('vx serve' migrates the embedded database)",
     );
   }
   try {
@@ -22,4 +28,20 @@ async function run(): Promise<void> {
     throw error;
   }
   await printOut("The schema of the database is up to date.\n");
+}
+
+/** A cell that cannot be migrated does not keep the others from it. */
+async function migrateCells(): Promise<void> {
+  const cells = await readCellSettings();
+  const problems: string[] = [];
+  for (const cell of cells) {
+    try {
+      await migrateCell(cell, cells);
+      await printOut(`The schema of the cell "${cell.name}" is up to date.\n`);
+    } catch (error) {
+      if (!(error instanceof MigrationError)) throw error;
+      problems.push(`${cell.name}: ${error.message}`);
+    }
+  }
+  if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
 }

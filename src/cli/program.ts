@@ -12,9 +12,10 @@ type Group = { readonly description: string; readonly load: () => Promise<{ read
 const GROUPS: Readonly<Record<string, Group>> = {
   serve: { description: "Start the server.", load: () => import("./serve-command.ts") },
   migrate: {
-    description: "Migrate the schema of DATABASE_URL.",
+    description: "Migrate the schema of DATABASE_URL, or of all cells of VX_CELLS.",
     load: () => import("./migrate.ts"),
   },
+  cells: { description: "Show the cells that share the accounts.", load: () => import("./cells.ts") },
   backup: {
     description: "Back up and restore the embedded database.",
     load: () => import("./backup.ts"),

@@ -16,3 +16,8 @@ export function laneOfId(id: string): Lane {
 export function withLane(id: string, lane: Lane): string {
   return id.slice(0, -2) + BASE32.charAt(lane >> 5) + BASE32.charAt(lane & 31);
 }
+
+/** A list of lanes from the database: "0,1,600". */
+export function lanesOfText(text: string): Lane[] {
+  return text === "" ? [] : text.split(",").map(Number);
+}

@@ -1,20 +1,20 @@
-import type { Cells } from "./driver/cells.ts";
+import type { FunctionCaller } from "./driver/cells.ts";
 
 /** Partitions are created months ahead, so a failure can wait for the next hour. */
 const CHECKS_PER_ATTEMPT = 3_600;
 
-/** Creates the partitions of the ledger for the next months. */
+/** Creates the partitions of the ledger of a cell for the next months. */
 export class LedgerPartitions {
-  readonly #database: Cells;
+  readonly #cell: FunctionCaller;
   #checks = 0;
 
-  constructor(database: Cells) {
-    this.#database = database;
+  constructor(cell: FunctionCaller) {
+    this.#cell = cell;
   }
 
   /** Called every second. */
   async maintain(): Promise<void> {
     if (this.#checks++ % CHECKS_PER_ATTEMPT !== 0) return;
-    await Promise.all(this.#database.all.map((cell) => cell.call("create_ledger_partitions")));
+    await this.#cell.call("create_ledger_partitions");
   }
 }

@@ -38,6 +38,7 @@ export async function createOperator(
     email,
     bytes,
   );
+  await database.share();
   return row[0] as OperatorRow;
 }
 
@@ -54,5 +55,6 @@ export async function revokeOperator(
 ): Promise<OperatorRow> {
   const [row] = await database.home.call<OperatorRow>("revoke_operator", actionJson(action), id);
   if (!row) throw new DomainError("not_found", { message: `There is no operator "${id}".` });
+  await database.share();
   return row;
 }

@@ -26,5 +26,6 @@ export async function putPlan(database: Cells, action: OperatorAction, plan: Pla
     plan.max_active_keys,
     plan.max_keys_created_per_hour ?? null,
   );
+  await database.share();
   return row as PlanRow;
 }

@@ -44,16 +44,22 @@ export class Presence {
     this.#options = options;
   }
 
-  /** Resolves when the server is registered. Holds of an unregistered server count as abandoned. */
+  /**
+   * Resolves when the server is registered, and rejects if the first heartbeat fails; the next ones follow in both cases. Holds
+   * of an unregistered server count as abandoned.
+   */
   async start(): Promise<void> {
-    await this.#heartbeat();
     const { onFailure } = this.#options;
-    this.#loops = Promise.all([
-      this.#repeat(() => this.#heartbeat().catch((error) => onFailure("heartbeat", error))),
-      this.#repeat(() =>
-        this.releaseAbandoned().catch((error) => onFailure("release of abandoned holds", error)),
-      ),
-    ]);
+    try {
+      await this.#heartbeat();
+    } finally {
+      this.#loops = Promise.all([
+        this.#repeat(() => this.#heartbeat().catch((error) => onFailure("heartbeat", error))),
+        this.#repeat(() =>
+          this.releaseAbandoned().catch((error) => onFailure("release of abandoned holds", error)),
+        ),
+      ]);
+    }
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Model } from "../domain/model.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Prices } from "../domain/price.ts";
 import { priceItem } from "./batch-items.ts";
-import type { Cells } from "./driver/cells.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 
 /** A version of the prices of a model. */
 export type PriceRow = {
@@ -20,14 +21,41 @@ export type PriceRow = {
 
 /** The models with the versions of their prices. Prices that differ from the latest version become a new one. */
 export async function registerPrices(database: Cells, models: readonly Model[]): Promise<Model[]> {
-  const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, ...priceFields(prices) })));
-  const rows = await database.home.call<{ model: string; version: number }>("register_prices", items);
-  const versions = new Map(rows.map(({ model, version }) => [model, version]));
+  const versions = await versionsOf(database, models);
   return models.map((model) => {
     const priceVersion = versions.get(model.id);
     if (priceVersion === undefined) throw new Error(`the prices of ${model.id} have no version`);
     return { ...model, priceVersion };
   });
+}
+
+type Versions = ReadonlyMap<string, number>;
+
+async function versionsOf(database: Cells, models: readonly Model[]): Promise<Versions> {
+  const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, ...priceFields(prices) })));
+  try {
+    const rows = await database.home.call<{ model: string; version: number }>("register_prices", items);
+    await database.share();
+    return new Map(rows.map(({ model, version }) => [model, version]));
+  } catch (error) {
+    // The other cells have copies, so a server can start without the first cell if no price has changed.
+    for (const cell of database.all.slice(1)) {
+      const known = await copiedVersions(cell, models).catch(() => undefined);
+      if (known) return known;
+    }
+    throw error;
+  }
+}
+
+/** Undefined if the prices of a model differ from the latest version. */
+async function copiedVersions(cell: FunctionCaller, models: readonly Model[]): Promise<Versions | undefined> {
+  const versions = new Map<string, number>();
+  for (const { id, prices } of models) {
+    const [row] = await cell.call<PriceRow>("list_prices", id, 0, 1);
+    if (!row || !isDeepStrictEqual(pricesOfRow(row), prices)) return undefined;
+    versions.set(id, row.version);
+  }
+  return versions;
 }
 
 /** Latest first. */

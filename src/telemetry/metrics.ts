@@ -166,12 +166,19 @@ export function createMetrics(version: string) {
       }
     },
     /** A gauge with one labelled value per item. */
-    gaugesOf(name: string, help: string, label: string, read: () => [string, number][]): void {
+    gaugesOf(
+      name: string,
+      help: string,
+      label: string,
+      read: () => [string, number][],
+      aggregator: Aggregator = "sum",
+    ): void {
       new Gauge({
         name,
         help,
         registers,
         labelNames: [label],
+        aggregator,
         collect() {
           this.reset();
           for (const [thing, value] of read()) this.set({ [label]: thing }, value);

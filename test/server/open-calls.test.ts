@@ -38,6 +38,7 @@ async function mountHealth(limits: Partial<Limits>): Promise<void> {
     openRoutes: (router) =>
       bindHealth(router, [], {
         isReady: () => true,
+        failedCells: () => [],
         watch: (listener) => {
           watchers.add(listener);
           return () => watchers.delete(listener);

@@ -7,6 +7,8 @@ import {
 
 export type Readiness = {
   isReady(): boolean;
+  /** The cells whose accounts cannot be served while the others can. */
+  failedCells(): readonly string[];
   /** Calls the listener on every change until the returned function is called. */
   watch(listener: () => void): () => void;
 };

@@ -10,7 +10,13 @@ export function probePages(readiness: Readiness): Map<string, ServePath> {
       "/readyz",
       (_request, response) => {
         const ready = readiness.isReady();
-        send(response, ready ? 200 : 503, "text/plain", ready ? "ready\n" : "not ready\n");
+        const failed = readiness.failedCells().map((name) => `the cell "${name}" cannot be used\n`);
+        send(
+          response,
+          ready ? 200 : 503,
+          "text/plain",
+          (ready ? "ready\n" : "not ready\n") + failed.join(""),
+        );
       },
     ],
   ]);

@@ -74,6 +74,9 @@ export class Database implements Cells {
     return true;
   }
 
+  /** There is no other cell. */
+  async share(): Promise<void> {}
+
   /** Calls <schema>.<name> with the parameters and returns its rows. */
   async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
     const places = parameters.map((_, i) => `$${i + 1}`).join(",");

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
+import type { Lane } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
 import { compareReleases, RELEASE } from "./release.ts";
 
 /** An error with a one-line message for the operator. */
 export class MigrationError extends Error {}
 
-/** The schema's name; elsewhere it is only in the calls of its functions. */
-const SCHEMA = "vx";
+const DEFAULT_SCHEMA = "vx";
 /** The oldest release whose servers can work with this schema. */
 const OLDEST_RELEASE = "0.1.0";
 
@@ -21,19 +21,28 @@ const OLDEST_POSTGRESQL = 150_000;
 const MIGRATION_TIMEOUT_MS = 10 * 60_000;
 
 type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
+/** The cell to create, or the only database. */
+type MigrationTarget = {
+  readonly schema?: string;
+  /** The lanes that a new cell owns; all of them if undefined. */
+  readonly lanes?: readonly Lane[];
+};
 type State = { readonly version: number; readonly release: string; readonly oldest_release: string };
 
 /**
  * Migrates the schema to the version of this code. Each numbered file changes tables and is applied once;
  * function files are applied again when their text changes. Several servers can start at once.
  */
-export async function migrate(address: DatabaseAddress): Promise<void> {
+export async function migrate(
+  address: DatabaseAddress,
+  { schema = DEFAULT_SCHEMA, lanes }: MigrationTarget = {},
+): Promise<void> {
   let sql: Sql | undefined;
   try {
     sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
     await requirePostgres(sql);
     const [tables, functions] = [readFiles(TABLES), readFiles(FUNCTIONS)];
-    const state = await readState(sql);
+    const state = await readState(sql, schema);
     // An older server can run with a newer schema and does not change it.
     if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
     if (state && state.version > tables.length) {
@@ -41,19 +50,23 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
         `the database is newer than this code: its schema has version ${state.version}, this release supports ${tables.length}`,
       );
     }
-    if (state?.version === tables.length && !(await mayReadMigrations(sql))) return;
-    if (state && (await isUpToDate(sql, tables, functions))) return await createPartitions(sql);
+    if (state?.version === tables.length && !(await mayReadMigrations(sql, schema))) return;
+    if (state && (await isUpToDate(sql, schema, tables, functions)))
+      return await createPartitions(sql, schema);
     await sql`SELECT pg_advisory_lock(${LOCK})`;
-    await prepare(sql);
-    const applied = await readChecksums(sql, "migrations");
+    await prepare(sql, schema);
+    const applied = await readChecksums(sql, schema, "migrations");
     verify(applied, tables);
-    if (applied.size > 0) await prepareOnline(sql, tables.slice(applied.size));
+    if (applied.size > 0) await prepareOnline(sql, schema, tables.slice(applied.size));
     // One transaction, so that a server never sees a partial change.
-    await inSchema(sql, async (transaction) => {
-      for (const file of tables.slice(applied.size)) await applyTables(transaction, file);
-      await applyFunctions(transaction, functions);
+    await inSchema(sql, schema, async (transaction) => {
+      for (const file of tables.slice(applied.size)) await applyTables(transaction, schema, file);
+      if (applied.size === 0 && lanes) {
+        await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
+      }
+      await applyFunctions(transaction, schema, functions);
     });
-    await createPartitions(sql);
+    await createPartitions(sql, schema);
   } catch (error) {
     throw explain(error);
   } finally {
@@ -79,8 +92,8 @@ async function requirePostgres(sql: Sql): Promise<void> {
 }
 
 /** Undefined in an empty database. */
-async function readState(sql: Sql): Promise<State | undefined> {
-  const name = `${SCHEMA}.schema_version()`;
+async function readState(sql: Sql, schema: string): Promise<State | undefined> {
+  const name = `${schema}.schema_version()`;
   const [found] = await sql`SELECT to_regprocedure(${name}) IS NOT NULL AS present`;
   if (found?.present !== true) return undefined;
   const [row] = await sql.unsafe<State[]>(`SELECT * FROM ${name}`);
@@ -104,25 +117,30 @@ function requireCompatible(state: State): void {
 }
 
 /** True for the owner; false for a login that only has the server's role. */
-async function mayReadMigrations(sql: Sql): Promise<boolean> {
-  const [row] = await sql`SELECT has_table_privilege(${`${SCHEMA}.migrations`}, 'SELECT') AS allowed`;
+async function mayReadMigrations(sql: Sql, schema: string): Promise<boolean> {
+  const [row] = await sql`SELECT has_table_privilege(${`${schema}.migrations`}, 'SELECT') AS allowed`;
   return row?.allowed === true;
 }
 
 async function isUpToDate(
   sql: Sql,
+  schema: string,
   tables: readonly SqlFile[],
   functions: readonly SqlFile[],
 ): Promise<boolean> {
-  const applied = await readChecksums(sql, "migrations");
+  const applied = await readChecksums(sql, schema, "migrations");
   verify(applied, tables);
-  const known = await readChecksums(sql, "functions");
+  const known = await readChecksums(sql, schema, "functions");
   return applied.size === tables.length && areEqual(known, functions);
 }
 
-async function readChecksums(sql: Sql, table: "migrations" | "functions"): Promise<Map<string, string>> {
+async function readChecksums(
+  sql: Sql,
+  schema: string,
+  table: "migrations" | "functions",
+): Promise<Map<string, string>> {
   const rows = await sql.unsafe<{ name: string; checksum: string }[]>(
-    `SELECT name, checksum FROM ${SCHEMA}.${table} ORDER BY name`,
+    `SELECT name, checksum FROM ${schema}.${table} ORDER BY name`,
   );
   return new Map(rows.map(({ name, checksum }) => [name, checksum]));
 }
@@ -131,7 +149,7 @@ function areEqual(known: ReadonlyMap<string, string>, files: readonly SqlFile[])
   return known.size === files.length && files.every(({ name, checksum }) => known.get(name) === checksum);
 }
 
-async function prepare(sql: Sql): Promise<void> {
+async function prepare(sql: Sql, schema: string): Promise<void> {
   await sql.unsafe(`
     DO $$ BEGIN
       IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'vx_app') THEN
@@ -145,15 +163,15 @@ async function prepare(sql: Sql): Promise<void> {
         EXECUTE format('GRANT vx_app TO %I', current_user);
       END IF;
     END $$;
-    CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
-    GRANT USAGE ON SCHEMA ${SCHEMA} TO vx_app;
-    CREATE TABLE IF NOT EXISTS ${SCHEMA}.migrations (
+    CREATE SCHEMA IF NOT EXISTS ${schema};
+    GRANT USAGE ON SCHEMA ${schema} TO vx_app;
+    CREATE TABLE IF NOT EXISTS ${schema}.migrations (
       version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL
     );
-    CREATE TABLE IF NOT EXISTS ${SCHEMA}.functions (
+    CREATE TABLE IF NOT EXISTS ${schema}.functions (
       name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL
     );
-    CREATE TABLE IF NOT EXISTS ${SCHEMA}.releases (
+    CREATE TABLE IF NOT EXISTS ${schema}.releases (
       release text PRIMARY KEY, oldest_release text NOT NULL, applied_at timestamptz NOT NULL
     );`);
 }
@@ -167,29 +185,33 @@ function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[])
 }
 
 /** Outside of a transaction, so that no lock is kept while rows are read. */
-async function prepareOnline(sql: Sql, pending: readonly SqlFile[]): Promise<void> {
+async function prepareOnline(sql: Sql, schema: string, pending: readonly SqlFile[]): Promise<void> {
   const names = new Set(pending.map(({ name }) => name));
   for (const file of readFiles(ONLINE)) {
     if (!names.has(file.name)) continue;
-    await sql`SET search_path = ${sql(SCHEMA)}, pg_temp`;
+    await sql`SET search_path = ${sql(schema)}, pg_temp`;
     await sql.unsafe(file.sql);
   }
 }
 
 /** Servers do the same every hour. */
-async function createPartitions(sql: Sql): Promise<void> {
-  await sql.unsafe(`SELECT * FROM ${SCHEMA}.create_ledger_partitions()`);
+async function createPartitions(sql: Sql, schema: string): Promise<void> {
+  await sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
 }
 
-async function applyTables(transaction: Sql, { name, sql: text, checksum }: SqlFile): Promise<void> {
+async function applyTables(
+  transaction: Sql,
+  schema: string,
+  { name, sql: text, checksum }: SqlFile,
+): Promise<void> {
   await transaction.unsafe(text);
-  await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC`;
+  await transaction`REVOKE ALL ON ALL TABLES IN SCHEMA ${transaction(schema)} FROM PUBLIC`;
   const version = Number.parseInt(name, 10);
   await transaction`INSERT INTO migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
 }
 
-async function applyFunctions(transaction: Sql, files: readonly SqlFile[]): Promise<void> {
-  const known = await readChecksums(transaction, "functions");
+async function applyFunctions(transaction: Sql, schema: string, files: readonly SqlFile[]): Promise<void> {
+  const known = await readChecksums(transaction, schema, "functions");
   if (areEqual(known, files)) return;
   // Functions call each other, and the order of their names is not the order of their dependencies.
   await transaction`SET LOCAL check_function_bodies = off`;
@@ -201,53 +223,53 @@ async function applyFunctions(transaction: Sql, files: readonly SqlFile[]): Prom
       ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
   }
   const names = new Set(files.map(({ name }) => name));
-  for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, name);
-  await dropOverloads(transaction, files);
-  await grantEntryPoints(transaction);
+  for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, schema, name);
+  await dropOverloads(transaction, schema, files);
+  await grantEntryPoints(transaction, schema);
   await transaction`
     INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
     ON CONFLICT (release) DO UPDATE
       SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
 }
 
-async function dropFunction(transaction: Sql, name: string): Promise<void> {
+async function dropFunction(transaction: Sql, schema: string, name: string): Promise<void> {
   const rows = await transaction<{ signature: string }[]>`
     SELECT oid::regprocedure::text AS signature FROM pg_proc
-    WHERE pronamespace = ${SCHEMA}::regnamespace AND proname = ${name}`;
+    WHERE pronamespace = ${schema}::regnamespace AND proname = ${name}`;
   for (const { signature } of rows) await transaction.unsafe(`DROP FUNCTION ${signature}`);
   await transaction`DELETE FROM functions WHERE name = ${name}`;
 }
 
 /** A text with other parameters creates a second function of the same name: only the one of the file stays. */
-async function dropOverloads(transaction: Sql, files: readonly SqlFile[]): Promise<void> {
+async function dropOverloads(transaction: Sql, schema: string, files: readonly SqlFile[]): Promise<void> {
   const rows = await transaction<{ name: string }[]>`
-    SELECT proname AS name FROM pg_proc WHERE pronamespace = ${SCHEMA}::regnamespace
+    SELECT proname AS name FROM pg_proc WHERE pronamespace = ${schema}::regnamespace
     GROUP BY proname HAVING count(*) > 1`;
   const overloaded = new Set(rows.map(({ name }) => name));
   for (const { name, sql: text } of files.filter((file) => overloaded.has(file.name))) {
     await transaction.unsafe(text);
     const others = await transaction<{ signature: string }[]>`
       SELECT oid::regprocedure::text AS signature FROM pg_proc
-      WHERE pronamespace = ${SCHEMA}::regnamespace AND proname = ${name}
+      WHERE pronamespace = ${schema}::regnamespace AND proname = ${name}
         AND xmin <> pg_current_xact_id()::xid`;
     for (const { signature } of others) await transaction.unsafe(`DROP FUNCTION ${signature}`);
   }
 }
 
 /** Grants the server the SECURITY DEFINER functions; the others are their helpers. */
-async function grantEntryPoints(transaction: Sql): Promise<void> {
-  await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(SCHEMA)} FROM PUBLIC, vx_app`;
+async function grantEntryPoints(transaction: Sql, schema: string): Promise<void> {
+  await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(schema)} FROM PUBLIC, vx_app`;
   const rows = await transaction<{ signature: string }[]>`
     SELECT oid::regprocedure::text AS signature FROM pg_proc
-    WHERE pronamespace = ${SCHEMA}::regnamespace AND prosecdef`;
+    WHERE pronamespace = ${schema}::regnamespace AND prosecdef`;
   const signatures = rows.map(({ signature }) => signature);
   await transaction.unsafe(`GRANT EXECUTE ON FUNCTION ${signatures.join(", ")} TO vx_app`);
 }
 
 /** Runs in a transaction whose search_path is the schema. Functions created there keep that search_path. */
-async function inSchema(sql: Sql, run: (transaction: Sql) => Promise<void>): Promise<void> {
+async function inSchema(sql: Sql, schema: string, run: (transaction: Sql) => Promise<void>): Promise<void> {
   await sql.begin(async (transaction) => {
-    await transaction`SET LOCAL search_path = ${transaction(SCHEMA)}, pg_temp`;
+    await transaction`SET LOCAL search_path = ${transaction(schema)}, pg_temp`;
     await run(transaction as unknown as Sql);
   });
 }

@@ -1,0 +1,117 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { vx } from "./support.ts";
+
+const folder = createTemporaryFolder("cells-cli");
+const file = join(folder.path, "cells.yaml");
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase({ template: "template0" });
+});
+afterAll(async () => {
+  await database.drop();
+  folder.remove();
+});
+
+type Entry = { readonly name: string; readonly lanes?: string; readonly database_url?: string };
+
+function writeCells(entries: readonly Entry[]): void {
+  const cells = entries.map((entry) => ({
+    database_url: database.url,
+    schema: `cell_${entry.name}`,
+    ...entry,
+  }));
+  writeFileSync(file, JSON.stringify({ cells }));
+}
+
+const run = (...args: string[]) => vx(args, { VX_CELLS: file });
+
+test("migrate creates the cells with their lanes, and later only migrates them", async () => {
+  const halves = [
+    { name: "a", lanes: "0-511" },
+    { name: "b", lanes: "512-1023" },
+  ];
+  writeCells(halves);
+  for (const _ of ["new", "up to date"]) {
+    expect(await run("migrate")).toEqual({
+      code: 0,
+      stdout: 'The schema of the cell "a" is up to date.\nThe schema of the cell "b" is up to date.\n',
+      stderr: "",
+    });
+  }
+  // Who owns a lane is decided by the cells.
+  writeCells([{ name: "a" }, { name: "b" }]);
+  expect((await run("migrate")).code).toBe(0);
+  const { code, stdout } = await run("cells", "status", "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({
+    cells: halves.map(({ name, lanes }) => ({ name, schema: `cell_${name}`, lanes })),
+  });
+});
+
+test("a cell is not created with lanes that another one owns, or may own", async () => {
+  writeCells([{ name: "a" }, { name: "b" }, { name: "c", lanes: "7" }]);
+  expect(await run("migrate")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^vx: c: .* not created, because "a" owns lane 7; create it without lanes/),
+  });
+  const nowhere = "postgres://owner:secret@127.0.0.1:1/vx";
+  writeCells([{ name: "b" }, { name: "away", database_url: nowhere }, { name: "c", lanes: "7" }]);
+  const refused = await run("migrate");
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/"away" cannot be asked/);
+  expect(refused.stderr).not.toContain("secret");
+  expect((await database.owner`SELECT to_regnamespace('cell_c') AS schema`)[0]?.schema).toBeNull();
+
+  writeCells([{ name: "a" }, { name: "b" }, { name: "c" }]);
+  expect((await run("migrate")).code).toBe(0);
+  const { stdout } = await run("cells", "status");
+  expect(stdout).toMatch(/^a .* 512 +0-511\nb .* 512 +512-1023\nc .* 0 +-$/m);
+});
+
+test("status names a cell that cannot be reached and exits with 1", async () => {
+  writeCells([{ name: "a" }, { name: "away", database_url: "postgres://owner:secret@127.0.0.1:1/vx" }]);
+  const { code, stdout } = await run("cells", "status");
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^a .*usable/m);
+  expect(stdout).toMatch(/^away .*127\.0\.0\.1:1/m);
+  expect(stdout).not.toContain("secret");
+});
+
+test.each([
+  ["no list", "{}", /cells: must be a list/],
+  [
+    "an unknown field",
+    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lane": 1}]}',
+    /cells\[0\]: .*"lane"/,
+  ],
+  [
+    "a bad range",
+    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lanes": "5-1024"}]}',
+    /cells\[0\]\.lanes: /,
+  ],
+  [
+    "another engine",
+    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "engine": "mysql"}]}',
+    /engine: must be "postgresql"/,
+  ],
+  [
+    "a lane of two cells",
+    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lanes": 5}, {"name": "b", "database_url": "postgres://x/z", "lanes": "0-9"}]}',
+    /cells\[1\]\.lanes: lane 5 is among the lanes of the cell "a"/,
+  ],
+  [
+    "one place for two cells",
+    '{"cells": [{"name": "a", "database_url": "postgres://x/y"}, {"name": "b", "database_url": "postgres://x/y"}]}',
+    /cells\[1\]\.schema: .*"a"/,
+  ],
+])("a file with %s is refused", async (_what, text, problem) => {
+  writeFileSync(file, text);
+  const { code, stderr } = await run("cells", "status");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(problem);
+});

@@ -1,0 +1,218 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { startTestApp, type TestApp } from "../support/app.ts";
+import { type CellDatabase, createTwoCells, moveLane, writeCellsFile } from "../support/cells.ts";
+import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const folder = createTemporaryFolder("cells");
+const BALANCE = 1_000_000n;
+let cells: readonly [CellDatabase, CellDatabase];
+let proxy: SocketProxy;
+let app: TestApp;
+let operator: Operator;
+/** Keys of accounts of the cells a and b. */
+let [ofA, ofB]: TestKey[] = [];
+
+beforeAll(async () => {
+  cells = await createTwoCells();
+  proxy = await startSocketProxy(folder.path, inject("socketDir"));
+  const [a, b] = cells;
+  const file = writeCellsFile(folder.path, [a, { ...b, url: proxy.urlOf(b.url) }]);
+  app = await startTestApp({ env: { DATABASE_URL: "", VX_CELLS: file }, database: a });
+  operator = operatorOf(app);
+  ofA = await keyOf((lane) => lane < 512);
+  ofB = await keyOf((lane) => lane >= 512);
+});
+afterAll(async () => {
+  await app.stop();
+  await proxy.sever();
+  for (const cell of cells) await cell.drop();
+  folder.remove();
+});
+
+/** A key of a new account with a balance, whose lane matches. */
+async function keyOf(matches: (lane: number) => boolean): Promise<TestKey> {
+  for (;;) {
+    const key = await createTestKey(operator);
+    if (!matches(laneOfId(key.accountId))) continue;
+    const credit = {
+      accountId: key.accountId,
+      amountMicros: BALANCE,
+      reason: "test",
+      idempotencyKey: key.id,
+    };
+    await operator.creditAccount(credit);
+    return key;
+  }
+}
+
+const send = (key: TestKey | undefined, path: string, body?: object) =>
+  fetch(app.url + path, {
+    method: body ? "POST" : "GET",
+    headers: { authorization: `Bearer ${key?.secret}`, "content-type": "application/json" },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+const me = (key: TestKey | undefined) => send(key, "/v1/me");
+const generate = (key: TestKey | undefined) =>
+  send(key, "/v1/generate", {
+    model: "vx-sandbox-small",
+    max_tokens: 5,
+    messages: [{ role: "user", content: "hello" }],
+  });
+
+test("each account is served by the cell of its lane, and no other cell has its rows", async () => {
+  for (const key of [ofA, ofB]) {
+    expect((await me(key)).status).toBe(200);
+    expect((await generate(key)).status).toBe(200);
+    expect((await send(key, "/v1/ledger")).status).toBe(200);
+    expect((await send(key, "/v1/usage")).status).toBe(200);
+    expect((await send(key, "/v1/keys", { name: "child" })).status).toBe(200);
+  }
+  for (const [i, cell] of cells.entries()) {
+    const tables = ["accounts", "keys", "windows", "ledger", "usage_quarters", "key_creations"];
+    for (const table of tables) {
+      const rows = await cell.owner<
+        { lane: number }[]
+      >`SELECT DISTINCT lane FROM ${cell.owner(`vx.${table}`)}`;
+      expect(rows.length, table).toBeGreaterThan(0);
+      expect(
+        rows.filter(({ lane }) => lane < 512 !== (i === 0)),
+        table,
+      ).toEqual([]);
+    }
+  }
+});
+
+test("lists of all cells are in one order, and pages contain each row once", async () => {
+  const { accounts: all } = await operator.listAccounts({ pageSize: 1_000 });
+  const ids = all.map(({ id }) => id);
+  expect(ids).toEqual([...ids].sort().reverse());
+  for (const half of [(lane: number) => lane < 512, (lane: number) => lane >= 512])
+    expect(ids.some((id) => half(laneOfId(id)))).toBe(true);
+
+  type List = (page: { pageSize: number; pageToken: string }) => Promise<{ rows: string[]; next: string }>;
+  const lists: List[] = [
+    async (page) => {
+      const { accounts, nextPageToken } = await operator.listAccounts(page);
+      return { rows: accounts.map(({ id }) => id), next: nextPageToken };
+    },
+    async (page) => {
+      const { accounts, nextPageToken } = await operator.listAccounts({ ...page, search: "test" });
+      return { rows: accounts.map(({ id }) => id), next: nextPageToken };
+    },
+    async (page) => {
+      const { keys, nextPageToken } = await operator.searchKeys({ ...page, query: "test" });
+      return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
+    },
+    async (page) => {
+      const { events, nextPageToken } = await operator.listOperatorEvents(page);
+      return {
+        rows: events.map((event) => `${event.target} ${event.method} ${event.requestId}`),
+        next: nextPageToken,
+      };
+    },
+  ];
+  for (const list of lists) {
+    const whole = await list({ pageSize: 1_000, pageToken: "" });
+    const paged: string[] = [];
+    for (let next: string | undefined = ""; next !== undefined; ) {
+      const page = await list({ pageSize: 2, pageToken: next });
+      paged.push(...page.rows);
+      next = page.next === "" ? undefined : page.next;
+    }
+    expect(paged).toEqual(whole.rows);
+    expect(new Set(paged).size).toBe(paged.length);
+    expect(paged.length).toBeGreaterThanOrEqual(2);
+  }
+});
+
+test("plans, operators and prices of the first cell reach the others", async () => {
+  await operator.putPlan({ name: "tiny", rpm: 5, maxActiveKeys: 2 });
+  await operator.createOperator({ name: "grace", role: "admin" });
+  const { secret, operator: ada } = await operator.createOperator({ name: "ada", role: "admin" });
+  const asAda = operatorOf(app, secret);
+  for (const key of [ofA, ofB]) {
+    const { account } = await asAda.setAccountPlan({ accountId: key?.accountId ?? "", plan: "tiny" });
+    expect(account?.plan).toBe("tiny");
+    expect((await me(key)).status).toBe(200);
+    await asAda.setAccountPlan({ accountId: key?.accountId ?? "", plan: "scale" });
+  }
+  await operator.revokeOperator({ operatorId: ada?.id ?? "" });
+  await expect(asAda.listAccounts({})).rejects.toMatchObject({ code: Code.Unauthenticated });
+  const states = await Promise.all(
+    cells.map(async ({ owner }) => ({
+      plans: await owner`SELECT * FROM vx.plans ORDER BY name`,
+      prices: await owner`SELECT * FROM vx.price_versions ORDER BY model, version`,
+      operators: await owner`SELECT id, name, role, revoked_at FROM vx.operators`,
+    })),
+  );
+  expect(states[0]?.prices.length).toBeGreaterThan(0);
+  expect(states[1]).toEqual(states[0]);
+});
+
+test("the audit and the usage of all accounts cover all cells", async () => {
+  const audit = await operator.audit({});
+  expect(audit.findings).toEqual([]);
+  const rows = await Promise.all(cells.map(({ owner }) => owner`SELECT id FROM vx.accounts`));
+  expect(audit.accounts).toBe(BigInt(rows.flat().length));
+  const { rows: usage } = await operator.getUsage({ groupBy: ["account"] });
+  for (const key of [ofA, ofB]) expect(usage.map((row) => row.accountId)).toContain(key?.accountId);
+});
+
+test("calls follow a lane that moves to another cell, and each is charged once", async () => {
+  const key = await keyOf((lane) => lane < 512);
+  const lane = laneOfId(key.accountId);
+  const running = Array.from({ length: 20 }, () => generate(key));
+  await running[0];
+  await moveLane(lane, ...cells);
+  const later = Array.from({ length: 20 }, () => generate(key));
+  const statuses = (await Promise.all([...running, ...later])).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  const [{ owner: a }, { owner: b }] = cells;
+  const [row] = await b`
+    SELECT count(*)::int AS entries, count(DISTINCT id)::int AS distinct FROM vx.ledger
+    WHERE account_id = ${key.accountId} AND kind = 'generation'`;
+  expect(row).toEqual({ entries: 40, distinct: 40 });
+  // The old rows stay in the first cell; no list shows them.
+  expect((await a`SELECT 1 FROM vx.accounts WHERE id = ${key.accountId}`).length).toBe(1);
+  const { accounts } = await operator.listAccounts({ pageSize: 1_000 });
+  expect(accounts.filter(({ id }) => id === key.accountId).length).toBe(1);
+  expect((await operator.audit({})).findings).toEqual([]);
+});
+
+test("a cell that fails affects only its own accounts, and recovers", async () => {
+  await proxy.sever();
+  await vi.waitFor(
+    async () =>
+      expect(await (await fetch(`${app.url}/readyz`)).text()).toBe('ready\nthe cell "b" cannot be used\n'),
+    { timeout: 10_000 },
+  );
+  expect((await fetch(`${app.url}/readyz`)).status).toBe(200);
+  const refused = await generate(ofB);
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
+  expect((await me(ofB)).status).toBe(503);
+  expect((await generate(ofA)).status).toBe(200);
+  expect((await send(ofA, "/v1/usage")).status).toBe(200);
+  await operator.putPlan({ name: "tiny", rpm: 6, maxActiveKeys: 2 });
+  expect(await readMetric('vx_cell_up{cell="b"}')).toBe("0");
+
+  await proxy.restore();
+  await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200), { timeout: 10_000 });
+  expect(await (await fetch(`${app.url}/readyz`)).text()).toBe("ready\n");
+  const [plan] = await cells[1].owner`SELECT rpm FROM vx.plans WHERE name = 'tiny'`;
+  expect(plan).toEqual({ rpm: 6 });
+  expect(await readMetric('vx_cell_up{cell="b"}')).toBe("1");
+});
+
+async function readMetric(name: string): Promise<string | undefined> {
+  const headers = { authorization: "Bearer operator-token-of-the-tests" };
+  const text = await (await fetch(`${app.adminUrl}/metrics`, { headers })).text();
+  return text
+    .split("\n")
+    .find((line) => line.startsWith(`${name} `))
+    ?.split(" ")[1];
+}
