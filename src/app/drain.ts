@@ -51,7 +51,11 @@ export class Drain {
   async run(listeners: readonly Listener[], settle: () => Promise<void>, delayMs: number): Promise<void> {
     this.#isStopping = true;
     this.#health.announce();
-    if (delayMs > 0) await wait(delayMs);
+    if (delayMs > 0) {
+      // A connection that the drain closes while the caller sends a request on it would lose the request.
+      for (const listener of listeners) listener.prepareClose();
+      await wait(delayMs);
+    }
     this.#started.abort(shutdownReason());
     const abortCalls = () => this.#ended.abort(shutdownReason());
     // A generation that continues without its caller is not counted as a running call by a listener.

@@ -13,8 +13,8 @@ import { setRawSocket } from "./raw-socket.ts";
 type Http1Options = {
   /** Serves a request, or refuses it because of its problem. */
   readonly handle: (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined) => void;
-  /** True while the listener drains: each response is then the last of its connection. */
-  readonly isDraining: () => boolean;
+  /** True once the listener is about to close: each response is then the last of its connection. */
+  readonly isStopping: () => boolean;
   readonly refusals: BadRequestResponses;
   readonly turns: ReadingTurns;
 };
@@ -111,7 +111,7 @@ export class Http1 {
     const problem = framingProblem(request as IncomingMessage);
     connection.isRefused = problem !== undefined;
     if (!problem) socket.expectBody(Number(request.headers["content-length"] ?? 0));
-    const isLast = this.#options.isDraining() || connection.isRefused || request.headers.host === undefined;
+    const isLast = this.#options.isStopping() || connection.isRefused || request.headers.host === undefined;
     if (isLast) response.setHeader("connection", "close");
     this.#options.handle(request, response, problem);
   };

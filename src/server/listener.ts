@@ -58,6 +58,7 @@ export class Listener {
   readonly #sockets = new SlotArray<Socket>();
   readonly #sessions = new SlotArray<ServerHttp2Session>();
   #running = 0;
+  #isStopping = false;
   #isDraining = false;
   #onLastCall: () => void = () => undefined;
 
@@ -68,7 +69,7 @@ export class Listener {
     this.#addresses = new ConnectionsPerAddress(this.#limits.connectionsPerAddress);
     this.#http1 = new Http1(this.#limits, {
       handle: this.#serve,
-      isDraining: () => this.#isDraining,
+      isStopping: () => this.#isStopping,
       refusals: options.refusals,
       turns: this.#turns,
     });
@@ -122,10 +123,16 @@ export class Listener {
     return this.#server.address() as AddressInfo;
   }
 
+  /** Calls are still accepted, but each response of HTTP/1.1 is the last of its connection. */
+  prepareClose(): void {
+    this.#isStopping = true;
+  }
+
   /**
    * Refuses new calls, waits at most graceMs for running ones, aborts the rest, then closes every connection.
    */
   async close(graceMs: number, abortCalls: () => void = () => undefined): Promise<void> {
+    this.#isStopping = true;
     this.#isDraining = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#http1.closeIdleConnections();

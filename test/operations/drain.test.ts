@@ -128,6 +128,8 @@ describe.each([1, 2])("with a shutdown delay and %i server process(es)", (worker
       expect(me.status).toBe(200);
     }
     expect(await health.check({})).toMatchObject({ status: Status.NOT_SERVING });
+    // Without asking for it, so that no connection is reused when the drain closes it.
+    expect((await fetch(`${url}/livez`)).headers.get("connection")).toBe("close");
     // A second signal, such as the one npm passes on, does not shorten it.
     server.process.child.kill("SIGTERM");
     await vi.waitFor(() => expect(server.process.stderr()).toContain("already stopping"));
