@@ -57,10 +57,13 @@ export function AccountPage({ id, params }: AccountPageProps) {
       </nav>
       {problem && <ErrorState problem={problem} onRetry={query.reload} />}
       {account === undefined && !problem && (
-        <h1>
-          <Skeleton width="14rem" />
-          <span class="hidden">Loading the account</span>
-        </h1>
+        <>
+          <h1>
+            <Skeleton width="14rem" />
+            <span class="hidden">Loading the account</span>
+          </h1>
+          <AccountStats />
+        </>
       )}
       {account && (
         <>
@@ -84,7 +87,7 @@ export function AccountPage({ id, params }: AccountPageProps) {
 type AccountHeaderProps = { readonly account: Account; readonly onChanged: () => void };
 
 function AccountHeader({ account, onChanged }: AccountHeaderProps) {
-  const { name, plan, balanceMicros, heldMicros, createdAt, suspendedAt, state } = account;
+  const { name, suspendedAt, state } = account;
   return (
     <>
       <div class="page-header">
@@ -98,12 +101,20 @@ function AccountHeader({ account, onChanged }: AccountHeaderProps) {
           Suspended since <Time at={suspendedAt} />: calls with its keys are refused.
         </Notice>
       )}
-      <Stats>
-        <Stat label="Balance" value={<Money micros={balanceMicros} />} />
-        <Stat label="Held by running calls" value={<Money micros={heldMicros} />} />
-        <Stat label="Plan" value={plan} />
-        <Stat label="Customer since" value={createdAt && dayText(timestampDate(createdAt))} />
-      </Stats>
+      <AccountStats account={account} />
     </>
+  );
+}
+
+/** Without an account, it is being loaded. */
+function AccountStats({ account }: { readonly account?: Account }) {
+  const since = account?.createdAt && dayText(timestampDate(account.createdAt));
+  return (
+    <Stats>
+      <Stat label="Balance" value={account && <Money micros={account.balanceMicros} />} />
+      <Stat label="Held by running calls" value={account && <Money micros={account.heldMicros} />} />
+      <Stat label="Plan" value={account?.plan} />
+      <Stat label="Customer since" value={since} />
+    </Stats>
   );
 }

@@ -4,7 +4,7 @@ import { Skeleton } from "./states.tsx";
 type StatProps = {
   readonly label: string;
   /** Undefined while it is being loaded. */
-  readonly value: ComponentChildren | undefined;
+  readonly value: Exclude<ComponentChildren, boolean>;
   readonly note?: ComponentChildren;
 };
 

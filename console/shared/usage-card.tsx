@@ -87,11 +87,14 @@ export function UsageStats({ usage, range, costName }: UsageStatsProps) {
   const output = sum((row) => row.outputTokens);
   return (
     <>
-      <Stat label={`${costName} in ${range} days`} value={cost !== undefined && <Money micros={cost} />} />
-      <Stat label="Requests" value={requests !== undefined && numberText(requests)} />
+      <Stat
+        label={`${costName} in ${range} days`}
+        value={cost === undefined ? undefined : <Money micros={cost} />}
+      />
+      <Stat label="Requests" value={requests === undefined ? undefined : numberText(requests)} />
       <Stat
         label="Tokens"
-        value={input !== undefined && output !== undefined && numberText(input + output)}
+        value={input === undefined || output === undefined ? undefined : numberText(input + output)}
         note={
           input !== undefined && output !== undefined && `${numberText(input)} in, ${numberText(output)} out`
         }
