@@ -246,6 +246,20 @@ func TestARetryWithTheSameKeySucceedsAndIsChargedOnce(t *testing.T) {
 	}
 }
 
+func TestAKeyInTheHeadersIsTheKeyOfTheCall(t *testing.T) {
+	_, option, attempts := fault(t, "lose=1")
+	key := run + "-header"
+	must(faulty(t).Generate(ctx, asks("hello"), option, vx.WithHeader("Idempotency-Key", key)))
+	if !slices.Equal(attempts(), []string{key, key}) {
+		t.Error(attempts())
+	}
+	_, empty, attempts := fault(t, "lose=1")
+	_, err := final(faulty(t).Stream(ctx, asks("hello"), empty, vx.WithIdempotencyKey("")))
+	if err == nil || !slices.Equal(attempts(), []string{""}) {
+		t.Error(err, attempts())
+	}
+}
+
 func TestFinalErrorsAreNotRetried(t *testing.T) {
 	_, down, attempts := fault(t, "times=9;status=503;retry-after=0")
 	if _, err := faulty(t).Generate(ctx, asks("hello"), down); failure(t, err).Code != connect.CodeUnavailable || len(attempts()) != 3 {

@@ -66,6 +66,10 @@ func withRetries[T any](ctx context.Context, c *Client, e effect, options []Call
 	for _, set := range options {
 		set(&o)
 	}
+	if o.idempotencyKey == "" {
+		o.idempotencyKey = o.header.Get("Idempotency-Key")
+	}
+	o.header.Del("Idempotency-Key")
 	if e == unkeyed && o.idempotencyKey != "" {
 		e = keyed
 	}

@@ -258,6 +258,15 @@ class Retries(ClientCase):
                     self.assertEqual(again.final_response().usage.output_tokens, 40)
                 self.assertEqual(len(self.first_charges_of(fault.user)), 1)
 
+    def test_a_key_in_the_headers_is_the_key_of_the_call_and_an_empty_key_is_none(self) -> None:
+        given, key = Fault("lose=1"), f"{RUN}-header"
+        headers = {**given.options["headers"], "Idempotency-Key": key}
+        self.faulty.generate(**asks("hello"), options={"headers": headers})
+        self.assertEqual(given.attempts(), [key, key])
+        empty = Fault("lose=1")
+        self.failure(self.faulty.stream(**asks("hello"), options=empty.keyed("")).final_response)
+        self.assertEqual(empty.attempts(), [None])
+
     def test_creating_a_key_is_not_repeated_when_its_response_is_lost(self) -> None:
         fault = Fault("lose=1")
         error = self.failure(lambda: self.faulty.keys.create(name="lost", scopes=["read"], options=fault.options))

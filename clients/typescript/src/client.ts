@@ -14,6 +14,7 @@ import {
 } from "./gen/vx/v1/generate_pb.ts";
 import { type GetMeResponse, MeService } from "./gen/vx/v1/me_pb.ts";
 import { GenerationStream, type StartedStream } from "./generation-stream.ts";
+import { givenIdempotencyKey } from "./idempotency-key.ts";
 import { limitedFetch } from "./limited-fetch.ts";
 import { type CallDefaults, type CallOptions, type Effect, withRetries } from "./retries.ts";
 import { toVxError } from "./to-vx-error.ts";
@@ -87,10 +88,11 @@ export class Client implements Caller {
     const abort = new AbortController();
     const signal = options.signal ? anySignal(options.signal, abort) : abort.signal;
     const { streamGenerate } = createClient(GenerateService, this.transport);
-    const effect = options.idempotencyKey === undefined ? "unkeyed" : "keyed";
+    const idempotencyKey = givenIdempotencyKey(options);
+    const effect = idempotencyKey === undefined ? "unkeyed" : "keyed";
     const started = this.call(effect, { ...options, signal }, async (attempt) => {
       const rest = streamGenerate(input, attempt)[Symbol.asyncIterator]();
-      const toError = (thrown: unknown) => toVxError(thrown, options.idempotencyKey);
+      const toError = (thrown: unknown) => toVxError(thrown, idempotencyKey);
       const first = await rest.next();
       return { first, rest, toError, abort: () => endCall(abort, rest) } satisfies StartedStream;
     });

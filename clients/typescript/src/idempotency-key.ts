@@ -1,3 +1,13 @@
+type KeySource = {
+  readonly idempotencyKey?: string | undefined;
+  readonly headers?: ConstructorParameters<typeof Headers>[0] | undefined;
+};
+
+/** The key that the caller gave as an option or as a header. Undefined if it is empty, which means none. */
+export function givenIdempotencyKey({ idempotencyKey, headers }: KeySource): string | undefined {
+  return idempotencyKey || new Headers(headers).get("idempotency-key") || undefined;
+}
+
 /** A key of 128 random bits. It is no secret: it only has to differ from the other keys of the account. */
 export function newIdempotencyKey(): string {
   const bytes = new Uint8Array(16);

@@ -1,7 +1,7 @@
 import { ConnectError, type CallOptions as ConnectOptions } from "@connectrpc/connect";
 import { AbortError, ConnectionError, TimeoutError, type VxError } from "./errors.ts";
 import { RETRIED } from "./gen/reasons.ts";
-import { newIdempotencyKey } from "./idempotency-key.ts";
+import { givenIdempotencyKey, newIdempotencyKey } from "./idempotency-key.ts";
 import { toVxError } from "./to-vx-error.ts";
 
 /** What a caller can set for one call. */
@@ -46,8 +46,10 @@ export async function withRetries<Result>(
   const maxRetries = options.maxRetries ?? defaults.maxRetries;
   const endsAt = timeoutMs > 0 ? Date.now() + timeoutMs : Number.POSITIVE_INFINITY;
   const headers = new Headers(options.headers);
-  const idempotencyKey = effect === "keyed" ? (options.idempotencyKey ?? newIdempotencyKey()) : undefined;
+  const idempotencyKey =
+    effect === "keyed" ? (givenIdempotencyKey(options) ?? newIdempotencyKey()) : undefined;
   if (idempotencyKey !== undefined) headers.set("idempotency-key", idempotencyKey);
+  else headers.delete("idempotency-key");
   for (let retries = 0; ; retries++) {
     const remainingMs = endsAt - Date.now();
     try {

@@ -240,6 +240,18 @@ for (const idempotencyKey of [undefined, `${RUN}-cut`]) {
   });
 }
 
+test("a key in the headers is the key of the call, and an empty key is none", async () => {
+  const given = fault("lose=1");
+  const key = `${RUN}-header`;
+  await faulty.generate(asks("hello"), { headers: { ...given.headers, "Idempotency-Key": key } });
+  assert.deepEqual(await given.attempts(), [key, key]);
+  const empty = fault("lose=1");
+  await failure(() =>
+    faulty.stream(asks("hello"), { headers: empty.headers, idempotencyKey: "" }).finalResponse(),
+  );
+  assert.deepEqual(await empty.attempts(), [null]);
+});
+
 test("a stream without a key is repeated only if the server says that it failed", async () => {
   const refused = fault("reason=overloaded;retry-after=0");
   await faulty.stream(asks("hello"), { headers: refused.headers }).finalResponse();

@@ -39,13 +39,16 @@ class Attempts:
         self._ends_at = time.monotonic() + seconds if seconds > 0 else None
         self._left = options.get("max_retries", max_retries)
         self._made = 0
-        self.key = options.get("idempotency_key")
+        given = options.get("headers", {})
+        self._headers = {name: value for name, value in given.items() if name.lower() != "idempotency-key"}
+        in_headers = (value for name, value in given.items() if name.lower() == "idempotency-key")
+        #: An empty key means none.
+        self.key = options.get("idempotency_key") or next(in_headers, None) or None
         if effect == "unkeyed" and self.key is not None:
             effect = "keyed"
         if effect == "keyed" and self.key is None:
             self.key = uuid.uuid4().hex
         self._effect = effect
-        self._headers = dict(options.get("headers", {}))
         if effect == "keyed" and self.key is not None:
             self._headers["idempotency-key"] = self.key
 
