@@ -19,6 +19,7 @@ import { grpcStreams } from "./parts/grpc-streams.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
 import { largeCalls } from "./parts/large-calls.ts";
 import { openTelemetry } from "./parts/open-telemetry.ts";
+import { replicas } from "./parts/replicas.ts";
 import { restMe } from "./parts/rest-me.ts";
 import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
@@ -52,6 +53,7 @@ const parts: Record<string, AnyPart> = {
   "grpc-streams": grpcStreams,
   "open-telemetry": openTelemetry,
   "rest-me": restMe,
+  replicas,
   turns,
   upstreams,
   "stream-readers": streamReaders,

@@ -15,6 +15,8 @@ export type Server = {
   next(pattern: RegExp): Promise<string>;
   /** Calls a method of vx.admin.v1.AdminService. */
   operate<Response>(method: string, request: object): Promise<Response>;
+  /** The text of /metrics. */
+  readMetrics(): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -67,6 +69,12 @@ export async function startServer(
       });
       if (!response.ok) throw new Error(`${method}: ${await response.text()}`);
       return (await response.json()) as Response;
+    },
+    readMetrics: async () => {
+      const response = await fetch(`http://127.0.0.1:${adminPort}/metrics`, {
+        headers: { authorization: `Bearer ${TOKEN}` },
+      });
+      return await response.text();
     },
   };
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Random } from "../fuzz/random.ts";
 import type { Arena } from "./arena.ts";
 import { groupBy, type Violation, type Window } from "./checker/facts.ts";
-import { mayBeLost } from "./checker/lost-commits.ts";
+import { isDuring } from "./checker/lost-commits.ts";
 import { checkMoney } from "./checker/money.ts";
 import { Client } from "./client.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -36,6 +36,8 @@ export type Episode = {
   readonly databaseKills: readonly number[];
   /** When the database committed what it may have lost. */
   readonly lostCommits: Window | undefined;
+  /** When servers may have used two primaries. */
+  readonly splitBrain: Window | undefined;
   /** Whether the database's clock differed from that of this machine. */
   readonly hasClockSteps: boolean;
   /** Resolve when the holds of killed servers are released. */
@@ -69,6 +71,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const givenBack: Promise<GivenBack>[] = [];
   let hasClockSteps = false;
   let lostCommits: Window | undefined;
+  let splitBrain: Window | undefined;
   let healedAt: number | undefined;
   const rows = new RowWatch(arena);
   const money = new MoneyWatch(arena, violations);
@@ -86,6 +89,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
       },
       onCommitsLost: (window) => {
         lostCommits = window;
+      },
+      onSplitBrain: (window) => {
+        splitBrain = window;
       },
       onServerKill: (serverId) => givenBack.push(watchHolds(arena, serverId)),
       onClockStep: () => {
@@ -114,6 +120,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     healedAt: healedAt ?? Math.max(...faultWindows.map(({ to }) => to), 0),
     databaseKills,
     lostCommits,
+    splitBrain,
     hasClockSteps,
     givenBack,
     violations: [...violations, ...rows.violations(lostCommits)],
@@ -157,7 +164,7 @@ class RowWatch {
 
   violations(lostCommits: Window | undefined): Violation[] {
     return this.#withoutRow
-      .filter((entry) => !mayBeLost(entry, lostCommits))
+      .filter((entry) => !isDuring(entry, lostCommits))
       .map(({ requestId }) => ({
         rule: "2 one execution, one ledger entry",
         text: `answered before it was settled: ${requestId}`,

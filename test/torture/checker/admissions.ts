@@ -1,7 +1,7 @@
 import type { Entry } from "../history.ts";
 import { TIGHT_LIMIT } from "../tenants.ts";
 import type { Facts, Violation } from "./facts.ts";
-import { mayBeLost } from "./lost-commits.ts";
+import { isDuring } from "./lost-commits.ts";
 
 const RULE = "4 exactly min(limit, arrived)";
 const MINUTE_MS = 60_000;
@@ -48,7 +48,7 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
       const isForgotten = facts.databaseKills.some(
         (kill) => entry.endedAt > kill - FORGOTTEN_MS && entry.sentAt < kill,
       );
-      if (isForgotten || mayBeLost(entry, facts.lostCommits)) {
+      if (isForgotten || isDuring(entry, facts.lostCommits)) {
         at(first).forgotten++;
       }
     }

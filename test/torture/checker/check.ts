@@ -43,6 +43,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     keyStates: await readKeyStates(arena.database.owner, tenants.accountIds),
     databaseKills: episode.databaseKills,
     lostCommits: episode.lostCommits,
+    splitBrain: episode.splitBrain,
     hasClockSteps: episode.hasClockSteps,
   });
   const admissions = checkAdmissions(facts);

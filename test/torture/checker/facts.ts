@@ -42,6 +42,8 @@ export type Facts = {
   readonly databaseKills: readonly number[];
   /** When the database committed what it may have lost. */
   readonly lostCommits: Window | undefined;
+  /** When servers may have used two primaries: what one of them confirms is unknown to the other. */
+  readonly splitBrain: Window | undefined;
   /** The database's clock differed from that of the history. */
   readonly hasClockSteps: boolean;
 };

@@ -17,8 +17,8 @@ export type LostCommits = {
 
 type Change = "reply" | "broken stream" | "credit" | "revocation" | "key";
 
-/** Whether the call may have been confirmed by a commit that was lost. */
-export function mayBeLost(entry: Entry, window: Window | undefined): boolean {
+/** Whether the call ran in this time. */
+export function isDuring(entry: Entry, window: Window | undefined): boolean {
   return window !== undefined && entry.endedAt >= window.from && entry.sentAt <= window.to;
 }
 
@@ -33,7 +33,7 @@ export function withoutLostCommits(facts: Facts): { facts: Facts; lost: LostComm
   };
   const lost = new Map<Entry, Change>();
   for (const entry of facts.entries) {
-    if (!mayBeLost(entry, facts.lostCommits)) continue;
+    if (!isDuring(entry, facts.lostCommits)) continue;
     const change = lostChange(entry, facts, stored);
     if (change) lost.set(entry, change);
   }

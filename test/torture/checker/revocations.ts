@@ -1,5 +1,6 @@
 import type { Entry } from "../history.ts";
 import { describe, type Facts, type Violation } from "./facts.ts";
+import { isDuring } from "./lost-commits.ts";
 
 const RULE = "5 nothing is admitted after a revocation";
 const STREAM_ENDS_MS = 1_000;
@@ -20,6 +21,7 @@ export function checkRevocations(facts: Facts): { violations: Violation[]; figur
         if (facts.isCalm) checkStream(facts, entry, revocation.endedAt, violations);
         continue;
       }
+      if (isDuring(entry, facts.splitBrain)) continue;
       after++;
       if (entry.ending !== "answered" || entry.status >= 500 || entry.status === 401) continue;
       admitted++;

@@ -43,6 +43,7 @@ export function failOver(
       const old = await replication.promote();
       const promotedAt = performance.now();
       scene.onHealed();
+      if (loss === "cut off") scene.onSplitBrain({ from: promotedAt, to: promotedAt + MOVE_MS });
       // Until the servers have moved, an old primary that runs also accepts writes.
       const lostUntil = loss === "cut off" ? promotedAt + MOVE_MS : promotedAt;
       if (!isSynchronous) scene.onCommitsLost({ from: failedAt - lagMs - FLUSH_MS, to: lostUntil });

@@ -22,7 +22,7 @@ if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(rounds) || rounds < 1) 
 const MODES: readonly ReplicationMode[] = [
   { isSynchronous: true, lagMs: 0 },
   { isSynchronous: false, lagMs: 0 },
-  { isSynchronous: false, lagMs: 500 },
+  { isSynchronous: false, lagMs: 250 },
 ];
 const SHORT_MODES = [{ isSynchronous: true, lagMs: 0 }];
 const PATIENCE_MS = 100_000;

@@ -37,7 +37,7 @@ export class Replication {
     const address = `host=127.0.0.1 port=${this.#wire.port}`;
     this.#standby = await startStandby(database.primary, database.owner, address);
     // The copy is made without the delay.
-    this.#wire.set({ latencyMs: lagMs / 2 });
+    this.#wire.set({ latencyMs: lagMs });
     for (const line of this.#hosts.standby) line.retarget({ path: this.#standby.socketPath });
     if (isSynchronous) await this.#waitForEveryCommit();
   }

@@ -13,6 +13,8 @@ export type FaultScene = {
   readonly onHealed: () => void;
   /** Called when the database may have lost what it committed in this time. */
   readonly onCommitsLost: (window: Window) => void;
+  /** Called when servers may have used two primaries. */
+  readonly onSplitBrain: (window: Window) => void;
   /** Called when a server is killed, whose holds must then be released. */
   readonly onServerKill: (serverId: string) => void;
   /** Called when the database's clock begins to differ from that of this machine. */
