@@ -11,6 +11,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "embedded-postgres": [],
   store: ["domain"],
   backup: ["embedded-postgres", "store", "domain"],
+  archive: ["backup", "store", "domain"],
   models: ["domain"],
   tokens: ["domain"],
   upstreams: ["domain"],

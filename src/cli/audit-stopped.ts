@@ -3,7 +3,7 @@ import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/a
 import { viewReport } from "../api/run-audit.ts";
 import { auditEmbeddedDatabase } from "../app/audit-embedded.ts";
 import { createLog } from "../telemetry/log.ts";
-import { auditText, requireConsistent } from "./audit.ts";
+import { auditText, requireConsistent } from "./audit-report.ts";
 import { printError, printOut } from "./output.ts";
 import { jsonLine } from "./print.ts";
 import { createProgress } from "./progress.ts";

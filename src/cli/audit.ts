@@ -1,46 +1,25 @@
-import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { formatMicros } from "../domain/money.ts";
+import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { auditText, requireConsistent } from "./audit-report.ts";
 import { withAdmin } from "./client.ts";
-import { findingColumns } from "./columns.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
-import { CommandFailure } from "./failure.ts";
-import { type Column, formatTable } from "./print.ts";
 import { show } from "./show.ts";
 
 /** No timeout: the audit reads every row, so its duration has no useful bound. */
 const NO_TIMEOUT_MS = 0;
 
-const totalColumns: readonly Column<AuditResponse>[] = [
-  { title: "ACCOUNTS", value: (totals) => String(totals.accounts), align: "right" },
-  { title: "ENTRIES", value: (totals) => String(totals.entries), align: "right" },
-  { title: "KEYS", value: (totals) => String(totals.keys), align: "right" },
-  { title: "BALANCE", value: (totals) => formatMicros(totals.balanceMicros), align: "right" },
-  { title: "OPERATOR EVENTS", value: (totals) => String(totals.operatorEvents), align: "right" },
-  { title: "CONSISTENT", value: (totals) => (totals.consistent ? "yes" : "NO") },
-];
-
 export const define: Define = (command) => {
-  withExamples(command, ["vx audit", "vx audit --json"])
+  withExamples(command, ["vx audit", "vx audit --json", "vx audit --archive /archives"])
     .option("--json", "print the response message as JSON")
+    .option("--archive <folder>", "read the database itself, and the files of vx archive in this folder too")
     .action(audit);
 };
 
-async function audit(options: JsonOption): Promise<void> {
+async function audit(options: JsonOption & { readonly archive?: string }): Promise<void> {
+  if (options.archive !== undefined) {
+    const { auditWithArchives } = await import("./audit-archives.ts");
+    return await auditWithArchives(options.archive, options.json === true);
+  }
   const response = await withAdmin((admin) => admin.audit({}, { timeoutMs: NO_TIMEOUT_MS }));
   await show(options, AuditResponseSchema, response, () => auditText(response));
   requireConsistent(response);
-}
-
-export function requireConsistent(response: AuditResponse): void {
-  if (!response.consistent) {
-    throw new CommandFailure(
-      "the stored values differ from the ledger entries or from the log; see the findings",
-    );
-  }
-}
-
-export function auditText(response: AuditResponse): string {
-  const { findings } = response;
-  const details = findings.length === 0 ? "" : `\n${formatTable(findingColumns, findings)}`;
-  return formatTable(totalColumns, [response]) + details;
 }

@@ -20,6 +20,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Back up and restore the embedded database.",
     load: () => import("./backup.ts"),
   },
+  archive: {
+    description: "Move old months of the ledger to compressed files.",
+    load: () => import("./archive.ts"),
+  },
   "upgrade-database": {
     description: "Copy the embedded database to the installed major version of PostgreSQL.",
     load: () => import("./upgrade-database.ts"),

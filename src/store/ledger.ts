@@ -1,10 +1,11 @@
 import { DomainError } from "../domain/errors.ts";
-import { entryIdOf, monthOfId } from "../domain/ids.ts";
+import { entryIdOf, monthOfId, secondsOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
+import { archivedUntil } from "./archived-until.ts";
 import type { Cells } from "./driver/cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
@@ -111,7 +112,12 @@ export async function getGeneration(database: Cells, accountId: string, id: stri
     ? await database.at(lane).call<EntryRow>("get_entry", lane, accountId, entryId, monthOfId(entryId))
     : [];
   if (row?.kind === "generation") return row;
-  throw new DomainError("not_found", { message: `There is no charged generation "${id}".` });
+  const until = await archivedUntil(database.at(lane));
+  const archived =
+    until && GENERATION_ID.test(id) && secondsOfId(id) * 1000 < until.getTime()
+      ? ` in the ledger: entries before ${until.toISOString()} are archived`
+      : "";
+  throw new DomainError("not_found", { message: `There is no charged generation "${id}"${archived}.` });
 }
 
 export async function listEntries(database: Cells, accountId: string, page: Page) {

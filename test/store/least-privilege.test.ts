@@ -39,6 +39,7 @@ const GRANTED = [
   "lanes_to_sweep",
   "ledger_range",
   "list_accounts",
+  "list_archives",
   "list_entries",
   "list_operator_events",
   "list_plans",

@@ -26,3 +26,6 @@ const COLUMNS = [
 
 /** The hash of each row of `vx.ledger l`, recomputed over the window `c` of its account. */
 export const EXPECTED_HASH = `vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, ${COLUMNS.map((name) => `l.${name}`).join(", ")})`;
+
+/** The hash of a record `l` after a row with the hash `v_hash`. */
+export const EXPECTED_HASH_OF_ROW = `vx.ledger_hash(v_hash, ${COLUMNS.map((name) => `l.${name}`).join(", ")})`;

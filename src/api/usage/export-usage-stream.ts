@@ -1,9 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ExportUsageRequest, ExportUsageResponseSchema } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { csvLine } from "../../domain/csv.ts";
+import { DomainError } from "../../domain/errors.ts";
 import { formatMicros } from "../../domain/money.ts";
 import { QUARTER_MS, type Quarter } from "../../domain/periods.ts";
 import { getAccount } from "../../store/accounts.ts";
+import { archivedUntil } from "../../store/archived-until.ts";
 import {
   type ExportRange,
   type ExportRow,
@@ -31,6 +33,7 @@ export async function* exportUsage(
   const { accountId } = request;
   if (accountId !== "") await getAccount(deps.database, accountId);
   const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
+  if (request.format === "focus") await refuseArchivedMovements(deps, range);
   const lanes = await exportLanes(deps.database, range);
   // The lanes of a single account are one, so its parts are the quarters of the range.
   const parts = accountId === "" ? lanes.length : range.to - range.from;
@@ -47,6 +50,18 @@ export async function* exportUsage(
     }
   }
   yield { rows, lanesDone: parts, lanes: parts };
+}
+
+/** The sums of the usage are never archived. */
+async function refuseArchivedMovements({ database }: Deps, { from }: ExportRange): Promise<void> {
+  for (const cell of database.all) {
+    const until = await archivedUntil(cell);
+    if (until === undefined || from * QUARTER_MS >= until.getTime()) continue;
+    throw DomainError.ofField(
+      "from",
+      `credits and adjustments before ${until.toISOString()} are archived; begin there, or export the usage alone as csv`,
+    );
+  }
 }
 
 const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {

@@ -44,9 +44,10 @@ BEGIN
     LEFT JOIN piece p ON p.account_id = h.account_id AND p.quarter < h.end_quarter
     GROUP BY h.account_id, h.usage_fingerprint
   )
-  SELECT '', '', '', json_build_array(n.account_id, n.quarter, n.key_id, n.model, n.user_id, n.price_version)::text,
-         coalesce((SELECT s.fingerprint FROM sums s WHERE s.account_id = n.account_id), 0)
-  FROM (VALUES (1)) AS one LEFT JOIN unfinished n ON true
+  SELECT '', '', '', (
+           SELECT json_build_array(n.account_id, n.quarter, n.key_id, n.model, n.user_id, n.price_version)::text
+           FROM unfinished n
+         ), coalesce((SELECT s.fingerprint FROM sums s JOIN unfinished n ON n.account_id = s.account_id), 0)
   UNION ALL
   (SELECT s.account_id, 'usage_equals_ledger', 'the usage of the archived entries changed since they were archived', NULL,
           NULL

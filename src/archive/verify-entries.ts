@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
+import { createZstdDecompress } from "node:zlib";
+import { type LedgerLine, ledgerHash } from "../domain/ledger-hash.ts";
+import type { ArchivedHead } from "./archive-database.ts";
+import { ArchiveError } from "./archive-error.ts";
+
+const ENTRIES_PER_REPORT = 1_000;
+
+/** What a file has. */
+export type VerifiedEntries = {
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly entries: number;
+  readonly accounts: number;
+  readonly totals: Totals;
+};
+
+type KindTotal = { entries: number; amount_micros: number };
+
+class Totals {
+  first_created_at: string | null = null;
+  last_created_at: string | null = null;
+  readonly kinds: Record<LedgerLine["kind"], KindTotal> = {
+    generation: { entries: 0, amount_micros: 0 },
+    credit: { entries: 0, amount_micros: 0 },
+    adjustment: { entries: 0, amount_micros: 0 },
+  };
+
+  include({ kind, amount_micros, created_at }: LedgerLine): void {
+    const total = this.kinds[kind];
+    total.entries++;
+    total.amount_micros += amount_micros;
+    if (this.first_created_at === null || created_at < this.first_created_at)
+      this.first_created_at = created_at;
+    if (this.last_created_at === null || created_at > this.last_created_at) this.last_created_at = created_at;
+  }
+}
+
+/** Of one account, so that the memory of a verification does not depend on the size of the file. */
+type Chain = { seq: number; balanceMicros: number; hash: string };
+
+/**
+ * Reads a file and checks that it has exactly the entries of these accounts: numbers without gaps, balances, and the chain of
+ * hashes from the last entry before the file to the last one in it.
+ */
+export async function verifyEntries(
+  path: string,
+  heads: AsyncIterable<ArchivedHead>,
+  onRead: (entries: number) => void,
+): Promise<VerifiedEntries> {
+  onRead(0);
+  const digest = createHash("sha256");
+  let bytes = 0;
+  let [entries, accounts] = [0, 0];
+  const totals = new Totals();
+  const file = createReadStream(path);
+  file.on("data", (chunk) => {
+    digest.update(chunk);
+    bytes += chunk.length;
+  });
+  const decompressed = file.pipe(createZstdDecompress());
+  file.on("error", (error) => decompressed.destroy(error));
+  // Thrown to whoever reads the lines; without a listener, one after the last line would end the process.
+  decompressed.on("error", () => undefined);
+  const lines = linesOf(decompressed);
+  try {
+    for await (const head of heads) {
+      accounts++;
+      const chain: Chain = { ...head.before };
+      while (chain.seq < head.last.seq) {
+        const { value, done } = await lines.next();
+        if (done) throw new ArchiveError(`the entries of ${head.accountId} are missing`);
+        const line = parse(value);
+        continueChain(chain, head, line);
+        entries++;
+        if (entries % ENTRIES_PER_REPORT === 0) onRead(entries);
+        totals.include(line);
+      }
+      if (chain.hash !== head.last.hash || chain.balanceMicros !== head.last.balanceMicros)
+        throw new ArchiveError(`the last entry of ${head.accountId} is not that of the database`);
+    }
+    if (!(await lines.next()).done) throw new ArchiveError("the file has more entries than were archived");
+  } catch (error) {
+    if (error instanceof ArchiveError) throw new ArchiveError(`${path}: ${error.message}`);
+    throw new ArchiveError(`${path} cannot be read: ${(error as Error).message}`);
+  } finally {
+    file.destroy();
+    decompressed.destroy();
+  }
+  return { sha256: digest.digest("hex"), bytes, entries, accounts, totals };
+}
+
+/** An entry has at most some kilobytes. */
+const MAX_LINE_CHARACTERS = 1_048_576;
+
+/** An interface of node:readline would wait forever after an error of its input. */
+async function* linesOf(stream: Readable): AsyncGenerator<string, undefined> {
+  let rest = "";
+  for await (const chunk of stream.setEncoding("utf8")) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE_CHARACTERS) throw new ArchiveError("a line is too long");
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
+}
+
+function parse(text: string): LedgerLine {
+  try {
+    return JSON.parse(text) as LedgerLine;
+  } catch {
+    throw new ArchiveError("a line is not JSON");
+  }
+}
+
+function continueChain(chain: Chain, { lane, accountId }: ArchivedHead, line: LedgerLine): void {
+  if (line.lane !== lane || line.account_id !== accountId || line.seq !== chain.seq + 1) {
+    throw new ArchiveError(
+      `entry ${chain.seq + 1} of ${accountId} is expected, there is entry ${line.seq} of ${line.account_id}`,
+    );
+  }
+  chain.seq = line.seq;
+  chain.balanceMicros += line.amount_micros;
+  if (line.balance_after_micros !== chain.balanceMicros)
+    throw new ArchiveError(`entry ${line.seq} of ${accountId} has a wrong balance`);
+  chain.hash = ledgerHash(chain.hash, line);
+  if (line.hash !== chain.hash)
+    throw new ArchiveError(
+      `the hash of entry ${line.seq} of ${accountId} does not match it and the entries before`,
+    );
+}

@@ -1,0 +1,332 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type ArchiveProgress, archiveLedger } from "../../src/archive/archive-ledger.ts";
+import { auditArchives } from "../../src/archive/audit-archives.ts";
+import { monthText } from "../../src/archive/month.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { type LedgerLine, ledgerHash } from "../../src/domain/ledger-hash.ts";
+import { readPage } from "../../src/domain/page.ts";
+import { audit, auditInSteps } from "../../src/store/audit.ts";
+import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { DatabaseGuard } from "../../src/store/driver/guard.ts";
+import { getGeneration, listEntries, moveBalance } from "../../src/store/ledger.ts";
+import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { charge, createPayer, type Payer } from "../support/payer.ts";
+import { createTestBilling } from "../support/store.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { createPastPartitions, moveToPast, thisMonth } from "./past-months.ts";
+
+const NOT_ABORTED = new AbortController().signal;
+const PIECES = [1, 3, 1_000];
+const [THIRD_LAST, SECOND_LAST, LAST] = [thisMonth - 3, thisMonth - 2, thisMonth - 1];
+/** The credit of each payer is its first entry. */
+const ENTRIES = 13 + 3 + 2;
+
+let database: TestDatabase;
+let pool: Database;
+let owner: DatabaseAddress;
+let folder: ReturnType<typeof createTemporaryFolder>;
+let busy: Payer;
+let idle: Payer;
+let recent: Payer;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = new Database(database.address, {
+    connections: 2,
+    statementTimeoutMs: 5_000,
+    maxStatements: 100,
+    maxWaitMs: 5_000,
+    name: "archive",
+  });
+  owner = { kind: "url", url: database.url };
+  folder = createTemporaryFolder("archive");
+  [busy, idle, recent] = await Promise.all([
+    createPayer(pool, 1_000n),
+    createPayer(pool, 1_000n),
+    createPayer(pool, 1_000n),
+  ]);
+  const billing = createTestBilling(pool);
+  for (let i = 1; i <= 12; i++) await charge(billing, busy, BigInt(i), i % 2 ? "ada" : 'a "user" \\ é');
+  for (let i = 1; i <= 2; i++) await charge(billing, idle, 5n);
+  await charge(billing, recent, 7n);
+  await createPastPartitions(database.owner, 3);
+  const past = ({ accountId }: Payer, seq: number, createdIn: number, begunIn = createdIn) => ({
+    accountId,
+    seq,
+    createdIn,
+    begunIn,
+  });
+  await moveToPast(database.owner, [
+    ...[1, 2, 3, 4].map((seq) => past(busy, seq, THIRD_LAST)),
+    // Charged after the end of the month in which it began.
+    past(busy, 5, SECOND_LAST, THIRD_LAST),
+    ...[6, 7].map((seq) => past(busy, seq, SECOND_LAST)),
+    // Of a server whose clock was ahead.
+    past(busy, 8, SECOND_LAST, LAST),
+    ...[9, 10].map((seq) => past(busy, seq, LAST)),
+    ...[1, 2, 3].map((seq) => past(idle, seq, THIRD_LAST)),
+  ]);
+});
+afterEach(async () => {
+  await pool.close();
+  await database.drop();
+  folder.remove();
+});
+
+const archive = (before: number, onProgress: (progress: ArchiveProgress) => void = () => undefined) =>
+  archiveLedger({ address: owner, folder: folder.path, before, signal: NOT_ABORTED, onProgress });
+
+const auditFiles = () => auditArchives(owner, folder.path, NOT_ABORTED, () => undefined);
+
+async function expectConsistent(entriesInLedger: number): Promise<void> {
+  for (const pieceRows of PIECES) {
+    const report = await audit(pool, NOT_ABORTED, pieceRows);
+    expect(report, `pieces of ${pieceRows}`).toMatchObject({ findings: [], accounts: 3n });
+    expect(Number(report.entries), `pieces of ${pieceRows}`).toBe(entriesInLedger);
+  }
+}
+
+async function seqsInLedger({ accountId }: Payer): Promise<number[]> {
+  const rows = await database.owner<{ seq: string }[]>`
+    SELECT seq FROM vx.ledger WHERE account_id = ${accountId} ORDER BY seq`;
+  return rows.map(({ seq }) => Number(seq));
+}
+
+function linesOf(file: string): LedgerLine[] {
+  const text = zstdDecompressSync(readFileSync(join(folder.path, file))).toString();
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as LedgerLine);
+}
+
+const fileOf = (month: number) => `ledger-${monthText(month)}.jsonl.zst`;
+
+test("a month is moved to a file with the entries charged in it, and the ledger continues it", async () => {
+  await expectConsistent(ENTRIES);
+  expect(await archive(SECOND_LAST)).toMatchObject([{ file: fileOf(THIRD_LAST), entries: 7 }]);
+
+  expect(
+    linesOf(fileOf(THIRD_LAST))
+      .map(({ seq }) => seq)
+      .sort(),
+  ).toEqual([1, 1, 2, 2, 3, 3, 4]);
+  expect(await seqsInLedger(busy)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13]);
+  expect(await seqsInLedger(idle)).toEqual([]);
+  await expectConsistent(ENTRIES - 7);
+  expect(await auditFiles()).toEqual({ archives: 1, entries: 7, findings: [] });
+
+  // With the entry that another partition had, and without the one that begins the next month.
+  expect(await archive(thisMonth)).toMatchObject([{ entries: 4 }, { entries: 2 }]);
+  expect(linesOf(fileOf(SECOND_LAST)).map(({ seq }) => seq)).toEqual([5, 6, 7, 8]);
+  expect(await seqsInLedger(busy)).toEqual([11, 12, 13]);
+  await expectConsistent(5);
+  expect(await auditFiles()).toEqual({ archives: 3, entries: 13, findings: [] });
+  expect(await archive(thisMonth + 1)).toEqual([]);
+});
+
+test("accounts with archived entries are charged and credited as before", async () => {
+  await archive(thisMonth);
+  const billing = createTestBilling(pool);
+  for (const payer of [busy, idle, recent]) await charge(billing, payer, 3n);
+  expect(await seqsInLedger(idle)).toEqual([4]);
+  await expectConsistent(8);
+});
+
+test("pages end where the archives begin", async () => {
+  await archive(LAST);
+  const page = await listEntries(pool, busy.accountId, readPage("entries", { pageSize: 4, pageToken: "" }));
+  expect(page.rows.map(({ seq }) => Number(seq))).toEqual([13, 12, 11, 10]);
+  const next = await listEntries(
+    pool,
+    busy.accountId,
+    readPage("entries", { pageSize: 4, pageToken: page.nextPageToken }),
+  );
+  expect(next.rows.map(({ seq }) => Number(seq))).toEqual([9]);
+  expect(next.nextPageToken).toBe("");
+  const none = await listEntries(pool, idle.accountId, readPage("entries", { pageSize: 4, pageToken: "" }));
+  expect(none).toEqual({ rows: [], nextPageToken: "" });
+});
+
+test.each(["select", "write", "verify", "remove"] as const)(
+  "an interruption at the step %s loses no entry, and the next call goes on",
+  async (step) => {
+    const interrupted = archive(thisMonth, (progress) => {
+      if (progress.step === step && progress.file === fileOf(SECOND_LAST)) throw new Error("interrupted");
+    });
+    await expect(interrupted).rejects.toThrow("interrupted");
+    await expectConsistent(ENTRIES - 7);
+    expect(await auditFiles()).toMatchObject({ archives: 1, findings: [] });
+    expect(readdirSync(folder.path).filter((name) => name.includes(".new-"))).toEqual([]);
+
+    expect(await archive(thisMonth)).toMatchObject([{ entries: 4 }, { entries: 2 }]);
+    await expectConsistent(5);
+    expect(await auditFiles()).toEqual({ archives: 3, entries: 13, findings: [] });
+  },
+);
+
+test("an entry that is charged in an archived month while its file is written stays in the ledger", async () => {
+  const insert = async () => {
+    const id = busy.accountId;
+    await pool.call(
+      "move_balance",
+      TEST_ACTION_JSON,
+      laneOfId(id),
+      id,
+      "led_late",
+      THIRD_LAST,
+      "credit",
+      1,
+      "late",
+      "late",
+    );
+  };
+  let done: Promise<void> | undefined;
+  await archive(SECOND_LAST, ({ step }) => {
+    if (step === "remove") done = insert();
+  });
+  await done;
+  expect(await seqsInLedger(busy)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+  await expectConsistent(ENTRIES - 7 + 1);
+});
+
+test("an audit during which entries are archived finds nothing", async () => {
+  for (let archiveAt = 1; archiveAt <= 12; archiveAt += 4) {
+    const steps = auditInSteps(pool, NOT_ABORTED, 2);
+    let count = 0;
+    for (;;) {
+      const step = await steps.next();
+      if (step.done) {
+        expect(step.value.report.findings).toEqual([]);
+        break;
+      }
+      if (++count === archiveAt) await archive(THIRD_LAST + 1 + (archiveAt - 1) / 4);
+    }
+  }
+});
+
+test("the audit finds changes of archived entries, of their usage, and of what the database has of them", async () => {
+  await archive(thisMonth);
+  const file = join(folder.path, fileOf(THIRD_LAST));
+  const original = readFileSync(file);
+  const originalLines = linesOf(fileOf(THIRD_LAST));
+  const changeLines = (change: (lines: LedgerLine[]) => LedgerLine[]) => {
+    const lines = change(originalLines).map((line) => `${JSON.stringify(line)}\n`);
+    writeFileSync(file, zstdCompressSync(lines.join("")));
+  };
+  const detail = async () => (await auditFiles()).findings.map((finding) => finding.detail).join();
+  changeLines((lines) => lines.map((line) => ({ ...line, reason: line.seq === 2 ? "gift" : line.reason })));
+  expect(await detail()).toMatch(/the hash of entry 2 of .* does not match/);
+  changeLines((lines) => lines.slice(0, -1));
+  expect(await detail()).toMatch(/the entries of .* are missing/);
+  changeLines((lines) => lines.filter(({ seq }) => seq !== 2));
+  expect(await detail()).toMatch(/entry 2 of .* is expected/);
+  changeLines((lines) => [...lines, ...lines.slice(-1)]);
+  expect(await detail()).toMatch(/more entries than were archived/);
+  changeLines((lines) => lines);
+  expect(await detail()).toMatch(/SHA-256 hash differs/);
+  writeFileSync(file, original.subarray(0, original.length / 2));
+  expect(await detail()).not.toBe("");
+  writeFileSync(file, original);
+  expect(await detail()).toBe("");
+
+  await database.owner`
+    UPDATE vx.usage_quarters SET input = input + 1 WHERE account_id = ${idle.accountId}`;
+  expect((await audit(pool, NOT_ABORTED)).findings).toMatchObject([
+    { account_id: idle.accountId, rule: "usage_equals_ledger" },
+  ]);
+  await database.owner`
+    UPDATE vx.usage_quarters SET input = input - 1 WHERE account_id = ${idle.accountId}`;
+  await database.owner`
+    UPDATE vx.archived_ledger SET balance_micros = balance_micros + 1 WHERE account_id = ${idle.accountId}`;
+  expect((await audit(pool, NOT_ABORTED)).findings).toMatchObject([
+    { account_id: idle.accountId, rule: "balance_equals_ledger" },
+  ]);
+  expect(await detail()).toMatch(/the last entry of .* is not that of the database/);
+});
+
+test("a file that another program wrote is not used", async () => {
+  writeFileSync(join(folder.path, fileOf(THIRD_LAST)), zstdCompressSync("{}\n"));
+  await expect(archive(SECOND_LAST)).rejects.toThrow(/entry 1 of .* is expected/);
+  await expectConsistent(ENTRIES);
+});
+
+test("an archived credit is not credited again", async () => {
+  const [key] = await database.owner<{ idempotency_key: string }[]>`
+    SELECT idempotency_key FROM vx.movement_keys WHERE account_id = ${idle.accountId}`;
+  const repeat = () =>
+    moveBalance(pool, TEST_ACTION, {
+      entryId: key?.idempotency_key ?? "",
+      accountId: idle.accountId,
+      kind: "credit",
+      amountMicros: 1_000n,
+      reason: "test",
+      idempotencyKey: key?.idempotency_key ?? "",
+    });
+  expect(await repeat()).toMatchObject({ seq: 1n, amount_micros: 1_000n });
+  await archive(SECOND_LAST);
+  await expect(repeat()).rejects.toThrow(/was used for ledger row 1, which is archived/);
+  await expectConsistent(ENTRIES - 7);
+});
+
+test("the hash of an archived entry is that of the database", async () => {
+  await archive(thisMonth);
+  for (const month of [THIRD_LAST, SECOND_LAST, LAST]) {
+    const lines = linesOf(fileOf(month)).filter((line) => line.account_id === busy.accountId);
+    for (const [before, line] of lines.slice(1).map((line, i) => [lines[i], line] as const))
+      expect(ledgerHash(before?.hash ?? "", line)).toBe(line.hash);
+  }
+});
+
+test("an unknown generation of an archived month is reported as perhaps archived", async () => {
+  const old = "gen_01aaaaaaaafzvadvq9j4ssg6h0".slice(0, 30);
+  const plain = /^There is no charged generation "gen_\w+"\.$/;
+  await expect(getGeneration(pool, busy.accountId, old)).rejects.toThrow(plain);
+  await archive(SECOND_LAST);
+  await expect(getGeneration(pool, busy.accountId, old)).rejects.toThrow(/entries before \S+ are archived/);
+  await expect(getGeneration(pool, busy.accountId, "gen_01zzzzzzzzfzvadvq9j4ssg6h0")).rejects.toThrow(plain);
+});
+
+test("the server's role creates the partitions of the next months, once", async () => {
+  const next = `ledger_${monthText(thisMonth + 3).replace("-", "_")}`;
+  await database.owner.unsafe(`DROP TABLE vx.${next}`);
+  expect(await pool.call("create_ledger_partitions")).toEqual([{ created: next }]);
+  expect(await pool.call("create_ledger_partitions")).toEqual([]);
+});
+
+test("an entry of a month without a partition is written, and its month gets none", async () => {
+  const month = thisMonth + 3;
+  await database.owner.unsafe(`DROP TABLE vx.ledger_${monthText(month).replace("-", "_")}`);
+  const id = recent.accountId;
+  await pool.call(
+    "move_balance",
+    TEST_ACTION_JSON,
+    laneOfId(id),
+    id,
+    "led_ahead",
+    month,
+    "credit",
+    1,
+    "ahead",
+    "ahead",
+  );
+  expect(await pool.call("create_ledger_partitions")).toEqual([]);
+  expect(await seqsInLedger(recent)).toEqual([1, 2, 3]);
+  await expectConsistent(ENTRIES + 1);
+});
+
+test("a database whose data folder a server guards can be archived, by one command at a time", async () => {
+  const guard = new DatabaseGuard(owner, "server");
+  await guard.acquire();
+  let second: Promise<unknown> | undefined;
+  await archive(SECOND_LAST, ({ step }) => {
+    if (step === "verify") second ??= expect(archive(SECOND_LAST)).rejects.toThrow("another vx archive");
+  });
+  await second;
+  await guard.close();
+});
