@@ -20,8 +20,8 @@ export const VARIANTS: readonly Variant[] = [
     sql: [
       {
         function: "bill",
-        find: "PERFORM 1 FROM lanes l WHERE l.lane = ANY (p_lanes) ORDER BY l.lane FOR UPDATE;",
-        put: "",
+        find: "AND l.is_owned ORDER BY l.lane FOR UPDATE;",
+        put: "AND l.is_owned;",
       },
     ],
   },
