@@ -39,7 +39,11 @@ export function startLoad(url: string, secret: string): Load {
   return {
     charged,
     refused,
-    reached: (count) => new Promise<void>((resolve) => waiting.push({ count, resolve })),
+    reached: (count) =>
+      new Promise<void>((resolve) => {
+        if (charged.length >= count || isStopped) resolve();
+        else waiting.push({ count, resolve });
+      }),
     stop: async () => {
       isStopped = true;
       await Promise.all(lines);

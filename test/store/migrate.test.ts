@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
-import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
+import type { DatabaseAddress, Sql } from "../../src/store/driver/connect.ts";
 import { MigrationError, migrate } from "../../src/store/schema/migrate.ts";
+import { lockTables } from "../../src/store/schema/table-locks.ts";
+import { previousData } from "../backup/previous-release.ts";
 import { startTestApp } from "../support/app.ts";
 import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
@@ -156,6 +158,41 @@ test("a migration that fails is rolled back completely", async () => {
     await owner`DROP TABLE vx.ledger`;
     await migrate(as("postgres"));
     expect(await owner`SELECT version FROM vx.migrations`).toHaveLength(tables.length);
+  });
+});
+
+test("a migration and a batch of calls that needs more tables do not wait for each other", async () => {
+  await withDatabase("template0", async ({ owner }, as) => {
+    await owner.unsafe(previousData()).simple();
+    const isWaiting = async () => {
+      const locks = await owner`SELECT FROM pg_locks WHERE NOT granted AND database = (
+        SELECT oid FROM pg_database WHERE datname = current_database())`;
+      expect(locks).not.toHaveLength(0);
+    };
+    const migration = await owner.begin(async (transaction) => {
+      await transaction`SELECT FROM vx.lanes WHERE lane = 7 FOR UPDATE`;
+      const failure = failureOf(as("postgres"));
+      await vi.waitFor(isWaiting, { timeout: 20_000 });
+      for (const table of ["accounts", "answers", "holds", "ledger"]) {
+        await transaction.unsafe(`LOCK TABLE vx.${table} IN ROW EXCLUSIVE MODE`);
+      }
+      return { failure };
+    });
+    expect(await migration.failure).toBeUndefined();
+    expect(await owner`SELECT FROM vx.migrations`).toHaveLength(tables.length);
+  });
+});
+
+test("a migration that cannot lock the tables names the session that keeps them locked", async () => {
+  await withDatabase("vx_template", async ({ owner }) => {
+    await owner.begin(async (reader) => {
+      await reader`SELECT FROM vx.ledger`;
+      const [{ pid } = { pid: 0 }] = await reader<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+      const locking = owner.begin((transaction) => lockTables(transaction as unknown as Sql, "vx", 1));
+      await expect(locking).rejects.toThrow(
+        new RegExp(`^the backend ${pid} .* keeps the tables of the schema locked.*pg_terminate_backend`),
+      );
+    });
   });
 });
 

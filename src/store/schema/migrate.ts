@@ -1,15 +1,14 @@
-import { hash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import type { Lane } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
+import { applyFunctions } from "./apply-functions.ts";
 import { compareReleases, RELEASE } from "./release.ts";
+import { areEqual, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
+import { isLockTimeout, LocksNotAvailable, lockTables, withShortWaits } from "./table-locks.ts";
 
 /** An error with a one-line message for the operator. */
 export class MigrationError extends Error {}
 
 const DEFAULT_SCHEMA = "vx";
-/** The oldest release whose servers can work with this schema. */
-const OLDEST_RELEASE = "0.1.0";
 
 const TABLES = new URL("./tables/", import.meta.url);
 const FUNCTIONS = new URL("./functions/", import.meta.url);
@@ -19,8 +18,9 @@ const ONLINE = new URL("./online/", import.meta.url);
 const LOCK = 7_665_120;
 const OLDEST_POSTGRESQL = 150_000;
 const MIGRATION_TIMEOUT_MS = 10 * 60_000;
+/** About ten minutes: an attempt and the pause after it take less than two seconds. */
+const LOCK_ATTEMPTS = 300;
 
-type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
 /** The cell to create, or the only database. */
 type MigrationTarget = {
   readonly schema?: string;
@@ -60,6 +60,9 @@ export async function migrate(
     if (applied.size > 0) await prepareOnline(sql, schema, tables.slice(applied.size));
     // One transaction, so that a server never sees a partial change.
     await inSchema(sql, schema, async (transaction) => {
+      if (applied.size > 0 && applied.size < tables.length) {
+        await lockTables(transaction, schema, LOCK_ATTEMPTS);
+      }
       for (const file of tables.slice(applied.size)) await applyTables(transaction, schema, file);
       if (applied.size === 0 && lanes) {
         await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
@@ -72,16 +75,6 @@ export async function migrate(
   } finally {
     await sql?.end({ timeout: 5 });
   }
-}
-
-function readFiles(folder: URL): SqlFile[] {
-  const files = readdirSync(folder)
-    .filter((file) => file.endsWith(".sql"))
-    .sort();
-  return files.map((file) => {
-    const sql = readFileSync(new URL(file, folder), "utf8");
-    return { name: file.replace(/\.sql$/, ""), sql, checksum: hash("sha256", sql, "hex") };
-  });
 }
 
 async function requirePostgres(sql: Sql): Promise<void> {
@@ -134,21 +127,6 @@ async function isUpToDate(
   return applied.size === tables.length && areEqual(known, functions);
 }
 
-async function readChecksums(
-  sql: Sql,
-  schema: string,
-  table: "migrations" | "functions",
-): Promise<Map<string, string>> {
-  const rows = await sql.unsafe<{ name: string; checksum: string }[]>(
-    `SELECT name, checksum FROM ${schema}.${table} ORDER BY name`,
-  );
-  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
-}
-
-function areEqual(known: ReadonlyMap<string, string>, files: readonly SqlFile[]): boolean {
-  return known.size === files.length && files.every(({ name, checksum }) => known.get(name) === checksum);
-}
-
 async function prepare(sql: Sql, schema: string): Promise<void> {
   await sql.unsafe(`
     DO $$ BEGIN
@@ -190,13 +168,17 @@ async function prepareOnline(sql: Sql, schema: string, pending: readonly SqlFile
   for (const file of readFiles(ONLINE)) {
     if (!names.has(file.name)) continue;
     await sql`SET search_path = ${sql(schema)}, pg_temp`;
-    await sql.unsafe(file.sql);
+    await withShortWaits(sql, schema, LOCK_ATTEMPTS, () => sql.unsafe(file.sql));
   }
 }
 
-/** Servers do the same every hour. */
+/** Servers do the same every hour, so one that has to wait for a long read of the ledger is left to them. */
 async function createPartitions(sql: Sql, schema: string): Promise<void> {
-  await sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
+  try {
+    await sql.unsafe(`SELECT * FROM ${schema}.create_ledger_partitions()`);
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+  }
 }
 
 async function applyTables(
@@ -210,62 +192,6 @@ async function applyTables(
   await transaction`INSERT INTO migrations VALUES (${version}, ${name}, ${checksum}, clock_timestamp())`;
 }
 
-async function applyFunctions(transaction: Sql, schema: string, files: readonly SqlFile[]): Promise<void> {
-  const known = await readChecksums(transaction, schema, "functions");
-  if (areEqual(known, files)) return;
-  // Functions call each other, and the order of their names is not the order of their dependencies.
-  await transaction`SET LOCAL check_function_bodies = off`;
-  for (const { name, sql: text, checksum } of files) {
-    if (known.get(name) === checksum) continue;
-    await transaction.unsafe(text);
-    await transaction`
-      INSERT INTO functions AS f VALUES (${name}, ${checksum}, clock_timestamp())
-      ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
-  }
-  const names = new Set(files.map(({ name }) => name));
-  for (const name of known.keys()) if (!names.has(name)) await dropFunction(transaction, schema, name);
-  await dropOverloads(transaction, schema, files);
-  await grantEntryPoints(transaction, schema);
-  await transaction`
-    INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
-    ON CONFLICT (release) DO UPDATE
-      SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
-}
-
-async function dropFunction(transaction: Sql, schema: string, name: string): Promise<void> {
-  const rows = await transaction<{ signature: string }[]>`
-    SELECT oid::regprocedure::text AS signature FROM pg_proc
-    WHERE pronamespace = ${schema}::regnamespace AND proname = ${name}`;
-  for (const { signature } of rows) await transaction.unsafe(`DROP FUNCTION ${signature}`);
-  await transaction`DELETE FROM functions WHERE name = ${name}`;
-}
-
-/** A text with other parameters creates a second function of the same name: only the one of the file stays. */
-async function dropOverloads(transaction: Sql, schema: string, files: readonly SqlFile[]): Promise<void> {
-  const rows = await transaction<{ name: string }[]>`
-    SELECT proname AS name FROM pg_proc WHERE pronamespace = ${schema}::regnamespace
-    GROUP BY proname HAVING count(*) > 1`;
-  const overloaded = new Set(rows.map(({ name }) => name));
-  for (const { name, sql: text } of files.filter((file) => overloaded.has(file.name))) {
-    await transaction.unsafe(text);
-    const others = await transaction<{ signature: string }[]>`
-      SELECT oid::regprocedure::text AS signature FROM pg_proc
-      WHERE pronamespace = ${schema}::regnamespace AND proname = ${name}
-        AND xmin <> pg_current_xact_id()::xid`;
-    for (const { signature } of others) await transaction.unsafe(`DROP FUNCTION ${signature}`);
-  }
-}
-
-/** Grants the server the SECURITY DEFINER functions; the others are their helpers. */
-async function grantEntryPoints(transaction: Sql, schema: string): Promise<void> {
-  await transaction`REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${transaction(schema)} FROM PUBLIC, vx_app`;
-  const rows = await transaction<{ signature: string }[]>`
-    SELECT oid::regprocedure::text AS signature FROM pg_proc
-    WHERE pronamespace = ${schema}::regnamespace AND prosecdef`;
-  const signatures = rows.map(({ signature }) => signature);
-  await transaction.unsafe(`GRANT EXECUTE ON FUNCTION ${signatures.join(", ")} TO vx_app`);
-}
-
 /** Runs in a transaction whose search_path is the schema. Functions created there keep that search_path. */
 async function inSchema(sql: Sql, schema: string, run: (transaction: Sql) => Promise<void>): Promise<void> {
   await sql.begin(async (transaction) => {
@@ -276,7 +202,9 @@ async function inSchema(sql: Sql, schema: string, run: (transaction: Sql) => Pro
 
 function explain(error: unknown): MigrationError {
   if (error instanceof MigrationError) return error;
-  if (error instanceof TransactionPoolingError) return new MigrationError(error.message);
+  if (error instanceof TransactionPoolingError || error instanceof LocksNotAvailable) {
+    return new MigrationError(error.message);
+  }
   const { code, message } = error as { code?: string; message?: string };
   if (code === "42501") {
     return new MigrationError(
