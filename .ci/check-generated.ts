@@ -8,6 +8,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 /** Single files that generators write. */
 const WRITTEN = [
   "docs/errors.md",
+  "docs/unsupported.md",
   "clients/go/reasons.go",
   "clients/go/version.go",
   "clients/python/src/vx/_inputs.py",

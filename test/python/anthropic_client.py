@@ -89,6 +89,10 @@ class Streams(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
+    def test_an_api_that_is_not_here_is_named(self):
+        with self.assertRaisesRegex(anthropic.BadRequestError, "does not support message batches"):
+            client().messages.batches.list()
+
     def ask(self, key):
         return client(key).messages.create(model=MODEL, max_tokens=1, messages=HELLO)
 

@@ -93,6 +93,16 @@ class Errors(unittest.TestCase):
         error = self.refusal(openai.APIStatusError, key="VX_BROKE_KEY")
         self.assertEqual((error.status_code, error.code), (402, "insufficient_balance"))
 
+    def test_an_api_that_is_not_here_is_named(self):
+        recording = ("speech.wav", bytes(3_000_000))
+        for name, call in {
+            "batches": lambda: client().batches.list(),
+            "audio": lambda: client().audio.transcriptions.create(model=MODEL, file=recording),
+            "stored responses": lambda: client().responses.retrieve("resp_1"),
+        }.items():
+            with self.subTest(name), self.assertRaisesRegex(openai.BadRequestError, f"does not support {name}"):
+                call()
+
 
 if __name__ == "__main__":
     unittest.main()

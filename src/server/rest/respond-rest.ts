@@ -8,9 +8,10 @@ import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
 import { prefersCsv } from "./csv-response.ts";
 import type { RestResponse } from "./rest-response.ts";
-import type { Endpoint } from "./rest-routes.ts";
+import type { Endpoint, RouteMatch } from "./rest-routes.ts";
 import { sendEvents } from "./rest-stream.ts";
 import { eventText } from "./surface-form.ts";
+import { describeUnsupported } from "./unsupported-apis.ts";
 
 /** Sends the result of a unary method. */
 export async function respondOnce(
@@ -68,12 +69,20 @@ export async function respondWithStream(
 type Typed = Message & { readonly type: string };
 
 /** OPTIONS lists the verbs of an address. It requires a key; preflights never get here. */
-export function respondWithoutRoute(verb: string, allowed: readonly string[], response: RestResponse): void {
-  if (allowed.length === 0) throw new RestProblem("not_found", "No route matches this path.");
+export function respondWithoutRoute(
+  verb: string,
+  { allowed, elsewhere }: RouteMatch,
+  response: RestResponse,
+): void {
+  if (allowed.length === 0) {
+    if (elsewhere) throw new RestProblem("invalid", describeUnsupported(elsewhere));
+    throw new RestProblem("not_found", "No route matches this path.");
+  }
   const list = allowed.join(", ");
   if (verb !== "OPTIONS") {
     const message = `This path does not support ${verb}. Use ${list}.`;
-    throw new RestProblem("method_not_allowed", message, { allowed });
+    const named = elsewhere ? `${message} ${describeUnsupported(elsewhere)}` : message;
+    throw new RestProblem("method_not_allowed", named, { allowed });
   }
   response.setHeader("allow", list);
   response.sendEmpty();

@@ -18,6 +18,7 @@ import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
 import { formOf, type SurfaceForm } from "./surface-form.ts";
 import { type FormOfPath, formsByPath } from "./surface-paths.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
+import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 
 /** A method at an address, with everything that can be prepared before the first call. */
 export type Endpoint = {
@@ -96,6 +97,8 @@ export type RouteMatch = {
   readonly allowed: readonly string[];
   readonly segments: readonly string[];
   readonly form: SurfaceForm;
+  /** Without a route: the API that has this address elsewhere. */
+  readonly elsewhere: UnsupportedApi | undefined;
 };
 
 export function findRestRoute({ trie, formOfPath }: RestRoutes, verb: string, path: string): RouteMatch {
@@ -105,7 +108,7 @@ export function findRestRoute({ trie, formOfPath }: RestRoutes, verb: string, pa
   );
   if (match) {
     const { picked, segments } = match;
-    return { route: picked, allowed: [], segments, form: picked.first.form };
+    return { route: picked, allowed: [], segments, form: picked.first.form, elsewhere: undefined };
   }
   const verbs = new Set<string>();
   trie.find(path, (routes) => {
@@ -114,7 +117,13 @@ export function findRestRoute({ trie, formOfPath }: RestRoutes, verb: string, pa
   });
   if (verbs.has("GET")) verbs.add("HEAD");
   const allowed = verbs.size === 0 ? [] : [...verbs, "OPTIONS"];
-  return { route: undefined, allowed, segments: [], form: formOfPath(path) };
+  return {
+    route: undefined,
+    allowed,
+    segments: [],
+    form: formOfPath(path),
+    elsewhere: unsupportedApiAt(path),
+  };
 }
 
 function toEndpoint(

@@ -1,6 +1,5 @@
 import type { Code } from "@connectrpc/connect";
 import type { BodyBudget } from "../../codec/body-budget.ts";
-import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
 import type { Policy } from "../../rules/policy.ts";
 import { validateRequest } from "../../rules/validate.ts";
 import type { Gate } from "../gate/gate.ts";
@@ -58,7 +57,8 @@ export function restServer(options: RestOptions): ServeRest {
   return async (request, httpResponse, path, requestId) => {
     const match = findRestRoute(routes, request.method ?? "", path);
     const first = match.route?.first;
-    const maxBodyBytes = first?.maxBodyBytes ?? SMALL_BODY_BYTES;
+    // Without a route the body is not read, so its size does not matter.
+    const maxBodyBytes = first?.maxBodyBytes ?? Number.POSITIVE_INFINITY;
     const call = new HttpCall("rest", first?.policy ?? NO_ROUTE, maxBodyBytes, request, requestId);
     const observation = options.observe(call, first?.rpc ?? "none", first?.binding);
     const response = new RestResponse(httpResponse, requestId, match.form);
@@ -81,15 +81,16 @@ export function restServer(options: RestOptions): ServeRest {
 /** Gate, read, validate, invoke, respond. Throws what the caller gets as an error. */
 async function serveCall(
   options: RestOptions,
-  { route, segments, allowed }: RouteMatch,
+  match: RouteMatch,
   call: IncomingCall,
   request: HttpRequest,
   response: RestResponse,
   observation: Observation,
 ): Promise<void> {
   const admitted = await passGate(options.gate, call, response, observation);
+  const { route, segments } = match;
   if (!route) {
-    respondWithoutRoute(request.method ?? "", allowed, response);
+    respondWithoutRoute(request.method ?? "", match, response);
     return;
   }
   const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };

@@ -25,6 +25,7 @@ function literalPartOf(template: string): string {
   return template.replace(/\/?[{*:].*$/, "");
 }
 
-function isAtOrBelow(path: string, above: string): boolean {
+/** Whether the path is `above`, or continues it after "/" or ":". */
+export function isAtOrBelow(path: string, above: string): boolean {
   return path.startsWith(above) && /^(?:[/:]|$)/.test(path.slice(above.length, above.length + 1));
 }
