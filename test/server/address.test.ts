@@ -127,7 +127,7 @@ describe("the models of the examples", () => {
       { id: "acme/cheap:v2", context_window: 5_000, input_micros_per_million_tokens: 1_000_000 },
     ]);
     const generated =
-      paths["/v1/generate"].post.responses["200"].content["application/json"].examples.simple.value;
+      paths["/v1/generate"].post.responses["200"].content["application/json"].examples.Simple.value;
     expect(generated).toMatchObject({ usage: { cost_micros: 22 }, balance_micros: 9_999_978 });
     const { message } = components.examples.context_length_exceeded.value.error;
     expect(message).toContain('the context window of "acme/cheap:v2" has 5000');
