@@ -1,4 +1,7 @@
 import cluster from "node:cluster";
+import { keepTickClasses } from "./cli/keep-tick-classes.ts";
+
+keepTickClasses();
 
 // A worker gets its messages over its channel; any other process runs a command.
 if (cluster.isWorker) {

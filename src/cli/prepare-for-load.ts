@@ -1,9 +1,7 @@
-import { compileNextTick } from "./compile-next-tick.ts";
 import { collectGarbage, letHeapGrow } from "./heap-growth.ts";
 
 /** Call this when the server is ready, before its first call. */
 export async function prepareForLoad(): Promise<void> {
   await collectGarbage();
-  await compileNextTick();
   letHeapGrow();
 }
