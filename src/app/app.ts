@@ -29,7 +29,7 @@ type AppOptions = {
 export type Running = {
   readonly url: string;
   readonly adminUrl: string;
-  /** Reloads the models and the TLS certificates, here and in all workers. */
+  /** Reloads the models, the cells and the TLS certificates, here and in all workers. */
   reload(): Promise<void>;
   /** Accepts calls for another `delayMs`, then waits for running calls and closes everything. */
   stop(delayMs?: number): Promise<void>;
@@ -102,7 +102,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
       workers?.reload();
       if (publicServer) reloadTls(publicServer, config.tls, log);
       reloadTls(operator, config.adminTls, log);
-      await components.reloadModels();
+      await components.reload();
     };
     return { url, adminUrl: urlOf(config.adminTls ? "https" : "http", adminAddress), reload, stop };
   } catch (error) {
@@ -133,7 +133,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
   const address = await open(server, config.host, PUBLIC, listeners);
   const reload = async () => {
     reloadTls(server, config.tls, log);
-    await components.reloadModels();
+    await components.reload();
   };
   const stop = (delayMs: number) =>
     closeAll([() => components.drain(listeners, delayMs), () => components.close()]);

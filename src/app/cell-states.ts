@@ -29,7 +29,9 @@ async function readState({ name, address, schema }: CellToMigrate): Promise<Cell
     maxWaitMs: STATEMENT_TIMEOUT_MS,
   });
   try {
-    const [row] = await database.call<{ lanes: string }>("cell_state");
+    const [row] = await database.call<{ lanes: string; name: string | null }>("cell_state");
+    const stored = row?.name ?? name;
+    if (stored !== name) return { name, schema, lanes: [], problem: `the database is the cell "${stored}"` };
     return { name, schema, lanes: lanesOfText(row?.lanes ?? ""), problem: undefined };
   } catch (error) {
     const { message, cause } = error as Error;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { fileProblem } from "../domain/file-problem.ts";
-import { LANE_COUNT, type Lane } from "../domain/lane.ts";
+import { LANE_COUNT, type Lane, parseLanes } from "../domain/lane.ts";
 import { readBytes } from "../domain/read-bytes.ts";
 import { fieldOf } from "../models/place.ts";
 import { valueProblem } from "../models/value-problem.ts";
@@ -63,24 +63,12 @@ export async function readCells(path: string | undefined): Promise<readonly Cell
   }));
 }
 
-/** Ranges and single lanes, separated by commas: "0-511,600". */
 function lanesOf(text: string | number, context: z.RefinementCtx): readonly Lane[] {
-  const lanes = new Set<Lane>();
-  for (const part of String(text)
-    .split(",")
-    .filter((range) => range.trim() !== "")) {
-    const [whole, first = "", last = first] = /^\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*$/.exec(part) ?? [];
-    const [from, to] = [Number(first), Number(last)];
-    if (whole === undefined || from > to || to >= LANE_COUNT) {
-      context.addIssue({
-        code: "custom",
-        message: `must be ranges of lanes such as 0-511, up to ${LANE_COUNT - 1}`,
-      });
-      return [];
-    }
-    for (let lane = from; lane <= to; lane++) lanes.add(lane);
-  }
-  return [...lanes];
+  const lanes = parseLanes(String(text));
+  if (lanes) return lanes;
+  const message = `must be ranges of lanes such as 0-511, up to ${LANE_COUNT - 1}`;
+  context.addIssue({ code: "custom", message });
+  return [];
 }
 
 /** A name, a place and a lane belong to one cell. */

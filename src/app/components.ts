@@ -18,6 +18,7 @@ import { createUpstreams } from "./create-upstreams.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
 import { closeDatabases, type DatabaseLogin, type Databases, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
+import { reloadCells } from "./reload-cells.ts";
 import { reloadModels } from "./reload-models.ts";
 import { typeIds } from "./type-ids.ts";
 
@@ -105,7 +106,11 @@ export function createComponents(options: ComponentsOptions) {
       await upstreams.use(catalog.list());
       await metering.start();
     },
-    reloadModels: () => reloadModels({ path: config.modelsFile, catalog, upstreams, database, log }),
+    /** Reloads the models and the cells. */
+    reload: async () => {
+      if (databases.waiting) await reloadCells(config.cellsFile, databases.waiting, log);
+      await reloadModels({ path: config.modelsFile, catalog, upstreams, database, log });
+    },
     /** Refuses new calls and resolves when everything that ran is settled. */
     drain: (listeners: readonly Listener[], delayMs: number) =>
       drain.run(listeners, () => metering.settle(), delayMs),

@@ -50,7 +50,7 @@ export function createMetering(options: MeteringOptions): Metering {
   // A process id could be reused, and the holds of the earlier process would then seem to belong to a live
   // server.
   const serverId = `srv_${randomUUID()}`;
-  const clocks = databases.billing.all.map(() => new DatabaseClock(() => performance.now()));
+  const clocks: DatabaseClock[] = [];
   const billing = new Billing(databases.billing, {
     serverId,
     clocks,
@@ -75,15 +75,27 @@ export function createMetering(options: MeteringOptions): Metering {
     },
   });
   const running = new RunningGenerations(MAX_RUNNING);
-  const presences = clocks.map((clock, cell) => createPresence(cell, { options, serverId, clock, billing }));
-  const watches = databases.monitor.all.map(
-    (database, cell) =>
-      new RevocationWatch(database, {
-        now: () => performance.now(),
-        isNeeded: () => running.hasAny((accountId) => databases.monitor.owns(cell, laneOfId(accountId))),
-        onRevoked: (keyIds) => running.stopStreams(keyIds),
-      }),
-  );
+  const presences: Presence[] = [];
+  const watches: RevocationWatch[] = [];
+  let isStarted = false;
+  const appendCell = (cell: number) => {
+    const clock = new DatabaseClock(() => performance.now());
+    clocks.push(clock);
+    const presence = createPresence(cell, { options, serverId, clock, billing });
+    presences.push(presence);
+    const watch = new RevocationWatch(databases.monitor.all[cell] as Cell, {
+      now: () => performance.now(),
+      isNeeded: () => running.hasAny((accountId) => databases.monitor.owns(cell, laneOfId(accountId))),
+      onRevoked: (keyIds) => running.stopStreams(keyIds),
+    });
+    watches.push(watch);
+    if (!isStarted) return;
+    // A failure is logged; the next heartbeat follows.
+    void presence.start().catch(() => undefined);
+    watch.start();
+  };
+  for (const cell of databases.monitor.all.keys()) appendCell(cell);
+  databases.waiting?.onUse(appendCell);
   metrics.gauge(
     "vx_billing_queue_depth",
     "Holds and settlements that wait for the next batch.",
@@ -100,6 +112,7 @@ export function createMetering(options: MeteringOptions): Metering {
       findEntry: (...of) => findEntry(billing, ...of),
     }),
     start: async () => {
+      isStarted = true;
       const started = await Promise.allSettled(presences.map((presence) => presence.start()));
       // A cell that cannot be reached fails only its own accounts.
       const [first] = started;
@@ -112,6 +125,7 @@ export function createMetering(options: MeteringOptions): Metering {
     },
     settle: () => running.whenIdle(),
     stop: async () => {
+      isStarted = false;
       for (const watch of watches) watch.stop();
       await Promise.all(presences.map((presence) => presence.stop()));
     },
@@ -132,6 +146,7 @@ function createPresence(cell: number, { options, serverId, clock, billing }: Pre
     clock,
     pauseMs: HEARTBEAT_PAUSE_MS,
     heartbeats: databases.monitor.all[cell] as Cell,
+    cells: () => databases.waiting?.names ?? [],
     isOpen: (holdId) => billing.isOpen(holdId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => {

@@ -2,6 +2,7 @@ import type { CellDirectory } from "../store/driver/cell-directory.ts";
 import type { Cell } from "../store/driver/cells.ts";
 import { DatabaseMonitor } from "../store/driver/monitor.ts";
 import { LedgerPartitions } from "../store/ledger-partitions.ts";
+import { migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Databases } from "./databases.ts";
@@ -18,44 +19,36 @@ type HealthOptions = {
 
 /** Monitors the database, or each cell. A cell that fails affects only the accounts of its lanes. */
 export class DatabaseHealth {
-  readonly #monitors: readonly DatabaseMonitor[];
+  readonly #monitors: DatabaseMonitor[];
+  readonly #databases: Databases;
   readonly #directory: CellDirectory | undefined;
+  readonly #maintenance: Maintenance | undefined;
   readonly #log: Log;
+  readonly #listeners = new Set<() => void>();
+  #isStarted = false;
 
   constructor({ databases, maintenance, log, metrics }: HealthOptions) {
-    const { single, monitor, directory } = databases;
+    const { monitor, directory, waiting } = databases;
+    this.#databases = databases;
     this.#directory = directory;
+    this.#maintenance = maintenance;
     this.#log = log;
-    this.#monitors = monitor.all.map((pool, cell) => {
-      const partitions = new LedgerPartitions(single.all[cell] as Cell);
-      const details = directory && { cell: directory.nameOf(cell) };
-      return new DatabaseMonitor(pool, {
-        onChange: (reachable, error) => {
-          if (!reachable) directory?.exclude(cell);
-          if (reachable) log.info({ ...details }, "database is reachable again");
-          else log.error({ ...details, err: error }, "database is not reachable");
-        },
-        revive: async () => await maintenance?.revive(),
-        maintain: async () => {
-          await maintenance?.maintain();
-          if (maintenance) await partitions.maintain();
-          await directory?.maintain(cell);
-        },
-        onFailure: (error) => log.error({ ...details, err: error }, "database maintenance failed"),
-      });
-    });
+    this.#monitors = monitor.all.map((_, cell) => this.#createMonitor(cell));
+    waiting?.onUse((cell) => this.#append(cell));
     metrics.gauge(
       "vx_database_up",
       "1 while the database, or at least one cell, can be reached and written to.",
       () => Number(this.isUp),
       "min",
     );
-    const names = directory ? monitor.all.map((_, cell) => directory.nameOf(cell)) : [];
     metrics.gaugesOf(
       "vx_cell_up",
       "1 while the cell can be reached and written to. Only with several cells.",
       "cell",
-      () => names.map((name, cell) => [name, Number(directory?.isUsable(cell))]),
+      () =>
+        directory
+          ? [...monitor.all.keys()].map((cell) => [directory.nameOf(cell), Number(directory.isUsable(cell))])
+          : [],
       "min",
     );
   }
@@ -75,14 +68,15 @@ export class DatabaseHealth {
   async openCells(): Promise<void> {
     const directory = this.#directory;
     if (!directory) return;
-    await Promise.all(
-      this.#monitors.map((_, cell) =>
-        directory.maintain(cell).catch((error: unknown) => {
-          directory.exclude(cell);
-          this.#log.error({ cell: directory.nameOf(cell), err: error }, "the cell cannot be used");
-        }),
-      ),
-    );
+    const open = (cell: number) =>
+      directory.maintain(cell).catch((error: unknown) => {
+        directory.exclude(cell);
+        this.#log.error({ cell: directory.nameOf(cell), err: error }, "the cell cannot be used");
+      });
+    const used = [...this.#monitors.keys()];
+    await Promise.all(used.map(open));
+    await this.#tryWaitingCells();
+    await Promise.all([...this.#monitors.keys()].slice(used.length).map(open));
     const lanes = directory.unownedLanes;
     if (lanes.length > 0) {
       this.#log.error(
@@ -93,23 +87,69 @@ export class DatabaseHealth {
   }
 
   startMonitors(): void {
+    this.#isStarted = true;
     for (const monitor of this.#monitors) monitor.start();
   }
 
   stop(): void {
+    this.#isStarted = false;
     for (const monitor of this.#monitors) monitor.stop();
   }
 
   /** Calls the listener on every change until the returned function is called. */
   watch(listener: () => void): () => void {
-    const unwatch = this.#monitors.map((monitor) => monitor.watch(listener));
-    return () => {
-      for (const end of unwatch) end();
-    };
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Calls the listeners when another condition that they depend on has changed. */
   announce(): void {
-    this.#monitors[0]?.announce();
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Those that cannot be reached stay out of the lists of all accounts while other cells own all lanes. */
+  async #tryWaitingCells(): Promise<void> {
+    const { waiting } = this.#databases;
+    if (!waiting) return;
+    await Promise.all(
+      waiting.waiting.map(async (cell) => {
+        try {
+          await migrateCell(cell, waiting.known);
+          waiting.use(cell);
+        } catch (error) {
+          this.#log.warn({ cell: cell.name, err: error }, "the cell is not used yet");
+        }
+      }),
+    );
+  }
+
+  #append(cell: number): void {
+    const monitor = this.#createMonitor(cell);
+    this.#monitors.push(monitor);
+    if (this.#isStarted) monitor.start();
+  }
+
+  #createMonitor(cell: number): DatabaseMonitor {
+    const { single, monitor: pools } = this.#databases;
+    const [directory, maintenance, log] = [this.#directory, this.#maintenance, this.#log];
+    const partitions = new LedgerPartitions(single.all[cell] as Cell);
+    const details = directory && { cell: directory.nameOf(cell) };
+    return new DatabaseMonitor(pools.all[cell] as Cell, {
+      onChange: (reachable, error) => {
+        if (reachable) log.info({ ...details }, "database is reachable again");
+        else log.error({ ...details, err: error }, "database is not reachable");
+        this.announce();
+      },
+      revive: async () => {
+        directory?.exclude(cell);
+        await maintenance?.revive();
+      },
+      maintain: async () => {
+        await maintenance?.maintain();
+        if (maintenance) await partitions.maintain();
+        await directory?.maintain(cell);
+      },
+      onFailure: (error) => log.error({ ...details, err: error }, "database maintenance failed"),
+    });
   }
 }

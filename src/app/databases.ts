@@ -7,6 +7,7 @@ import { Hosts } from "../store/driver/hosts.ts";
 import { type CellToMigrate, migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Config } from "./config.ts";
 import { poolSizes } from "./connection-limit.ts";
+import { WaitingCells } from "./waiting-cells.ts";
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_STATEMENTS = 2_048;
@@ -22,6 +23,7 @@ export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: 
 export type Databases = {
   /** Undefined with one cell. */
   readonly directory: CellDirectory | undefined;
+  readonly waiting: WaitingCells | undefined;
   readonly single: Cells;
   readonly admission: Cells;
   readonly billing: Cells;
@@ -37,28 +39,40 @@ export function openDatabases(
   { address, role }: DatabaseLogin,
   cells?: readonly CellToMigrate[],
 ): Databases {
-  if (!cells) return { directory: undefined, ...openPools(config, role, address) };
-  const pools = cells.map((cell) => openPools(config, role, cell.address, cell.schema));
+  if (!cells) {
+    return { directory: undefined, waiting: undefined, ...openPools(config, role, address) };
+  }
+  const used = cells.filter(({ lanes }, i) => i === 0 || lanes.length > 0);
+  const pools = used.map((cell) => openPools(config, role, cell.address, cell.schema));
+  const directoryCell = (cell: CellToMigrate, { monitor: pool }: Pools) => ({
+    name: cell.name,
+    pool,
+    assumedLanes: cell.lanes,
+    prepare: () => migrateCell(cell, waiting.known),
+  });
   const directory = new CellDirectory(
-    cells.map((cell, i) => ({
-      name: cell.name,
-      pool: (pools[i] as Pools).monitor,
-      assumedLanes: cell.lanes,
-      prepare: () => migrateCell(cell, cells),
-    })),
+    used.map((cell, i) => directoryCell(cell, pools[i] as Pools)),
+    () => waiting.useAll(),
   );
   const routerOf = (purpose: keyof Pools) =>
     new CellRouter(
       pools.map((ofCell) => ofCell[purpose]),
       directory,
     );
-  return {
-    directory,
+  const routers = {
     single: routerOf("single"),
     admission: routerOf("admission"),
     billing: routerOf("billing"),
     monitor: routerOf("monitor"),
   };
+  const waiting = new WaitingCells(cells, used, (cell) => {
+    const added = openPools(config, role, cell.address, cell.schema);
+    for (const purpose of Object.keys(PURPOSES) as (keyof Pools)[]) routers[purpose].append(added[purpose]);
+    const index = directory.append({ ...directoryCell(cell, added), assumedLanes: [] });
+    directory.exclude(index);
+    return index;
+  });
+  return { directory, waiting, ...routers };
 }
 
 function openPools(config: Config, role: string, address: DatabaseAddress, schema = "vx"): Pools {

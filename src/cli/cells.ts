@@ -1,9 +1,11 @@
 import { readCellStates } from "../app/cell-states.ts";
+import { laneRanges } from "../domain/lane.ts";
 import { readCellSettings } from "./cell-settings.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { EXIT_FAILED } from "./exit.ts";
 import { printOut } from "./output.ts";
 import { type Column, formatTable } from "./print.ts";
+import { defineSplit } from "./split.ts";
 
 export const define: Define = (group) => {
   const example = "VX_CELLS=/etc/vx/cells.yaml vx cells status";
@@ -16,6 +18,7 @@ export const define: Define = (group) => {
     .option("--json", "print the result as JSON")
     .action(showStatus);
   withExamples(status, [example]);
+  defineSplit(group.command("split"));
 };
 
 type CellState = Awaited<ReturnType<typeof readCellStates>>[number];
@@ -25,25 +28,14 @@ const columns: readonly Column<CellState>[] = [
   { title: "SCHEMA", value: ({ schema }) => schema },
   { title: "STATE", value: ({ problem }) => (problem === undefined ? "usable" : problem) },
   { title: "LANES", value: ({ lanes }) => String(lanes.length), align: "right" },
-  { title: "OWNED", value: ({ lanes }) => rangesOf(lanes) },
+  { title: "OWNED", value: ({ lanes }) => laneRanges(lanes) },
 ];
 
 async function showStatus(options: JsonOption): Promise<void> {
   const states = await readCellStates(await readCellSettings());
   if (options.json) {
-    const cells = states.map(({ lanes, ...cell }) => ({ ...cell, lanes: rangesOf(lanes) }));
+    const cells = states.map(({ lanes, ...cell }) => ({ ...cell, lanes: laneRanges(lanes) }));
     await printOut(`${JSON.stringify({ cells })}\n`);
   } else await printOut(formatTable(columns, states));
   if (states.some(({ problem }) => problem !== undefined)) process.exitCode = EXIT_FAILED;
-}
-
-/** The form of cells.yaml: "0-511,600". */
-function rangesOf(lanes: readonly number[]): string {
-  const ranges: [number, number][] = [];
-  for (const lane of lanes) {
-    const last = ranges.at(-1);
-    if (last && last[1] === lane - 1) last[1] = lane;
-    else ranges.push([lane, lane]);
-  }
-  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",");
 }

@@ -32,7 +32,8 @@ async function run(config: Config, log: Log): Promise<number> {
   const stop = new StopRequest(log, config.shutdownDelayMs);
   const reloads = new ReloadRequests(log);
   // Without files to reload, SIGHUP ends the server, as it does with other programs.
-  if (config.modelsFile ?? config.tls ?? config.adminTls) process.on("SIGHUP", () => reloads.request());
+  if (config.modelsFile ?? config.cellsFile ?? config.tls ?? config.adminTls)
+    process.on("SIGHUP", () => reloads.request());
   let app: Running;
   try {
     app = await startApp({ config, log, print: (line) => process.stdout.write(`${line}\n`) });

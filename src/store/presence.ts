@@ -18,6 +18,8 @@ type PresenceOptions = {
   readonly pauseMs: number;
   /** A pool without slow statements, because a server with late heartbeats loses its holds. */
   readonly heartbeats: FunctionCaller;
+  /** The names of the cells that this server would use if they owned lanes; none with one cell. */
+  readonly cells: () => readonly string[];
   /** Whether this process will end the hold. */
   readonly isOpen: (holdId: string) => boolean;
   /** Releases a hold of this server. */
@@ -80,8 +82,8 @@ export class Presence {
   }
 
   async #heartbeat(): Promise<void> {
-    const { serverId, clock, heartbeats } = this.#options;
-    const [row] = await heartbeats.call<{ clock: Date }>("heartbeat", serverId);
+    const { serverId, clock, heartbeats, cells } = this.#options;
+    const [row] = await heartbeats.call<{ clock: Date }>("heartbeat", serverId, JSON.stringify(cells()));
     if (row) clock.set(row.clock);
   }
 

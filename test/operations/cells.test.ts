@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { type CellDatabase, createTwoCells, moveLane, writeCellsFile } from "../support/cells.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { createTestKey, type Operator, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -181,6 +182,31 @@ test("calls follow a lane that moves to another cell, and each is charged once",
   const { accounts } = await operator.listAccounts({ pageSize: 1_000 });
   expect(accounts.filter(({ id }) => id === key.accountId).length).toBe(1);
   expect((await operator.audit({})).findings).toEqual([]);
+});
+
+test("a cell that is added to the file is used as soon as a lane has no other owner, but not under another name", async () => {
+  const c: CellDatabase = { ...(await createTestDatabase()), name: "c", lanes: "" };
+  await c.owner`UPDATE vx.lanes SET is_owned = false`;
+  await c.owner`INSERT INTO vx.cell_name VALUES ('a')`;
+  const [a, b] = cells;
+  writeCellsFile(folder.path, [a, { ...b, url: proxy.urlOf(b.url) }, c]);
+  await app.reload();
+  const key = await keyOf((lane) => lane < 512);
+  const ready = async () => await (await fetch(`${app.url}/readyz`)).text();
+  expect(await ready()).toBe("ready\n");
+
+  await moveLane(laneOfId(key.accountId), a, c);
+  const running = Array.from({ length: 10 }, () => generate(key));
+  await vi.waitFor(async () => expect(await ready()).toBe('ready\nthe cell "c" cannot be used\n'));
+  await c.owner`UPDATE vx.cell_name SET name = 'c'`;
+  const statuses = (await Promise.all(running)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  await vi.waitFor(async () => expect(await ready()).toBe("ready\n"), { timeout: 10_000 });
+  const entries = await c.owner`SELECT FROM vx.ledger WHERE kind = 'generation'`;
+  expect(entries.length).toBe(10);
+  expect((await operator.audit({})).findings).toEqual([]);
+  await moveLane(laneOfId(key.accountId), c, b);
+  expect((await generate(key)).status).toBe(200);
 });
 
 test("a cell that fails affects only its own accounts, and recovers", async () => {

@@ -53,6 +53,7 @@ function presenceOf(
     clock,
     pauseMs: 10,
     heartbeats: store.database,
+    cells: () => [],
     onFailure: (_, error) => expect.unreachable(String(error)),
   });
 }

@@ -13,6 +13,8 @@ export type TestApp = {
   readonly database: TestDatabase;
   /** Everything the server has logged so far. */
   readonly logText: () => string;
+  /** What SIGHUP does. */
+  reload(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -37,6 +39,7 @@ export async function startTestApp(
     adminUrl: app.adminUrl,
     database,
     logText: () => lines.join(""),
+    reload: () => app.reload(),
     stop: async () => {
       await app.stop();
       if (!options.database) await database.drop();

@@ -1,7 +1,9 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import type postgres from "postgres";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { ArenaCells } from "./cells.ts";
 import { RunDatabase, SERVER_LOGIN } from "./database.ts";
 import { Line } from "./line.ts";
 import { RunServer } from "./server.ts";
@@ -17,6 +19,8 @@ export type ArenaOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Servers get the addresses of two hosts. Nothing listens on the second one until a standby is attached. */
   readonly hasStandby?: boolean;
+  /** Servers use the database as the cell "a", and cells can be added. */
+  readonly hasCells?: boolean;
 };
 
 /**
@@ -30,6 +34,8 @@ export class Arena {
   readonly databaseLines: readonly Line[];
   readonly standbyLines: readonly Line[];
   readonly upstreamLines: readonly Line[];
+  /** The further cells. */
+  readonly cells: ArenaCells;
   /** When each server became ready. A server that has just started cannot tell yet which others are dead. */
   readonly starts: number[] = [];
   readonly #remove: () => void;
@@ -38,7 +44,7 @@ export class Arena {
   private constructor(
     parts: Pick<
       Arena,
-      "database" | "upstream" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
+      "database" | "upstream" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines" | "cells"
     >,
     remove: () => void,
   ) {
@@ -48,6 +54,7 @@ export class Arena {
     this.databaseLines = parts.databaseLines;
     this.standbyLines = parts.standbyLines;
     this.upstreamLines = parts.upstreamLines;
+    this.cells = parts.cells;
     this.#remove = remove;
   }
 
@@ -59,8 +66,10 @@ export class Arena {
     const databaseLines: Line[] = [];
     const standbyLines: Line[] = [];
     const upstreamLines: Line[] = [];
-    const arena = new Arena({ database, upstream, servers, databaseLines, standbyLines, upstreamLines }, () =>
-      folder.remove(),
+    const cells = new ArenaCells(folder.path, database);
+    const arena = new Arena(
+      { database, upstream, servers, databaseLines, standbyLines, upstreamLines, cells },
+      () => folder.remove(),
     );
     try {
       for (let i = 0; i < options.servers; i++) {
@@ -81,8 +90,9 @@ export class Arena {
         const probeFile = join(folder.path, `server-${i}.probe`);
         await writeFile(logFile, "");
         await writeFile(probeFile, "");
+        const url = `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@${hosts}/postgres?target_session_attrs=read-write`;
         const env = {
-          DATABASE_URL: `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@${hosts}/postgres?target_session_attrs=read-write`,
+          ...(options.hasCells ? { VX_CELLS: cells.addServer(url) } : { DATABASE_URL: url }),
           VX_MODELS: models,
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,
@@ -115,6 +125,11 @@ export class Arena {
     await started;
   }
 
+  /** A login as the owner for each cell. Their schema "owned" has the rows of the lanes that the cell owns. */
+  get owners(): readonly postgres.Sql[] {
+    return [this.database.owner, ...this.cells.owners];
+  }
+
   /** Removes all network faults and waits until every server accepts calls. */
   async heal(): Promise<void> {
     for (const proxy of [...this.databaseLines, ...this.standbyLines, ...this.upstreamLines]) proxy.set({});
@@ -129,6 +144,7 @@ export class Arena {
       ...this.servers.map((server) => () => server.kill()),
       () => this.upstream.stop(),
       ...lines.map((line) => () => line.stop()),
+      () => this.cells.stop(),
       () => this.database.stop(),
     ];
     const failures: unknown[] = [];

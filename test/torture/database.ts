@@ -13,6 +13,9 @@ import { allowReplication, type PrimaryServer, type Standby, startStandby } from
 /** The login of the servers, which can only use the role vx_app. Also its password. */
 export const SERVER_LOGIN = "torture";
 
+/** Tables that the checks read, of the lanes that the cell owns. */
+const OWNED_TABLES = ["accounts", "holds", "keys", "ledger", "movement_keys", "usage_quarters"];
+
 /** The PostgreSQL of the run, with fsync on, and direct access to it. */
 export class RunDatabase {
   readonly folder: string;
@@ -50,6 +53,11 @@ export class RunDatabase {
     await database.owner.unsafe(
       `CREATE ROLE ${SERVER_LOGIN} LOGIN PASSWORD '${SERVER_LOGIN}'; GRANT vx_app TO ${SERVER_LOGIN}`,
     );
+    for (const table of OWNED_TABLES) {
+      await database.owner.unsafe(`CREATE SCHEMA IF NOT EXISTS owned;
+        CREATE VIEW owned.${table} AS SELECT * FROM vx.${table}
+          WHERE lane IN (SELECT lane FROM vx.lanes WHERE is_owned)`);
+    }
     await allowReplication(database.owner);
     await embedded.restart();
     return database;

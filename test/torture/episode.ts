@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Random } from "../fuzz/random.ts";
 import type { Arena } from "./arena.ts";
-import { groupBy, type Violation, type Window } from "./checker/facts.ts";
+import { groupBy, ofCells, type Violation, type Window } from "./checker/facts.ts";
 import { isDuring } from "./checker/lost-commits.ts";
 import { checkMoney } from "./checker/money.ts";
 import { Client } from "./client.ts";
@@ -185,8 +185,11 @@ class RowWatch {
 
   async #look(entry: Entry, accountId: string): Promise<void> {
     try {
-      const rows = await this.#arena.database.owner`
-        SELECT FROM vx.ledger WHERE lane = vx.lane_of(${accountId}) AND id = ${entry.id.replace("gen_", "led_")}`;
+      const id = entry.id.replace("gen_", "led_");
+      const rows = await ofCells(
+        this.#arena.owners,
+        (owner) => owner`SELECT FROM vx.ledger WHERE lane = vx.lane_of(${accountId}) AND id = ${id}`,
+      );
       this.checks++;
       if (rows.length === 0) this.#withoutRow.push(entry);
     } catch {
@@ -217,7 +220,7 @@ class MoneyWatch {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       try {
-        this.#violations.push(...(await checkMoney(this.#arena.database.owner)));
+        this.#violations.push(...(await ofCells(this.#arena.owners, checkMoney)));
         this.checks++;
       } catch {
         // The database is unreachable.

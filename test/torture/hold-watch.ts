@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Arena } from "./arena.ts";
+import { ofCells } from "./checker/facts.ts";
 
 const LOOK_MS = 500;
 const GIVE_UP_MS = 50_000;
@@ -55,9 +56,11 @@ async function longestPresence(arena: Arena, deadServerId: string): Promise<numb
 /** Returns undefined while the database is unreachable. */
 export async function countHolds(arena: Arena, serverId: string): Promise<number | undefined> {
   try {
-    const [row] = await arena.database.owner<{ count: number }[]>`
-      SELECT count(*)::integer AS count FROM vx.holds WHERE server_id = ${serverId}`;
-    return row?.count;
+    const rows = await ofCells(
+      arena.owners,
+      (owner) => owner`SELECT FROM owned.holds WHERE server_id = ${serverId}`,
+    );
+    return rows.length;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Arena } from "./arena.ts";
 import { runAudit } from "./audit.ts";
 import { checkEpisode, type Verdict } from "./checker/check.ts";
-import type { Violation } from "./checker/facts.ts";
+import { ofCells, type Violation } from "./checker/facts.ts";
 import { checkInvariants } from "./checker/invariants.ts";
 import { checkHashes, checkMoney, checkUsage } from "./checker/money.ts";
 import { checkSecrets } from "./checker/secrets.ts";
@@ -69,8 +69,9 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     violations.push(...of);
     table.push(await rowOf(episode, verdict, of.length, failedAt.get(episode) ?? 0));
   }
-  const { owner } = arena.database;
-  violations.push(...(await checkMoney(owner)), ...(await checkHashes(owner)), ...(await checkUsage(owner)));
+  for (const check of [checkMoney, checkHashes, checkUsage]) {
+    violations.push(...(await ofCells(arena.owners, check)));
+  }
   violations.push(...(await runAudit(arena)));
   const tenants = episodes.map((episode) => episode.tenants);
   const entries = episodes.flatMap(({ history }) => history.entries);
@@ -100,10 +101,8 @@ async function checkGivenBack(episode: Episode, starts: readonly number[]): Prom
 async function isAtRest(arena: Arena, patienceMs: number): Promise<boolean> {
   const until = performance.now() + patienceMs;
   while (performance.now() < until) {
-    const [row] = await arena.database.owner<
-      { count: number }[]
-    >`SELECT count(*)::integer AS count FROM vx.holds`;
-    if (row?.count === 0) return true;
+    const holds = await ofCells(arena.owners, (owner) => owner`SELECT FROM owned.holds`);
+    if (holds.length === 0) return true;
     await wait(500);
   }
   return false;

@@ -15,26 +15,36 @@ type CellBatchersOptions<Item, Result> = Omit<BatcherOptions<Item, Result>, "exe
 /** One batcher per cell: a batch has items of all lanes of its cell. */
 export class CellBatchers<Item, Result> {
   readonly #database: Cells;
-  readonly #batchers: readonly Batcher<Item, Result>[];
+  readonly #options: CellBatchersOptions<Item, Result>;
+  readonly #batchers: Batcher<Item, Result>[] = [];
 
-  constructor(database: Cells, { execute, ...limits }: CellBatchersOptions<Item, Result>) {
+  constructor(database: Cells, options: CellBatchersOptions<Item, Result>) {
     this.#database = database;
-    this.#batchers = database.all.map(
-      (cell, index) => new Batcher({ ...limits, execute: (items) => execute(cell, items, index) }),
-    );
+    this.#options = options;
+    for (const index of database.all.keys()) this.#batchers[index] = this.#create(index);
   }
 
   /** Number of waiting items. */
   get depth(): number {
     let depth = 0;
-    for (const batcher of this.#batchers) depth += batcher.depth;
+    // Skips the cells that were added and not used yet.
+    this.#batchers.forEach((batcher) => {
+      depth += batcher.depth;
+    });
     return depth;
   }
 
   /** Resolves to the item's result. Items of one lane are sent in this order. */
   submit(lane: Lane, item: Item): Promise<Result> {
-    return this.#database.route(lane, (cell) =>
-      (this.#batchers[cell] as Batcher<Item, Result>).submit(lane, item),
-    );
+    return this.#database.route(lane, (index) => {
+      this.#batchers[index] ??= this.#create(index);
+      return this.#batchers[index].submit(lane, item);
+    });
+  }
+
+  #create(index: number): Batcher<Item, Result> {
+    const { execute, ...limits } = this.#options;
+    const cell = this.#database.all[index] as FunctionCaller;
+    return new Batcher({ ...limits, execute: (items) => execute(cell, items, index) });
   }
 }

@@ -8,6 +8,8 @@ import { LaneMoved } from "./store-error.ts";
 /** A move of lanes takes less than two seconds, so that calls wait for it and do not fail. */
 const MAX_RESENDS = 50;
 const PAUSE_MS = 100;
+/** A cell that does not respond delays the calls that wait for an owner by this time. */
+const MAX_READING_MS = 500;
 
 export type DirectoryCell = {
   readonly name: string;
@@ -19,24 +21,33 @@ export type DirectoryCell = {
   readonly prepare: () => Promise<void>;
 };
 
-type StateRow = { lanes: string; epochs: string; shared_version: bigint };
+type StateRow = { lanes: string; epochs: string; shared_version: bigint; name: string | null };
 type SharedRow = { version: bigint; plans: string; operators: string; prices: string };
 
 /** Which cell owns each lane, and which cells can be used. The first cell shares plans, operators and prices with the others. */
 export class CellDirectory {
-  readonly #cells: readonly DirectoryCell[];
+  readonly #cells: DirectoryCell[];
+  readonly #onUnowned: () => void;
   readonly #map: LaneMap;
   readonly #prepared = new Set<number>();
   /** A cell counts as usable until a check of it fails. */
   readonly #usable: Set<number>;
   /** Versions of the shared data. */
   readonly #versions = new Map<number, bigint>();
-  #reading: Promise<unknown> | undefined;
+  readonly #readings = new Map<number, Promise<void>>();
 
-  constructor(cells: readonly DirectoryCell[]) {
-    this.#cells = cells;
+  /** @param onUnowned called after each reading while some lane has no owner */
+  constructor(cells: readonly DirectoryCell[], onUnowned: () => void) {
+    this.#cells = [...cells];
+    this.#onUnowned = onUnowned;
     this.#usable = new Set(cells.keys());
     this.#map = new LaneMap(cells.map(({ assumedLanes }) => assumedLanes));
+  }
+
+  /** Adds a cell, which can be used after `maintain`. Returns its index. */
+  append(cell: DirectoryCell): number {
+    this.#map.append();
+    return this.#cells.push(cell) - 1;
   }
 
   /** The cells whose calls are refused. */
@@ -76,7 +87,7 @@ export class CellDirectory {
         throw new DomainError("unavailable", { cause: new Error(`no cell owns lane ${lane}`) });
       }
       if (resends > 0) await wait(PAUSE_MS);
-      await this.#readAll();
+      await this.#readOwners();
     }
   }
 
@@ -90,11 +101,13 @@ export class CellDirectory {
     const { pool, prepare } = this.#cells[cell] as DirectoryCell;
     if (!this.#prepared.has(cell)) await prepare();
     this.#prepared.add(cell);
+    const state = await this.#readState(cell);
     const shared = this.#versions.get(0);
-    await this.#readState(cell);
-    if (cell !== 0 && shared !== undefined && (this.#versions.get(cell) ?? 0n) < shared) {
+    if (cell !== 0 && shared !== undefined && state.shared_version < shared) {
       await copyShared(await this.#readShared(), pool);
     }
+    // At once, so that no call finds an owner that cannot be used yet.
+    this.#record(cell, state);
     this.#usable.add(cell);
   }
 
@@ -112,23 +125,41 @@ export class CellDirectory {
     throw new DomainError("unavailable", { cause });
   }
 
-  /** Calls that were refused at the same time share one reading. */
-  #readAll(): Promise<unknown> {
-    this.#reading ??= Promise.allSettled([...this.#usable].map((cell) => this.#readState(cell))).finally(
-      () => {
-        this.#reading = undefined;
-      },
-    );
-    return this.#reading;
+  /** Reads the owners of the lanes in all cells, among them those that became usable just now. */
+  async #readOwners(): Promise<void> {
+    const readings = this.#cells.map((_, cell) => this.#readOwner(cell));
+    await Promise.race([Promise.all(readings), wait(MAX_READING_MS, undefined, { ref: false })]);
   }
 
-  async #readState(cell: number): Promise<void> {
-    const [row] = (await this.#cells[cell]?.pool.call<StateRow>("cell_state")) ?? [];
-    if (!row) return;
+  /** Calls that were refused at the same time share one reading. */
+  #readOwner(cell: number): Promise<void> {
+    const current = this.#readings.get(cell);
+    if (current !== undefined) return current;
+    const read = async () => this.#record(cell, await this.#readState(cell));
+    const reading = (this.#usable.has(cell) ? read() : this.maintain(cell))
+      .catch(() => undefined)
+      .finally(() => this.#readings.delete(cell));
+    this.#readings.set(cell, reading);
+    return reading;
+  }
+
+  async #readState(cell: number): Promise<StateRow> {
+    const { name, pool } = this.#cells[cell] as DirectoryCell;
+    const [row] = await pool.call<StateRow>("cell_state");
+    if (!row) throw new Error(`the cell "${name}" has no state`);
+    if (row.name !== null && row.name !== name) {
+      this.#usable.delete(cell);
+      throw new Error(`the database of the cell "${name}" is the cell "${row.name}"`);
+    }
+    return row;
+  }
+
+  #record(cell: number, row: StateRow): void {
     const epochs = row.epochs.split(",");
     const lanes = lanesOfText(row.lanes);
     this.#map.record(cell, new Map(lanes.map((lane, i) => [lane, BigInt(epochs[i] ?? 0)])));
     this.#versions.set(cell, row.shared_version);
+    if (this.#map.unowned.length > 0) this.#onUnowned();
   }
 
   async #readShared(): Promise<SharedRow> {

@@ -6,13 +6,22 @@ import type { Database } from "./database.ts";
 
 /** Pools of one purpose, one for each cell. */
 export class CellRouter implements Cells {
-  readonly all: readonly Database[];
+  readonly #pools: Database[];
   readonly #directory: CellDirectory;
 
   /** The pools are in the order of the cells of the directory. */
   constructor(pools: readonly Database[], directory: CellDirectory) {
-    this.all = pools;
+    this.#pools = [...pools];
     this.#directory = directory;
+  }
+
+  get all(): readonly Database[] {
+    return this.#pools;
+  }
+
+  /** Adds the pool of a cell that was appended to the directory. */
+  append(pool: Database): void {
+    this.#pools.push(pool);
   }
 
   get home(): Database {

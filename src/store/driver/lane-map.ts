@@ -18,6 +18,11 @@ export class LaneMap {
     this.#decide();
   }
 
+  /** Adds a cell whose table was not read. */
+  append(): void {
+    this.#claims.push(new Map());
+  }
+
   ownerOf(lane: Lane): number | undefined {
     return this.#owners[lane];
   }

@@ -20,7 +20,6 @@ type MonitorOptions = {
 export class DatabaseMonitor {
   readonly #cell: Cell;
   readonly #options: MonitorOptions;
-  readonly #listeners = new Set<() => void>();
   #reachable = true;
   #timer: NodeJS.Timeout | undefined;
   #searchTimer: NodeJS.Timeout | undefined;
@@ -47,17 +46,6 @@ export class DatabaseMonitor {
     clearInterval(this.#searchTimer);
   }
 
-  /** Calls the listener on every change until the returned function is called. */
-  watch(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Calls the listeners when another condition that they depend on has changed. */
-  announce(): void {
-    for (const listener of this.#listeners) listener();
-  }
-
   async #checkAndMaintain(): Promise<void> {
     const { revive, maintain, onFailure } = this.#options;
     const isReachable = await this.#check();
@@ -82,6 +70,5 @@ export class DatabaseMonitor {
     if (this.#reachable === reachable) return;
     this.#reachable = reachable;
     this.#options.onChange(reachable, error);
-    this.announce();
   }
 }

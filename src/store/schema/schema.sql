@@ -172,6 +172,24 @@ CREATE TABLE archived_ledger (
   CONSTRAINT archived_ledger_pkey PRIMARY KEY (lane, account_id, month)
 );
 
+CREATE TABLE cell_name (
+  name text NOT NULL,
+  is_only_row boolean NOT NULL DEFAULT true,
+  CONSTRAINT cell_name_is_one_row CHECK (is_only_row),
+  CONSTRAINT cell_name_pkey PRIMARY KEY (is_only_row)
+);
+
+CREATE TABLE cell_splits (
+  id text NOT NULL,
+  target text NOT NULL,
+  lanes smallint[] NOT NULL,
+  state text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT split_state_known CHECK ((state = ANY (ARRAY['begun'::text, 'released'::text, 'confirmed'::text, 'finished'::text, 'returned'::text]))),
+  CONSTRAINT cell_splits_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX one_unfinished_split ON cell_splits USING btree ((true)) WHERE (state = ANY (ARRAY['begun'::text, 'released'::text, 'confirmed'::text]));
+
 CREATE TABLE functions (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -397,6 +415,7 @@ CREATE TABLE servers (
   id text NOT NULL,
   present_since timestamp with time zone NOT NULL,
   seen_at timestamp with time zone NOT NULL,
+  cells text NOT NULL DEFAULT '[]'::text,
   CONSTRAINT servers_pkey PRIMARY KEY (id)
 );
 
@@ -518,11 +537,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION audit_operator_events(p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea); for the server
 -- FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text); for the server
 -- FUNCTION audit_usage(p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer, p_max_findings integer) RETURNS TABLE(account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric); for the server
+-- FUNCTION begin_split(p_id text, p_source text, p_target text, p_lanes smallint[]) RETURNS void
 -- FUNCTION bill(p_server_id text, p_not_after timestamp with time zone, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]) RETURNS SETOF item_result; for the server
--- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint); for the server
+-- FUNCTION cell_state() RETURNS TABLE(lanes text, epochs text, shared_version bigint, name text); for the server
 -- FUNCTION change_shared_data() RETURNS void
 -- FUNCTION charge_of(p_input integer, p_cached_input integer, p_cache_write integer, p_output integer, p_reasoning integer, p_images integer, p_prices price_versions) RETURNS numeric
 -- FUNCTION check_key_cap(p_lane smallint, p_account_id text, p_plan plans) RETURNS void
+-- FUNCTION claim_lanes(p_id text) RETURNS void
 -- FUNCTION copy_shared_data(p_version bigint, p_plans text, p_operators text, p_prices text) RETURNS void; for the server
 -- FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
 -- FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
@@ -546,7 +567,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE(answer text); for the server
 -- FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION heads_of_archive(p_month integer, p_lane smallint, p_account_id text, p_limit integer) RETURNS TABLE(lane smallint, account_id text, before_seq bigint, before_balance_micros bigint, before_hash bytea, seq bigint, balance_micros bigint, hash bytea)
--- FUNCTION heartbeat(p_server_id text) RETURNS TABLE(clock timestamp with time zone); for the server
+-- FUNCTION heartbeat(p_server_id text, p_cells text) RETURNS TABLE(clock timestamp with time zone); for the server
 -- FUNCTION held_by_accounts(p_lane smallint, p_account_id text[]) RETURNS TABLE(account_id text, held_micros numeric)
 -- FUNCTION hold_figures() RETURNS TABLE(holds bigint, held_micros bigint, expired bigint); for the server
 -- FUNCTION insert_key(p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint, p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view
@@ -584,11 +605,13 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION recently_revoked_keys(p_seconds integer) RETURNS SETOF text; for the server
 -- FUNCTION refuse(p_reason text, p_message text, p_metadata jsonb) RETURNS void
 -- FUNCTION register_prices(p_items price_item[]) RETURNS TABLE(model text, version integer); for the server
+-- FUNCTION release_lanes(p_id text) RETURNS void
 -- FUNCTION remove_archived_partition(p_month integer) RETURNS void
 -- FUNCTION remove_server(p_server_id text) RETURNS void; for the server
 -- FUNCTION remove_servers() RETURNS void; for the server
 -- FUNCTION require_lane(p_lane smallint) RETURNS void
 -- FUNCTION require_plan(p_name text) RETURNS plans
+-- FUNCTION return_lanes(p_id text) RETURNS void
 -- FUNCTION revoke_any_key(p_act text, p_lane smallint, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view; for the server
 -- FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view; for the server
@@ -602,6 +625,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION set_account_plan(p_act text, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views; for the server
 -- FUNCTION set_account_suspended(p_act text, p_lane smallint, p_id text, p_suspended boolean) RETURNS SETOF account_views; for the server
 -- FUNCTION set_key_limit(p_act text, p_lane smallint, p_id text, p_rate_limit_rpm integer) RETURNS SETOF key_view; for the server
+-- FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
 -- FUNCTION sign_in_operator(p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text) RETURNS TABLE(id text, name text, role operator_role); for the server
 -- FUNCTION stored_usage(p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer) RETURNS TABLE(fingerprint numeric, next text); for the server
 -- FUNCTION sweep(p_lane smallint) RETURNS bigint; for the server

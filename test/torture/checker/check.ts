@@ -24,7 +24,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
   const { tenants, history } = episode;
   const ops = new Set(history.entries.map(({ op }) => op));
   const executions = arena.upstream.executions.filter(({ op }) => ops.has(op));
-  const rows = await readRows(arena.database.owner, tenants.accountIds);
+  const rows = await readRows(arena.owners, tenants.accountIds);
   const { facts, lost } = withoutLostCommits({
     episode: episode.name,
     tenants,
@@ -35,12 +35,12 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
       rows.filter(({ kind }) => kind === "generation"),
       ({ requestId }) => requestId,
     ),
-    activeKeys: await countActiveKeys(arena.database.owner, tenants.keys.get("capped")?.accountId ?? ""),
+    activeKeys: await countActiveKeys(arena.owners, tenants.keys.get("capped")?.accountId ?? ""),
     fundedMicros: tenants.fundedMicros,
     isCalm: episode.isCalm,
     losesServers: episode.losesServers,
     faultWindows: episode.faultWindows,
-    keyStates: await readKeyStates(arena.database.owner, tenants.accountIds),
+    keyStates: await readKeyStates(arena.owners, tenants.accountIds),
     databaseKills: episode.databaseKills,
     lostCommits: episode.lostCommits,
     splitBrain: episode.splitBrain,

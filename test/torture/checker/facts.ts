@@ -51,28 +51,47 @@ export type Facts = {
 /** A broken invariant, with the details. */
 export type Violation = { readonly rule: string; readonly text: string };
 
-export async function readRows(owner: postgres.Sql, accountIds: readonly string[]): Promise<Row[]> {
-  return await owner<Row[]>`
+export async function readRows(
+  owners: readonly postgres.Sql[],
+  accountIds: readonly string[],
+): Promise<Row[]> {
+  return await ofCells(
+    owners,
+    (owner) => owner<Row[]>`
     SELECT l.id, l.account_id AS "accountId", l.kind, l.amount_micros AS "amountMicros", l.request_id AS "requestId",
            (l.input + l.cached_input + l.cache_write)::bigint AS "inputTokens",
            (l.output + l.reasoning)::bigint AS "outputTokens", m.idempotency_key AS "idempotencyKey"
-    FROM vx.ledger l LEFT JOIN vx.movement_keys m USING (lane, account_id, seq)
-    WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`;
+    FROM owned.ledger l LEFT JOIN owned.movement_keys m USING (lane, account_id, seq)
+    WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`,
+  );
 }
 
-export async function countActiveKeys(owner: postgres.Sql, accountId: string): Promise<number> {
-  const [row] = await owner<{ count: number }[]>`
-    SELECT count(*)::integer AS count FROM vx.keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
-  return row?.count ?? 0;
+/** The rows of all cells. */
+export async function ofCells<Result>(
+  owners: readonly postgres.Sql[],
+  read: (owner: postgres.Sql) => PromiseLike<readonly Result[]>,
+): Promise<Result[]> {
+  return (await Promise.all(owners.map(read))).flat();
+}
+
+export async function countActiveKeys(owners: readonly postgres.Sql[], accountId: string): Promise<number> {
+  const rows = await ofCells(
+    owners,
+    (owner) => owner`SELECT FROM owned.keys WHERE account_id = ${accountId} AND revoked_at IS NULL`,
+  );
+  return rows.length;
 }
 
 export async function readKeyStates(
-  owner: postgres.Sql,
+  owners: readonly postgres.Sql[],
   accountIds: readonly string[],
 ): Promise<Map<string, "active" | "revoked">> {
-  const rows = await owner<{ id: string; state: "active" | "revoked" }[]>`
+  const rows = await ofCells(
+    owners,
+    (owner) => owner<{ id: string; state: "active" | "revoked" }[]>`
     SELECT id, CASE WHEN revoked_at IS NULL THEN 'active' ELSE 'revoked' END AS state
-    FROM vx.keys WHERE account_id = ANY (${accountIds as string[]})`;
+    FROM owned.keys WHERE account_id = ANY (${accountIds as string[]})`,
+  );
   return new Map(rows.map(({ id, state }) => [id, state]));
 }
 

@@ -1,0 +1,86 @@
+import type { DatabaseAddress } from "../driver/connect.ts";
+import type { Session } from "../driver/session.ts";
+import { SplitError } from "./split-error.ts";
+import { openServer, readSplit, type Split } from "./split-state.ts";
+
+const PROMOTION_SECONDS = 30;
+
+/** A standby of the source, which becomes a cell. */
+export class SplitStandby {
+  readonly #session: Session;
+  readonly #schema: string;
+
+  private constructor(session: Session, schema: string) {
+    this.#session = session;
+    this.#schema = schema;
+  }
+
+  static async open(address: DatabaseAddress, schema: string): Promise<SplitStandby> {
+    return new SplitStandby(await openServer(address), schema);
+  }
+
+  async close(): Promise<void> {
+    await this.#session.close();
+  }
+
+  async isInRecovery(): Promise<boolean> {
+    const [row] = await this.#session.sql<{ recovers: boolean }[]>`SELECT pg_is_in_recovery() AS recovers`;
+    return row?.recovers === true;
+  }
+
+  /** The split as the standby has replayed it. */
+  async findSplit(id: string): Promise<Split | undefined> {
+    try {
+      return await readSplit(this.#session.sql, this.#schema, id);
+    } catch (error) {
+      // The standby has not replayed the migration that creates the table.
+      if ((error as { code?: string }).code === "42P01") return undefined;
+      throw error;
+    }
+  }
+
+  /** The time since when the server runs: no two servers have the same. */
+  async startTime(): Promise<string> {
+    return await startTimeOf(this.#session);
+  }
+
+  /** Why the server cannot become a cell; undefined if it can. */
+  async problem(): Promise<string | undefined> {
+    const [row] = await this.#session.sql<{ may_promote: boolean; synchronous: string; receiver: boolean }[]>`
+      SELECT has_function_privilege('pg_promote(boolean, integer)', 'EXECUTE') AS may_promote,
+             current_setting('synchronous_standby_names') AS synchronous,
+             EXISTS (SELECT FROM pg_stat_wal_receiver) AS receiver`;
+    if (!row?.receiver) return "does not receive the write-ahead log of a primary";
+    if (!row.may_promote)
+      return "cannot be promoted by this login; GRANT EXECUTE ON FUNCTION pg_promote to it";
+    if (row.synchronous !== "")
+      return "has synchronous_standby_names, so its commits would wait for a standby of its own; reset it there";
+    return undefined;
+  }
+
+  /** The name that the primary knows this standby by, and its replication slot. */
+  async receiver(): Promise<{ readonly name: string; readonly slot: string | undefined }> {
+    const [row] = await this.#session.sql<{ name: string; slot: string | null }[]>`
+      SELECT coalesce(substring(conninfo FROM '(?:^| )application_name=(\S+)'), nullif(current_setting('cluster_name'), ''),
+               'walreceiver') AS name,
+             slot_name AS slot
+      FROM pg_stat_wal_receiver`;
+    return { name: row?.name ?? "", slot: row?.slot ?? undefined };
+  }
+
+  async promote(): Promise<void> {
+    const [row] = await this.#session.sql<{ done: boolean }[]>`
+      SELECT pg_promote(true, ${PROMOTION_SECONDS}) AS done`;
+    if (row?.done !== true)
+      throw new SplitError(`the standby was not promoted within ${PROMOTION_SECONDS} s`);
+  }
+
+  async claim(id: string): Promise<void> {
+    await this.#session.sql.unsafe(`SELECT ${this.#schema}.claim_lanes($1)`, [id]);
+  }
+}
+
+export async function startTimeOf({ sql }: Session): Promise<string> {
+  const [row] = await sql<{ at: string }[]>`SELECT pg_postmaster_start_time()::text AS at`;
+  return row?.at ?? "";
+}
