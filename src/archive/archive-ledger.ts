@@ -1,10 +1,9 @@
-import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { constants, createZstdCompress } from "node:zlib";
-import { writeNewFile } from "../backup/new-file.ts";
+import { keepIfExists, writeNewFile } from "../backup/new-file.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import { type Archive, ArchiveDatabase } from "./archive-database.ts";
@@ -79,27 +78,17 @@ async function archivePartition(
     onProgress({ step, file, done, inTotal: entries });
   };
   // A file of an interrupted call, or of the time before a backup was restored, is used if it has the same entries.
-  if (!(await exists(path))) await writeEntries(path, database.lines(month), report("write"), signal);
+  if (!(await keepIfExists(path))) await writeEntries(path, database.lines(month), report("write"), signal);
   const verified = await verifyEntries(path, database.heads(month), report("verify"));
   if (verified.entries !== entries)
     throw new ArchiveError(`${path} has ${verified.entries} entries instead of ${entries}`);
   const manifest = join(folder, `${name}.json`);
-  if (!(await exists(manifest))) await writeManifest(manifest, file, month, verified);
+  if (!(await keepIfExists(manifest))) await writeManifest(manifest, file, month, verified);
   await database.add({ month, file, sha256: verified.sha256, entries });
   report("remove")(entries);
   await remove(database, month, signal);
   const archive = (await database.archives()).find((one) => one.month === month);
   return archive as Archive;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return false;
-      throw error;
-    },
-  );
 }
 
 async function writeEntries(

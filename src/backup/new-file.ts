@@ -24,10 +24,19 @@ export async function writeNewFile(path: string, write: (file: FileHandle) => Pr
       await file.close();
     }
     await moveIntoPlace(temporary, path);
-    await syncFolder(dirname(resolve(path)));
+    await syncToDisk(dirname(resolve(path)));
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/** Whether the file exists. If it does, it stays after a crash of the machine, also if its writer was killed. */
+export async function keepIfExists(path: string): Promise<boolean> {
+  if ((await stat(path).catch(ignoreMissing)) === undefined) return false;
+  await removeUnfinished(path);
+  await syncToDisk(path);
+  await syncToDisk(dirname(resolve(path)));
+  return true;
 }
 
 async function requireAbsent(path: string): Promise<void> {
@@ -67,12 +76,13 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
+/** Of a folder, its names. */
+async function syncToDisk(path: string): Promise<void> {
+  const handle = await open(path, "r");
   try {
-    await folder.sync();
+    await handle.sync();
   } finally {
-    await folder.close();
+    await handle.close();
   }
 }
 

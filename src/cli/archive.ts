@@ -107,7 +107,16 @@ type OwnedDatabase = { readonly address: DatabaseAddress; close(): Promise<void>
 
 /** With the rights of the owner: the database of DATABASE_URL, or the embedded one, also while a server uses it. */
 export async function openOwnedDatabase(): Promise<OwnedDatabase> {
-  const { databaseUrl, dataDir } = readSettings(process.env, ["DATABASE_URL", "VX_DATA_DIR"]);
+  const { databaseUrl, dataDir, cellsFile } = readSettings(process.env, [
+    "DATABASE_URL",
+    "VX_DATA_DIR",
+    "VX_CELLS",
+  ]);
+  if (cellsFile !== undefined) {
+    throw usageFailure(
+      "VX_CELLS is set, and this command is for one database: unset it and set DATABASE_URL to the database of a cell whose schema is vx",
+    );
+  }
   if (databaseUrl !== undefined)
     return { address: { kind: "url", url: databaseUrl }, close: async () => undefined };
   return await openEmbeddedDatabase(dataDir, "archive", (line) => void printError(visible(line)));

@@ -17,9 +17,7 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
     const progress = createProgress(process.stderr);
     const database = await openOwnedDatabase();
     try {
-      const archives = await auditArchives(database.address, folder, signal, (done, inTotal) =>
-        progress.show(done / inTotal, `${done} archived ledger entries audited`),
-      );
+      // First, so that entries that are archived meanwhile are read in the files.
       const report = await auditDatabase(
         { address: database.address, role: APP_ROLE },
         {
@@ -27,6 +25,9 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
           onProgress: ({ partsDone, parts, entries }) =>
             progress.show(partsDone / parts, `${entries} ledger entries audited`),
         },
+      );
+      const archives = await auditArchives(database.address, folder, signal, (done, inTotal) =>
+        progress.show(done / inTotal, `${done} archived ledger entries audited`),
       );
       return { audit: { ...report, findings: [...archives.findings, ...report.findings] }, archives };
     } finally {

@@ -38,18 +38,16 @@ export class GatheredBytes {
     return this.#size;
   }
 
-  /** Whether the chunk was copied. */
-  add(chunk: Buffer): boolean {
+  add(chunk: Buffer): void {
     if (this.#size === 0) {
       this.#only = chunk;
       this.#size = chunk.length;
-      return false;
+      return;
     }
     const needed = this.#size + chunk.length;
     if (this.#buffer === undefined || this.#buffer.length < needed) this.#grow(needed);
     chunk.copy(this.#buffer as Buffer, this.#size);
     this.#size = needed;
-    return true;
   }
 
   bytes(): Buffer {

@@ -2,86 +2,45 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type ArchiveProgress, archiveLedger } from "../../src/archive/archive-ledger.ts";
-import { auditArchives } from "../../src/archive/audit-archives.ts";
+import { ArchiveDatabase } from "../../src/archive/archive-database.ts";
 import { monthText } from "../../src/archive/month.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type LedgerLine, ledgerHash } from "../../src/domain/ledger-hash.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { audit, auditInSteps } from "../../src/store/audit.ts";
-import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
-import { Database } from "../../src/store/driver/database.ts";
 import { DatabaseGuard } from "../../src/store/driver/guard.ts";
 import { getGeneration, listEntries, moveBalance } from "../../src/store/ledger.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { charge, createPayer, type Payer } from "../support/payer.ts";
+import { charge, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { createPastPartitions, moveToPast, thisMonth } from "./past-months.ts";
+import {
+  createLedgerOfMonths,
+  ENTRIES,
+  LAST,
+  type LedgerOfMonths,
+  NOT_ABORTED,
+  SECOND_LAST,
+  THIRD_LAST,
+} from "./ledger-of-months.ts";
+import { thisMonth } from "./past-months.ts";
 
-const NOT_ABORTED = new AbortController().signal;
 const PIECES = [1, 3, 1_000];
-const [THIRD_LAST, SECOND_LAST, LAST] = [thisMonth - 3, thisMonth - 2, thisMonth - 1];
-/** The credit of each payer is its first entry. */
-const ENTRIES = 13 + 3 + 2;
 
-let database: TestDatabase;
-let pool: Database;
-let owner: DatabaseAddress;
-let folder: ReturnType<typeof createTemporaryFolder>;
+let ledger: LedgerOfMonths;
+let database: LedgerOfMonths["database"];
+let pool: LedgerOfMonths["pool"];
 let busy: Payer;
 let idle: Payer;
 let recent: Payer;
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  pool = new Database(database.address, {
-    connections: 2,
-    statementTimeoutMs: 5_000,
-    maxStatements: 100,
-    maxWaitMs: 5_000,
-    name: "archive",
-  });
-  owner = { kind: "url", url: database.url };
-  folder = createTemporaryFolder("archive");
-  [busy, idle, recent] = await Promise.all([
-    createPayer(pool, 1_000n),
-    createPayer(pool, 1_000n),
-    createPayer(pool, 1_000n),
-  ]);
-  const billing = createTestBilling(pool);
-  for (let i = 1; i <= 12; i++) await charge(billing, busy, BigInt(i), i % 2 ? "ada" : 'a "user" \\ é');
-  for (let i = 1; i <= 2; i++) await charge(billing, idle, 5n);
-  await charge(billing, recent, 7n);
-  await createPastPartitions(database.owner, 3);
-  const past = ({ accountId }: Payer, seq: number, createdIn: number, begunIn = createdIn) => ({
-    accountId,
-    seq,
-    createdIn,
-    begunIn,
-  });
-  await moveToPast(database.owner, [
-    ...[1, 2, 3, 4].map((seq) => past(busy, seq, THIRD_LAST)),
-    // Charged after the end of the month in which it began.
-    past(busy, 5, SECOND_LAST, THIRD_LAST),
-    ...[6, 7].map((seq) => past(busy, seq, SECOND_LAST)),
-    // Of a server whose clock was ahead.
-    past(busy, 8, SECOND_LAST, LAST),
-    ...[9, 10].map((seq) => past(busy, seq, LAST)),
-    ...[1, 2, 3].map((seq) => past(idle, seq, THIRD_LAST)),
-  ]);
+  ledger = await createLedgerOfMonths();
+  ({ database, pool, busy, idle, recent } = ledger);
 });
-afterEach(async () => {
-  await pool.close();
-  await database.drop();
-  folder.remove();
-});
+afterEach(() => ledger.drop());
 
-const archive = (before: number, onProgress: (progress: ArchiveProgress) => void = () => undefined) =>
-  archiveLedger({ address: owner, folder: folder.path, before, signal: NOT_ABORTED, onProgress });
-
-const auditFiles = () => auditArchives(owner, folder.path, NOT_ABORTED, () => undefined);
+const archive: LedgerOfMonths["archive"] = (...options) => ledger.archive(...options);
+const auditFiles = () => ledger.auditFiles();
 
 async function expectConsistent(entriesInLedger: number): Promise<void> {
   for (const pieceRows of PIECES) {
@@ -98,7 +57,7 @@ async function seqsInLedger({ accountId }: Payer): Promise<number[]> {
 }
 
 function linesOf(file: string): LedgerLine[] {
-  const text = zstdDecompressSync(readFileSync(join(folder.path, file))).toString();
+  const text = zstdDecompressSync(readFileSync(join(ledger.folder, file))).toString();
   return text
     .trimEnd()
     .split("\n")
@@ -162,7 +121,7 @@ test.each(["select", "write", "verify", "remove"] as const)(
     await expect(interrupted).rejects.toThrow("interrupted");
     await expectConsistent(ENTRIES - 7);
     expect(await auditFiles()).toMatchObject({ archives: 1, findings: [] });
-    expect(readdirSync(folder.path).filter((name) => name.includes(".new-"))).toEqual([]);
+    expect(readdirSync(ledger.folder).filter((name) => name.includes(".new-"))).toEqual([]);
 
     expect(await archive(thisMonth)).toMatchObject([{ entries: 4 }, { entries: 2 }]);
     await expectConsistent(5);
@@ -212,7 +171,7 @@ test("an audit during which entries are archived finds nothing", async () => {
 
 test("the audit finds changes of archived entries, of their usage, and of what the database has of them", async () => {
   await archive(thisMonth);
-  const file = join(folder.path, fileOf(THIRD_LAST));
+  const file = join(ledger.folder, fileOf(THIRD_LAST));
   const original = readFileSync(file);
   const originalLines = linesOf(fileOf(THIRD_LAST));
   const changeLines = (change: (lines: LedgerLine[]) => LedgerLine[]) => {
@@ -251,7 +210,7 @@ test("the audit finds changes of archived entries, of their usage, and of what t
 });
 
 test("a file that another program wrote is not used", async () => {
-  writeFileSync(join(folder.path, fileOf(THIRD_LAST)), zstdCompressSync("{}\n"));
+  writeFileSync(join(ledger.folder, fileOf(THIRD_LAST)), zstdCompressSync("{}\n"));
   await expect(archive(SECOND_LAST)).rejects.toThrow(/entry 1 of .* is expected/);
   await expectConsistent(ENTRIES);
 });
@@ -321,12 +280,13 @@ test("an entry of a month without a partition is written, and its month gets non
 });
 
 test("a database whose data folder a server guards can be archived, by one command at a time", async () => {
-  const guard = new DatabaseGuard(owner, "server");
+  const address = { kind: "url", url: database.url } as const;
+  const guard = new DatabaseGuard(address, "server");
   await guard.acquire();
-  let second: Promise<unknown> | undefined;
-  await archive(SECOND_LAST, ({ step }) => {
-    if (step === "verify") second ??= expect(archive(SECOND_LAST)).rejects.toThrow("another vx archive");
-  });
-  await second;
+  const other = await ArchiveDatabase.open(address);
+  await other.lock();
+  await expect(archive(SECOND_LAST)).rejects.toThrow("another vx archive");
+  await other.close();
+  expect(await archive(SECOND_LAST)).toHaveLength(1);
   await guard.close();
 });

@@ -104,8 +104,8 @@ export class RunDatabase {
   }
 
   /** Stops all processes. The returned function resumes them. */
-  pause(server = this.#primary): () => void {
-    const postmaster = postmasterOf(server);
+  pause(): () => void {
+    const postmaster = postmasterOf(this.#primary);
     process.kill(postmaster, "SIGSTOP");
     signalAll(postmaster, "SIGSTOP");
     return () => signalAll(postmaster, "SIGCONT");

@@ -24,11 +24,13 @@ import { inclusiveTokensOf } from "./view-usage.ts";
 /** The rows of a piece of the usage end with a quarter; movements have none. */
 type Piece = { readonly text: string; readonly rows: number; readonly quarter?: Quarter | undefined };
 
+type Exported = Pick<Deps, "database" | "productName">;
+
 /** The usage as a file, in pieces of some hundred kilobytes. */
 export async function* exportUsage(
-  deps: Deps,
+  deps: Exported,
   request: ExportUsageRequest,
-  call: ApiCall,
+  call: Pick<ApiCall, "signal" | "recheckOperator">,
 ): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
   const { accountId } = request;
   if (accountId !== "") await getAccount(deps.database, accountId);
@@ -49,11 +51,13 @@ export async function* exportUsage(
       yield { text: piece.text, rows, lanesDone: done, lanes: parts };
     }
   }
+  // Without this, credits that were archived meanwhile would be missing.
+  if (request.format === "focus") await refuseArchivedMovements(deps, range);
   yield { rows, lanesDone: parts, lanes: parts };
 }
 
 /** The sums of the usage are never archived. */
-async function refuseArchivedMovements({ database }: Deps, { from }: ExportRange): Promise<void> {
+async function refuseArchivedMovements({ database }: Exported, { from }: ExportRange): Promise<void> {
   for (const cell of database.all) {
     const until = await archivedUntil(cell);
     if (until === undefined || from * QUARTER_MS >= until.getTime()) continue;
@@ -83,7 +87,7 @@ const CSV_COLUMNS: Readonly<Record<string, (row: ExportRow) => unknown>> = {
   cost: (row) => formatMicros(row.cost_micros),
 };
 
-async function* csvPieces({ database }: Deps, lane: number, range: ExportRange): AsyncGenerator<Piece> {
+async function* csvPieces({ database }: Exported, lane: number, range: ExportRange): AsyncGenerator<Piece> {
   const values = Object.values(CSV_COLUMNS);
   for await (const rows of exportUsageOfLane(database, lane, range)) {
     const lines = rows.map((row) => csvLine(values.map((value) => String(value(row)))));
@@ -92,7 +96,7 @@ async function* csvPieces({ database }: Deps, lane: number, range: ExportRange):
 }
 
 async function* focusPieces(
-  { database, productName }: Deps,
+  { database, productName }: Exported,
   lane: number,
   range: ExportRange,
 ): AsyncGenerator<Piece> {

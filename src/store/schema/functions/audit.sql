@@ -6,6 +6,9 @@
 -- account at the end of the lane. An account is compared with its rows in the piece that contains its last row, so both
 -- are from one snapshot; earlier rows change only by tampering. Rows of an account with archived entries continue the last
 -- of these; an audit during which entries are archived goes on there.
+--
+-- Not STABLE: the ledger is locked before the snapshot is taken. A statement that waited for the removal of a partition with
+-- an older snapshot would find neither the rows nor the archive that has them.
 CREATE OR REPLACE FUNCTION audit(
   p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer,
   p_max_findings integer
@@ -13,7 +16,7 @@ CREATE OR REPLACE FUNCTION audit(
     account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric,
     next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- Forces reads in the order of the primary keys, regardless of the statistics.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -27,6 +30,7 @@ DECLARE
   v_has_more constant boolean := cardinality(v_ids) = p_limit;
   v_end text := v_ids[cardinality(v_ids)];
 BEGIN
+  LOCK TABLE ledger IN ACCESS SHARE MODE;
   IF NOT v_has_more THEN
     -- Rows after the last account would belong to no account.
     v_end := greatest(v_end, (SELECT max(l.account_id) FROM ledger l WHERE l.lane = p_lane));

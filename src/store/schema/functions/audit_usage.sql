@@ -4,14 +4,14 @@
 --
 -- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
 -- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot. Archived entries and
--- their usage are not compared here: see audit_archived_usage.
+-- their usage are not compared here: see audit_archived_usage. Locks the ledger before its snapshot is taken: see audit.
 CREATE OR REPLACE FUNCTION audit_usage(
   p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer,
   p_max_findings integer
 ) RETURNS TABLE (
     account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT
   -- Forces reads in the order of the primary keys, regardless of the statistics.
   SET enable_seqscan = off SET enable_bitmapscan = off
@@ -20,6 +20,7 @@ DECLARE
   -- Finding the sums that differ reads all entries of an account at once.
   c_described constant bigint := 100000;
 BEGIN
+  LOCK TABLE ledger IN ACCESS SHARE MODE;
   RETURN QUERY
   WITH RECURSIVE piece AS MATERIALIZED (
     SELECT e.account_id, e.seq, CASE e.requests WHEN 0 THEN 0 ELSE

@@ -1,0 +1,71 @@
+import { type ArchiveProgress, archiveLedger } from "../../src/archive/archive-ledger.ts";
+import { auditArchives } from "../../src/archive/audit-archives.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { charge, createPayer, type Payer } from "../support/payer.ts";
+import { createTestBilling } from "../support/store.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { createPastPartitions, moveToPast, thisMonth } from "./past-months.ts";
+
+export const NOT_ABORTED = new AbortController().signal;
+export const [THIRD_LAST, SECOND_LAST, LAST] = [thisMonth - 3, thisMonth - 2, thisMonth - 1];
+/** The credit of each payer is its first entry. */
+export const ENTRIES = 13 + 3 + 2;
+
+export type LedgerOfMonths = Awaited<ReturnType<typeof createLedgerOfMonths>>;
+
+/** A database with entries in each of the last months, and a folder for their archives. */
+export async function createLedgerOfMonths() {
+  const database = await createTestDatabase();
+  const pool = new Database(database.address, {
+    connections: 2,
+    statementTimeoutMs: 5_000,
+    maxStatements: 100,
+    maxWaitMs: 5_000,
+    name: "archive",
+  });
+  const address = { kind: "url", url: database.url } as const;
+  const folder = createTemporaryFolder("archive");
+  const [busy, idle, recent] = await Promise.all([
+    createPayer(pool, 1_000n),
+    createPayer(pool, 1_000n),
+    createPayer(pool, 1_000n),
+  ]);
+  const billing = createTestBilling(pool);
+  for (let i = 1; i <= 12; i++) await charge(billing, busy, BigInt(i), i % 2 ? "ada" : 'a "user" \\ é');
+  for (let i = 1; i <= 2; i++) await charge(billing, idle, 5n);
+  await charge(billing, recent, 7n);
+  await createPastPartitions(database.owner, 3);
+  const past = ({ accountId }: Payer, seq: number, createdIn: number, begunIn = createdIn) => ({
+    accountId,
+    seq,
+    createdIn,
+    begunIn,
+  });
+  await moveToPast(database.owner, [
+    ...[1, 2, 3, 4].map((seq) => past(busy, seq, THIRD_LAST)),
+    // Charged after the end of the month in which it began.
+    past(busy, 5, SECOND_LAST, THIRD_LAST),
+    ...[6, 7].map((seq) => past(busy, seq, SECOND_LAST)),
+    // Of a server whose clock was ahead.
+    past(busy, 8, SECOND_LAST, LAST),
+    ...[9, 10].map((seq) => past(busy, seq, LAST)),
+    ...[1, 2, 3].map((seq) => past(idle, seq, THIRD_LAST)),
+  ]);
+  return {
+    database,
+    pool,
+    folder: folder.path,
+    busy,
+    idle,
+    recent,
+    archive: (before: number, onProgress: (progress: ArchiveProgress) => void = () => undefined) =>
+      archiveLedger({ address, folder: folder.path, before, signal: NOT_ABORTED, onProgress }),
+    auditFiles: () => auditArchives(address, folder.path, NOT_ABORTED, () => undefined),
+    drop: async () => {
+      await pool.close();
+      await database.drop();
+      folder.remove();
+    },
+  };
+}
