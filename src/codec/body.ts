@@ -1,6 +1,7 @@
 import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
 import type { BodyHold } from "./body-budget.ts";
+import { freeChunk } from "./free-chunk.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
 
@@ -94,7 +95,8 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
       return;
     }
     if (gathered.size + chunk.length > maxBytes) fail(tooLarge(maxBytes));
-    else gathered.add(chunk);
+    // The parser of HTTP/1.1 copies each chunk, so that nothing else refers to it.
+    else if (gathered.add(chunk) && !source.stream) freeChunk(chunk);
   });
   // Every request closes eventually: creating an error for one that was already read would cost more than
   // reading it.

@@ -38,16 +38,18 @@ export class GatheredBytes {
     return this.#size;
   }
 
-  add(chunk: Buffer): void {
+  /** Whether the chunk was copied. */
+  add(chunk: Buffer): boolean {
     if (this.#size === 0) {
       this.#only = chunk;
       this.#size = chunk.length;
-      return;
+      return false;
     }
     const needed = this.#size + chunk.length;
     if (this.#buffer === undefined || this.#buffer.length < needed) this.#grow(needed);
     chunk.copy(this.#buffer as Buffer, this.#size);
     this.#size = needed;
+    return true;
   }
 
   bytes(): Buffer {

@@ -87,7 +87,8 @@ function hasMatch(text: string, form: RegExp, isWellFormed: (secret: string) => 
 
 /** Replaces any text that looks like a key, an operator token or a session. */
 export function redactKeys(text: string): string {
-  if (![KEY_PREFIX, OPERATOR_PREFIX, SESSION_PREFIX].some((prefix) => text.includes(prefix))) return text;
+  if (!text.includes(KEY_PREFIX) && !text.includes(OPERATOR_PREFIX) && !text.includes(SESSION_PREFIX))
+    return text;
   return text.replace(PARTS_OF_KEYS, "$1[redacted]");
 }
 

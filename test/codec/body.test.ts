@@ -1,6 +1,7 @@
+import { EventEmitter } from "node:events";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { decompress } from "../../src/codec/body.ts";
+import { type BodySource, decompress, readBytes } from "../../src/codec/body.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 
 const COMPRESS = { gzip: gzipSync, br: brotliCompressSync };
@@ -57,4 +58,29 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
     const result = Promise.resolve(decompress(bytes, encoding, limits(holdOf(PLAIN.length))));
     await expect(result).rejects.toMatchObject({ kind: "invalid" });
   });
+});
+
+test.each([
+  ["freed after a copy over HTTP/1.1", undefined, 0],
+  ["left alone over HTTP/2, which may still read it", { endAfterHeaders: false }, 65_536],
+])("the memory of a chunk is %s", async (_, stream, left) => {
+  const source = Object.assign(new EventEmitter(), {
+    headers: {},
+    aborted: false,
+    destroyed: false,
+    readableEnded: false,
+    ...(stream && { stream }),
+    pause: () => undefined,
+  });
+  const read = readBytes(source as BodySource, {
+    maxBytes: PLAIN.length,
+    hold: holdOf(PLAIN.length),
+    bodyMs: 1_000,
+  });
+  const chunks = ["a", "b", "c"].map((letter) => Buffer.alloc(65_536, letter));
+  const all = Buffer.concat(chunks);
+  for (const chunk of chunks) source.emit("data", chunk);
+  source.emit("end");
+  expect((await read).equals(all)).toBe(true);
+  expect(chunks.slice(1).map(({ buffer }) => buffer.byteLength)).toEqual([left, left]);
 });

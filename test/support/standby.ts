@@ -19,6 +19,8 @@ export type Standby = PrimaryServer & {
   readonly socketPath: string;
   /** Makes it a primary, with a timeline of its own. */
   promote(): Promise<void>;
+  /** Starts it again after all its processes were killed. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -46,13 +48,22 @@ export async function startStandby(
   await writeFile(join(cluster, "standby.signal"), "");
   await appendFile(join(cluster, "postgresql.auto.conf"), `primary_conninfo = '${connection}'\n`);
   await giveTo(folder.path, cluster, uid, gid);
-  const process = await launch(primary, cluster, folder.path, { uid, gid });
+  const [program = ""] = await commandOf(primary);
+  let process: ChildProcess | undefined;
+  const start = async () => {
+    process = launch(program, cluster, folder.path, { uid, gid });
+    await untilReadable({ ...loginTo(primary), host: folder.path });
+  };
   const stop = async () => {
-    await end(process);
+    if (process) await end(process);
     folder.remove();
   };
+  const restart = async () => {
+    if (process) await end(process);
+    await start();
+  };
   try {
-    await untilReadable({ ...loginTo(primary), host: folder.path });
+    await start();
   } catch (error) {
     await stop();
     throw error;
@@ -62,7 +73,8 @@ export async function startStandby(
     socketDir: folder.path,
     passwordOf: (role: string) => primary.passwordOf(role),
   };
-  return { ...server, socketPath: join(folder.path, ".s.PGSQL.5432"), promote: () => promote(server), stop };
+  const socketPath = join(folder.path, ".s.PGSQL.5432");
+  return { ...server, socketPath, promote: () => promote(server), restart, stop };
 }
 
 async function promote(server: PrimaryServer): Promise<void> {
@@ -101,14 +113,18 @@ async function giveTo(folder: string, cluster: string, uid: number, gid: number)
   await chown(folder, uid, gid);
 }
 
-async function launch(
-  primary: PrimaryServer,
+/** The command line of a running server. */
+async function commandOf({ clusterDir }: PrimaryServer): Promise<string[]> {
+  const pid = (await readFile(join(clusterDir, "postmaster.pid"), "utf8")).split("\n")[0];
+  return (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+}
+
+function launch(
+  program: string,
   cluster: string,
   socketDir: string,
   identity: { uid: number; gid: number },
-): Promise<ChildProcess> {
-  const pid = (await readFile(join(primary.clusterDir, "postmaster.pid"), "utf8")).split("\n")[0];
-  const [program = ""] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+): ChildProcess {
   const settings = [
     `unix_socket_directories=${socketDir}`,
     "logging_collector=off",

@@ -66,7 +66,7 @@ export class Arena {
     const databaseLines: Line[] = [];
     const standbyLines: Line[] = [];
     const upstreamLines: Line[] = [];
-    const cells = new ArenaCells(folder.path, database);
+    const cells = new ArenaCells(folder.path, database, databaseLines);
     const arena = new Arena(
       { database, upstream, servers, databaseLines, standbyLines, upstreamLines, cells },
       () => folder.remove(),
@@ -132,7 +132,8 @@ export class Arena {
 
   /** Removes all network faults and waits until every server accepts calls. */
   async heal(): Promise<void> {
-    for (const proxy of [...this.databaseLines, ...this.standbyLines, ...this.upstreamLines]) proxy.set({});
+    const toCells = this.cells.all.flatMap(({ lines }) => lines);
+    for (const proxy of [...toCells, ...this.standbyLines, ...this.upstreamLines]) proxy.set({});
     await this.database.revive();
     for (const server of this.servers) if (!server.isRunning) await this.startServer(server);
   }

@@ -12,6 +12,10 @@ export type ArenaCell = {
   readonly name: string;
   readonly server: PrimaryServer;
   readonly owner: postgres.Sql;
+  /** The connection of each server. */
+  readonly lines: readonly Line[];
+  /** Starts its PostgreSQL again after it was killed. */
+  restart(): Promise<void>;
 };
 
 /** The cells of an arena, and a cells.yaml for each server, whose connections go through proxies of its own. */
@@ -20,19 +24,22 @@ export class ArenaCells {
   readonly #database: RunDatabase;
   /** The lines of each server's cells.yaml. */
   readonly #files: { readonly path: string; text: string }[] = [];
-  readonly #lines: Line[] = [];
   readonly #standbys: Standby[] = [];
+  readonly #firstLines: readonly Line[];
   readonly #added: ArenaCell[] = [];
 
-  constructor(folder: string, database: RunDatabase) {
+  /** @param firstLines connections of the servers to the first cell */
+  constructor(folder: string, database: RunDatabase, firstLines: readonly Line[]) {
     this.#folder = folder;
     this.#database = database;
+    this.#firstLines = firstLines;
   }
 
   /** Every cell, the first one included. */
   get all(): readonly ArenaCell[] {
     const { primary: server, owner } = this.#database;
-    return [{ name: "a", server, owner }, ...this.#added];
+    const first = { name: "a", server, owner, lines: this.#firstLines };
+    return [{ ...first, restart: () => this.#database.revive() }, ...this.#added];
   }
 
   /** Of the further cells, and of a standby. */
@@ -61,9 +68,10 @@ export class ArenaCells {
     const standby = await startStandby(from.server, from.owner);
     this.#standbys.push(standby);
     const name = String.fromCharCode("a".charCodeAt(0) + this.#standbys.length);
+    const lines: Line[] = [];
     for (const file of this.#files) {
       const line = await Line.start({ path: socketPathOf(standby) });
-      this.#lines.push(line);
+      lines.push(line);
       const url = `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@127.0.0.1:${line.port}/postgres`;
       file.text += entryOf(name, url, "");
     }
@@ -72,17 +80,19 @@ export class ArenaCells {
     const owner = postgres({
       ...loginTo(standby),
       max: 3,
+      connect_timeout: 5,
+      backoff: () => 0.2,
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
     });
-    const cell = { name, server: standby, owner };
+    const cell = { name, server: standby, owner, lines, restart: () => standby.restart() };
     this.#added.push(cell);
     return cell;
   }
 
   async stop(): Promise<void> {
     for (const { owner } of this.#added) await owner.end({ timeout: 1 });
-    for (const line of this.#lines) await line.stop();
+    for (const line of this.#added.flatMap(({ lines }) => lines)) await line.stop();
     for (const standby of this.#standbys) await standby.stop();
   }
 

@@ -104,8 +104,8 @@ export class RunDatabase {
   }
 
   /** Stops all processes. The returned function resumes them. */
-  pause(): () => void {
-    const postmaster = postmasterOf(this.#primary);
+  pause(server = this.#primary): () => void {
+    const postmaster = postmasterOf(server);
     process.kill(postmaster, "SIGSTOP");
     signalAll(postmaster, "SIGSTOP");
     return () => signalAll(postmaster, "SIGCONT");

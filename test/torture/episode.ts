@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { Lane } from "../../src/domain/lane.ts";
 import { Random } from "../fuzz/random.ts";
 import type { Arena } from "./arena.ts";
 import { groupBy, ofCells, type Violation, type Window } from "./checker/facts.ts";
@@ -38,6 +39,8 @@ export type Episode = {
   readonly lostCommits: Window | undefined;
   /** When servers may have used two primaries. */
   readonly splitBrain: Window | undefined;
+  /** The lanes of a cell that failed; undefined if no cell alone failed. */
+  readonly failedLanes: ReadonlySet<Lane> | undefined;
   /** Whether the database's clock differed from that of this machine. */
   readonly hasClockSteps: boolean;
   /** Resolve when the holds of killed servers are released. */
@@ -72,6 +75,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   let hasClockSteps = false;
   let lostCommits: Window | undefined;
   let splitBrain: Window | undefined;
+  let failedLanes: ReadonlySet<Lane> | undefined;
   let healedAt: number | undefined;
   const rows = new RowWatch(arena);
   const money = new MoneyWatch(arena, violations);
@@ -92,6 +96,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
       },
       onSplitBrain: (window) => {
         splitBrain = window;
+      },
+      onCellFailure: (lanes) => {
+        failedLanes = new Set(lanes);
       },
       onServerKill: (serverId) => givenBack.push(watchHolds(arena, serverId)),
       onClockStep: () => {
@@ -121,6 +128,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     databaseKills,
     lostCommits,
     splitBrain,
+    failedLanes,
     hasClockSteps,
     givenBack,
     violations: [...violations, ...rows.violations(lostCommits)],

@@ -41,13 +41,21 @@ export async function watchHolds(arena: Arena, serverId: string): Promise<GivenB
   return { serverId, holds, killedAt, givenBackAt: undefined, wasDatabaseAway, judgedSince };
 }
 
-/** When the server that has been alive for longest started. Undefined if none is known. */
+/**
+ * When the server that has been alive for longest started, in that of the cells with holds of the dead server where this was
+ * last. Undefined if none is known.
+ */
 async function longestPresence(arena: Arena, deadServerId: string): Promise<number | undefined> {
   try {
-    const [row] = await arena.database.owner<{ ms: number | null }[]>`
-      SELECT (extract(epoch FROM max(clock_timestamp() - present_since)) * 1000)::float8 AS ms FROM vx.servers
-      WHERE id <> ${deadServerId} AND seen_at > clock_timestamp() - interval '5 seconds'`;
-    return typeof row?.ms === "number" ? performance.now() - row.ms : undefined;
+    const rows = await ofCells(
+      arena.owners,
+      (owner) => owner<{ ms: number | null }[]>`
+        SELECT (extract(epoch FROM max(clock_timestamp() - present_since)) * 1000)::float8 AS ms FROM vx.servers
+        WHERE id <> ${deadServerId} AND seen_at > clock_timestamp() - interval '5 seconds'
+        HAVING EXISTS (SELECT FROM owned.holds WHERE server_id = ${deadServerId})`,
+    );
+    const times = rows.map(({ ms }) => ms).filter((ms) => ms !== null);
+    return times.length === 0 ? undefined : performance.now() - Math.min(...times);
   } catch {
     return undefined;
   }

@@ -39,7 +39,7 @@ export class Probe {
   async areServing(patienceMs: number): Promise<boolean> {
     const until = performance.now() + patienceMs;
     const served = this.#arena.servers.map(async ({ url }) => {
-      while (!(await this.#isServing(url))) {
+      while (!(await this.#isServing(url)) || !(await hasAllCells(url))) {
         this.lastFailureAt = performance.now();
         if (this.lastFailureAt > until) return false;
         await wait(PAUSE_MS);
@@ -64,5 +64,14 @@ export class Probe {
     } catch {
       return false;
     }
+  }
+}
+
+/** The body of /readyz names the cells that cannot be used. */
+async function hasAllCells(url: string): Promise<boolean> {
+  try {
+    return (await (await fetch(`${url}/readyz`)).text()) === "ready\n";
+  } catch {
+    return false;
   }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { freeChunk } from "../../codec/free-chunk.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
 import type { ReadingTurns } from "./reading-turns.ts";
 
@@ -86,8 +87,11 @@ export class PacedSocket extends Duplex {
       this.#undelivered = bytes.length > size ? bytes.subarray(size) : undefined;
       const piece = bytes.subarray(0, size);
       this.#bodyBytes = Math.max(0, this.#bodyBytes - piece.length);
-      if (piece.length > MAX_PIECE_BYTES) this.#turns.count(piece.length / BODY_BYTES_PER_UNIT);
+      const isOfBody = piece.length > MAX_PIECE_BYTES;
+      if (isOfBody) this.#turns.count(piece.length / BODY_BYTES_PER_UNIT);
       this.#isReaderReady = this.push(piece);
+      // The HTTP servers copy what they read, and nothing is buffered any more.
+      if (isOfBody && this.readableLength === 0) freeChunk(piece);
     }
     if (this.#undelivered) this.#queueDelivery();
     else if (this.#hasEnded) this.#pushEnd();

@@ -13,14 +13,14 @@ export class RestResponse extends CallResponse {
   readonly #requestId: string;
   readonly #form: SurfaceForm;
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
-  readonly #headers: string[];
+  readonly #headers: string[] = [];
 
   constructor(response: HttpResponse, requestId: string, form: SurfaceForm) {
     super(response, undefined);
     this.#response = response;
     this.#requestId = requestId;
     this.#form = form;
-    this.#headers = form.requestIdHeaders.flatMap((name) => [name, requestId]);
+    for (const name of form.requestIdHeaders) this.#headers.push(name, requestId);
   }
 
   get headersSent(): boolean {

@@ -44,6 +44,7 @@ export async function checkEpisode(arena: Arena, episode: Episode): Promise<Verd
     databaseKills: episode.databaseKills,
     lostCommits: episode.lostCommits,
     splitBrain: episode.splitBrain,
+    failedLanes: episode.failedLanes,
     hasClockSteps: episode.hasClockSteps,
   });
   const admissions = checkAdmissions(facts);

@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import type { Lane } from "../../../src/domain/lane.ts";
 import type { Entry } from "../history.ts";
 import type { Tenants } from "../tenants.ts";
 import type { Execution } from "../upstream.ts";
@@ -44,6 +45,8 @@ export type Facts = {
   readonly lostCommits: Window | undefined;
   /** When servers may have used two primaries: what one of them confirms is unknown to the other. */
   readonly splitBrain: Window | undefined;
+  /** The lanes of a cell that failed; undefined if no cell alone failed. */
+  readonly failedLanes: ReadonlySet<Lane> | undefined;
   /** The database's clock differed from that of the history. */
   readonly hasClockSteps: boolean;
 };

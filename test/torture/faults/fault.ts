@@ -1,3 +1,4 @@
+import type { Lane } from "../../../src/domain/lane.ts";
 import type { Random } from "../../fuzz/random.ts";
 import type { Arena } from "../arena.ts";
 import type { Window } from "../checker/facts.ts";
@@ -15,6 +16,8 @@ export type FaultScene = {
   readonly onCommitsLost: (window: Window) => void;
   /** Called when servers may have used two primaries. */
   readonly onSplitBrain: (window: Window) => void;
+  /** Called when a cell with these lanes fails: calls to other lanes must not. */
+  readonly onCellFailure: (lanes: readonly Lane[]) => void;
   /** Called when a server is killed, whose holds must then be released. */
   readonly onServerKill: (serverId: string) => void;
   /** Called when the database's clock begins to differ from that of this machine. */

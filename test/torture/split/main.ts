@@ -1,7 +1,13 @@
-// Moves lanes to promoted standbys under load: npm run test:split [-- --short --seed N --splits N].
+// Moves lanes to promoted standbys under load: npm run test:split [-- --short --seed N --splits N --rounds N]. Each round also lets one
+// of two cells fail, with and without a split at the same time.
 import { parseArgs } from "node:util";
-import { SPLIT_STEPS } from "../../../src/app/split-cell.ts";
+import { SPLIT_STEPS, type SplitStep } from "../../../src/app/split-cell.ts";
+import type { ArenaCell } from "../cells.ts";
 import type { Violation } from "../checker/facts.ts";
+import { cutCell, killCell, pauseCell } from "../faults/cells.ts";
+import { killDatabase } from "../faults/databases.ts";
+import type { Fault } from "../faults/fault.ts";
+import { killServer } from "../faults/servers.ts";
 import { printTable, type TableRow } from "../report.ts";
 import { runRound } from "../round.ts";
 import { printSettings, printViolations, withArena } from "../torture.ts";
@@ -12,11 +18,14 @@ const { values } = parseArgs({
     short: { type: "boolean", default: false },
     seed: { type: "string", default: "1" },
     splits: { type: "string", default: "20" },
+    rounds: { type: "string", default: "1" },
   },
 });
-const [seed, splits] = [Number(values.seed), values.short ? 2 : Number(values.splits)];
-if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(splits) || splits < 1) {
-  console.error("--seed and --splits are whole numbers");
+const [seed, splits, rounds] = values.short
+  ? [Number(values.seed), 2, 0]
+  : [Number(values.seed), Number(values.splits), Number(values.rounds)];
+if (![seed, splits, rounds].every(Number.isSafeInteger)) {
+  console.error("--seed, --splits and --rounds are whole numbers");
   process.exit(2);
 }
 /** Each cell is a PostgreSQL of its own. */
@@ -24,6 +33,26 @@ const MAX_SPLITS_OF_ARENA = 4;
 const PATIENCE_MS = 100_000;
 const MAX_UNOWNED_MS = 2_000;
 const STEPS = SPLIT_STEPS.slice(0, -1);
+
+const split = (cell: number, killedAfter: readonly SplitStep[] = []) =>
+  splitUnderLoad({ choose: (cells) => cells[cell] as ArenaCell, killedAfter, onSplit });
+
+async function runScenes(first: number, scenes: readonly (readonly Fault[])[]): Promise<void> {
+  const result = await withArena({ servers: 2, hasCells: true }, (arena) =>
+    runRound({
+      arena,
+      seed,
+      first,
+      seconds: values.short ? 3 : 8,
+      perSecond: 100,
+      scenes,
+      say: console.log,
+      patienceMs: PATIENCE_MS,
+    }),
+  );
+  table.push(...result.table);
+  violations.push(...result.violations);
+}
 
 printSettings(seed);
 const startedAt = performance.now();
@@ -36,27 +65,22 @@ const onSplit = (ms: number | undefined) => {
 for (let done = 0; done < splits; done += MAX_SPLITS_OF_ARENA) {
   const count = Math.min(splits - done, MAX_SPLITS_OF_ARENA);
   const scenes = Array.from({ length: count }, (_, i) => [
-    splitUnderLoad({
-      // The one that was split least recently, so that cells are split that were standbys.
-      choose: (cells) => cells[Math.floor(i / 2)] ?? (cells[0] as (typeof cells)[number]),
-      killedAfter: (done + i) % 2 === 0 ? STEPS : [],
-      onSplit,
-    }),
+    // The cells in turn, so that cells are split that were standbys.
+    split(Math.floor(i / 2), (done + i) % 2 === 0 ? STEPS : []),
   ]);
-  const result = await withArena({ servers: 2, hasCells: true }, (arena) =>
-    runRound({
-      arena,
-      seed,
-      first: done * 10 + 1,
-      seconds: values.short ? 3 : 8,
-      perSecond: 100,
-      scenes,
-      say: console.log,
-      patienceMs: PATIENCE_MS,
-    }),
-  );
-  table.push(...result.table);
-  violations.push(...result.violations);
+  await runScenes(done * 10 + 1, scenes);
+}
+for (let round = 0; round < rounds; round++) {
+  await runScenes(5_000 + round * 100, [
+    [split(0)],
+    [killCell],
+    [pauseCell(7)],
+    [cutCell],
+    [killDatabase],
+    [killCell, split(0, ["released", "confirmed"])],
+    [split(2), killServer],
+    [pauseCell(7), split(0)],
+  ]);
 }
 for (const ms of unowned.filter((time) => time > MAX_UNOWNED_MS))
   violations.push({ rule: `lanes have an owner again within ${MAX_UNOWNED_MS} ms`, text: `${ms} ms` });
@@ -67,6 +91,6 @@ const [sorted, took] = [unowned.sort((a, b) => a - b), Math.round((performance.n
 console.log(
   `\nlanes without an owner: median ${sorted[Math.floor(sorted.length / 2)]} ms, at most ${sorted.at(-1)} ms (${sorted.length} splits that were not killed)`,
 );
-console.log(`${violations.length} violations in ${splits} splits, ${took} s (seed ${seed})`);
+console.log(`${violations.length} violations in ${table.length} episodes, ${took} s (seed ${seed})`);
 // Exit explicitly: idle keep-alive connections of the clients would keep the process alive.
 process.exit(violations.length === 0 ? 0 : 1);

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type postgres from "postgres";
 import type { SplitStep } from "../../../src/app/split-cell.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import { laneRanges } from "../../../src/domain/lane.ts";
@@ -61,7 +63,7 @@ export function splitUnderLoad({ choose, killedAfter, onSplit }: SplitFault): Fa
 }
 
 async function halfOf({ owner }: ArenaCell): Promise<Lane[]> {
-  const rows = await owner<{ lane: Lane }[]>`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`;
+  const rows = await lanesOf(owner);
   return rows.slice(Math.ceil(rows.length / 2)).map(({ lane }) => lane);
 }
 
@@ -80,12 +82,23 @@ async function run(cells: ArenaCells, args: readonly string[]) {
   return { code, signal, text };
 }
 
+/** Waits while the cell is down. */
+async function lanesOf(owner: postgres.Sql): Promise<readonly { lane: Lane }[]> {
+  for (;;) {
+    try {
+      return await owner<{ lane: Lane }[]>`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`;
+    } catch {
+      await wait(200);
+    }
+  }
+}
+
 /** Lanes with no owner, or with two. */
-export async function problemsOf(cells: ArenaCells): Promise<string[]> {
+async function problemsOf(cells: ArenaCells): Promise<string[]> {
   const owners = new Map<Lane, string>();
   const problems: string[] = [];
   for (const { name, owner } of cells.all) {
-    for (const { lane } of await owner<{ lane: Lane }[]>`SELECT lane FROM vx.lanes WHERE is_owned`) {
+    for (const { lane } of await lanesOf(owner)) {
       const other = owners.get(lane);
       if (other !== undefined) problems.push(`lane ${lane} belongs to ${other} and ${name}`);
       owners.set(lane, name);

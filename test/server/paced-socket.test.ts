@@ -1,0 +1,49 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { PacedSocket } from "../../src/server/flood/paced-socket.ts";
+import { ReadingTurns } from "../../src/server/flood/reading-turns.ts";
+
+const BODY = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => at % 251));
+
+/** Sends the body on a connection, and passes the other end to `read`. */
+async function received(read: (socket: PacedSocket) => Promise<void>): Promise<void> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const caller = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [raw] = (await once(server, "connection")) as [Socket];
+  const socket = new PacedSocket(raw, {
+    turns: new ReadingTurns(1_000),
+    firstBytes: Buffer.alloc(0),
+    lingerMs: 1_000,
+  });
+  socket.expectBody(BODY.length);
+  caller.end(BODY);
+  await read(socket);
+  socket.destroy();
+  caller.destroy();
+  server.close();
+}
+
+test("the memory of large pieces of a body is freed when they were read", async () => {
+  const copies: Buffer[] = [];
+  const pieces: Buffer[] = [];
+  await received(async (socket) => {
+    socket.on("data", (piece: Buffer) => {
+      copies.push(Buffer.from(piece));
+      pieces.push(piece);
+    });
+    await once(socket, "end");
+  });
+  expect(Buffer.concat(copies).equals(BODY)).toBe(true);
+  const kept = pieces.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+  expect(kept).toBeLessThan(BODY.length / 4);
+});
+
+test("pieces that wait for their reader are not freed", async () => {
+  const pieces: Buffer[] = [];
+  await received(async (socket) => {
+    for await (const piece of socket) pieces.push(Buffer.from(piece as Buffer));
+  });
+  expect(Buffer.concat(pieces).equals(BODY)).toBe(true);
+});
