@@ -56,7 +56,9 @@ export class GatheredBytes {
     return this.#only ?? this.#buffer?.subarray(0, this.#size) ?? Buffer.alloc(0);
   }
 
+  /** Also frees the memory. */
   clear(): void {
+    if (this.#buffer) freeBytes(this.#buffer);
     this.#buffer = undefined;
     this.#only = undefined;
     this.#size = 0;

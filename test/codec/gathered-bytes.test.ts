@@ -48,3 +48,12 @@ test("the memory of a large body can be freed, and that of a chunk is left alone
   freeBytes(only.bytes());
   expect(chunk.buffer.byteLength).toBe(524_288);
 });
+
+test("the memory of a body that is not wanted any more is freed", () => {
+  const gathered = new GatheredBytes(524_288);
+  for (let i = 0; i < 2; i++) gathered.add(Buffer.alloc(65_536, "a"));
+  const bytes = gathered.bytes();
+  gathered.clear();
+  expect(bytes.buffer.byteLength).toBe(0);
+  expect(gathered.bytes()).toHaveLength(0);
+});

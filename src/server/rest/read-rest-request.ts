@@ -39,14 +39,15 @@ async function readWithBody(
   { maxBytes, budget, sender }: RequestLimits,
 ): Promise<RestRequest> {
   const hold = budget.hold(sender);
+  let bytes: Buffer | undefined;
   try {
-    const bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
+    bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
     const message = await decode(bytes, budget, readBody(route.first, bytes));
-    // Decoded JSON has no parts of the body.
-    freeBytes(bytes);
     const { endpoint, message: input } = selectEndpoint(route, message);
     return bindAddress(endpoint, input, segments, query);
   } finally {
+    // Decoded JSON has no parts of the body.
+    if (bytes) freeBytes(bytes);
     hold.release();
   }
 }
