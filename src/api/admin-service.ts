@@ -17,7 +17,7 @@ import { DomainError } from "../domain/errors.ts";
 import { keyQueryOf } from "../domain/key-query.ts";
 import { readPage } from "../domain/page.ts";
 import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
-import { getAccount as getAccountRow } from "../store/accounts.ts";
+import { findAccount } from "../store/accounts.ts";
 import { listFilteredEntries } from "../store/filtered-entries.ts";
 import {
   createKey as createKeyRow,
@@ -45,6 +45,7 @@ import {
 } from "./manage-accounts.ts";
 import { createOperator, listOperators, revokeOperator } from "./manage-operators.ts";
 import { moveBalance } from "./move-balance.ts";
+import { withAccountId } from "./named-account.ts";
 import { newKey, scopesOf } from "./new-key.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { pageOfModels } from "./page-of-models.ts";
@@ -111,7 +112,7 @@ export async function createKey(deps: Deps, request: CreateKeyRequest, call: Api
 
 /** Throws not_found for an account that does not exist, instead of returning an empty list. */
 export async function listKeys(deps: Deps, request: ListKeysRequest) {
-  const account = await getAccountRow(deps.database, request.accountId);
+  const account = await findAccount(deps.database, request.accountId);
   const { rows, nextPageToken } = await listKeyRows(deps.database, account.id, readPage("keys", request));
   return { apiKeys: rows.map(viewKey), nextPageToken };
 }
@@ -152,7 +153,7 @@ export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call:
 }
 
 export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRequest) {
-  const account = await getAccountRow(deps.database, request.accountId);
+  const account = await findAccount(deps.database, request.accountId);
   const page = readPage("entries", request);
   const { rows, nextPageToken } = await listFilteredEntries(
     deps.database,
@@ -169,17 +170,23 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     createAccount: (request, call) => createAccount(deps, request, call),
     getAccount: (request) => getAccount(deps, request),
     listAccounts: (request) => listAccounts(deps, request),
-    updateAccount: (request, call) => updateAccount(deps, request, call),
-    suspendAccount: (request, call) => suspendAccount(deps, request, call),
-    resumeAccount: (request, call) => resumeAccount(deps, request, call),
-    creditAccount: (request, call) => creditAccount(deps, request, call),
-    adjustAccount: (request, call) => adjustAccount(deps, request, call),
+    updateAccount: async (request, call) =>
+      updateAccount(deps, await withAccountId(deps, request, call), call),
+    suspendAccount: async (request, call) =>
+      suspendAccount(deps, await withAccountId(deps, request, call), call),
+    resumeAccount: async (request, call) =>
+      resumeAccount(deps, await withAccountId(deps, request, call), call),
+    creditAccount: async (request, call) =>
+      creditAccount(deps, await withAccountId(deps, request, call), call),
+    adjustAccount: async (request, call) =>
+      adjustAccount(deps, await withAccountId(deps, request, call), call),
     listPlans: () => listPlans(deps),
     listModels: (request) => listModels(deps, request),
     listPrices: (request) => listPrices(deps, request),
     putPlan: (request, call) => putPlan(deps, request, call),
-    setAccountPlan: (request, call) => setAccountPlan(deps, request, call),
-    createKey: (request, call) => createKey(deps, request, call),
+    setAccountPlan: async (request, call) =>
+      setAccountPlan(deps, await withAccountId(deps, request, call), call),
+    createKey: async (request, call) => createKey(deps, await withAccountId(deps, request, call), call),
     listKeys: (request) => listKeys(deps, request),
     searchKeys: (request) => searchKeys(deps, request),
     revokeKey: (request, call) => revokeKey(deps, request, call),

@@ -7,6 +7,7 @@ import { cutPage, type Page } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
 import type { Cells } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
+import { namedCell } from "./named-cell.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type AccountRow = {
@@ -76,10 +77,15 @@ export async function findAccount(database: Cells, reference: string): Promise<A
   return row;
 }
 
+/** The id of the account that this id, external id or name identifies. Whether an account has the id is not checked. */
+export async function accountIdOf(database: Cells, reference: string): Promise<string> {
+  return ACCOUNT_ID.test(reference) ? reference : (await findAccount(database, reference)).id;
+}
+
 async function findInAll(database: Cells, reference: string): Promise<AccountRow[]> {
   const found = await Promise.all(
-    database.all.map(async (cell, i) => {
-      const rows = await cell.call<AccountRow>("find_accounts", reference);
+    database.all.map(async (_, i) => {
+      const rows = await namedCell(database, i).call<AccountRow>("find_accounts", reference);
       return rows.filter(({ id }) => database.owns(i, laneOfId(id)));
     }),
   );

@@ -9,6 +9,7 @@ import {
   textOf,
   type UsageSum,
 } from "./group-sums.ts";
+import { namedCell } from "./named-cell.ts";
 import { TooMuchUsage, type UsagePage, type UsageQuery, usagePieces } from "./usage-sums.ts";
 
 /** A statement reads at most `rows` sums of `accounts` accounts, in some 100 ms; a page needs at most `max` statements. */
@@ -38,7 +39,8 @@ export async function readAllUsage(
     const isInOrder = by.account && part.starts.length === 1;
     const fromId = isInOrder && first === 0 ? after?.[1] : undefined;
     const options = { after, limit: page.size + 1, fromId: fromId ?? "", ...pieces };
-    for (const cell of database.all) {
+    for (const i of database.all.keys()) {
+      const cell = namedCell(database, i);
       // The first groups of all cells are among the first groups of each.
       const ofCell = new GroupSums(page.size + 1);
       for await (const rows of allUsagePieces(database, cell, part, options)) {

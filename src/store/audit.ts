@@ -2,6 +2,7 @@ import type { Lane } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { lanesInUse } from "./lanes-in-use.ts";
+import { namedCell } from "./named-cell.ts";
 import { currentQuarter } from "./usage-sums.ts";
 
 export type AuditFinding = { account_id: string; rule: string; detail: string };
@@ -77,7 +78,7 @@ export async function* auditInSteps(
   const parts = lanesOfCells.flat().length + PARTS_BESIDE_LANES * lanesOfCells.length;
   let partsDone = 0;
   for (const [i, lanes] of lanesOfCells.entries()) {
-    const cell = database.all[i] as FunctionCaller;
+    const cell = namedCell(database, i);
     for await (const ofCell of auditCell(cell, lanes, pieceRows, report)) {
       signal.throwIfAborted();
       yield { partsDone: partsDone + ofCell, parts, entries: report.entries };

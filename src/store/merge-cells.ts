@@ -1,5 +1,6 @@
 import type { Lane } from "../domain/lane.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import { namedCell } from "./named-cell.ts";
 
 /** A list of one cell, and the order that its rows have in every cell. */
 type SortedList<Row> = {
@@ -46,8 +47,8 @@ async function refill<Row>(
   limit: number,
   { read, laneOf }: SortedList<Row>,
 ): Promise<void> {
-  const cell = database.all[source.cell];
-  while (cell && source.next === source.rows.length && !source.isComplete) {
+  const cell = namedCell(database, source.cell);
+  while (source.next === source.rows.length && !source.isComplete) {
     const rows: Row[] = await read(cell, source.last, limit);
     source.isComplete = rows.length < limit;
     source.last = rows.at(-1);

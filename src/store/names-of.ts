@@ -1,5 +1,6 @@
 import { laneOfId } from "../domain/lane.ts";
 import type { Cells } from "./driver/cells.ts";
+import { namedCell } from "./named-cell.ts";
 
 /** The names of accounts and keys by their ids. */
 export async function namesOf(
@@ -11,9 +12,10 @@ export async function namesOf(
   type Row = { id: string; name: string };
   const [accounts, keys] = [arrayOf(accountIds), arrayOf(keyIds)];
   const found = await Promise.all(
-    database.all.map(async (cell, i) =>
-      (await cell.call<Row>("names_of", accounts, keys)).filter(({ id }) => database.owns(i, laneOfId(id))),
-    ),
+    database.all.map(async (_, i) => {
+      const rows = await namedCell(database, i).call<Row>("names_of", accounts, keys);
+      return rows.filter(({ id }) => database.owns(i, laneOfId(id)));
+    }),
   );
   return new Map(found.flat().map(({ id, name }) => [id, name]));
 }

@@ -225,6 +225,16 @@ test("a cell that fails affects only its own accounts, and recovers", async () =
   expect((await send(ofA, "/v1/usage")).status).toBe(200);
   await operator.putPlan({ name: "tiny", rpm: 6, maxActiveKeys: 2 });
   expect(await readMetric('vx_cell_up{cell="b"}')).toBe("0");
+  const lists = [
+    () => operator.listAccounts({}),
+    () => operator.listAccounts({ search: "x" }),
+    () => operator.getAccount({ accountId: "no id" }),
+    () => operator.searchKeys({ query: "vx_live_abcd" }),
+    () => operator.listOperatorEvents({}),
+    () => operator.getUsage({}),
+    () => operator.audit({}),
+  ];
+  for (const list of lists) await expect(list()).rejects.toThrow('The cell "b" is temporarily unavailable.');
 
   await proxy.restore();
   await vi.waitFor(async () => expect((await generate(ofB)).status).toBe(200), { timeout: 10_000 });

@@ -4,7 +4,7 @@ import { csvLine } from "../../domain/csv.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { formatMicros } from "../../domain/money.ts";
 import { QUARTER_MS, type Quarter } from "../../domain/periods.ts";
-import { getAccount } from "../../store/accounts.ts";
+import { findAccount } from "../../store/accounts.ts";
 import { archivedUntil } from "../../store/archived-until.ts";
 import {
   type ExportRange,
@@ -13,6 +13,7 @@ import {
   exportMovementsOfLane,
   exportUsageOfLane,
 } from "../../store/export-usage.ts";
+import { namedCell } from "../../store/named-cell.ts";
 import type { ApiCall } from "../api-call.ts";
 import type { Deps } from "../deps.ts";
 import { FOCUS_COLUMNS, type FocusRow } from "./focus-columns.ts";
@@ -32,8 +33,7 @@ export async function* exportUsage(
   request: ExportUsageRequest,
   call: Pick<ApiCall, "signal" | "recheckOperator">,
 ): AsyncGenerator<MessageInitShape<typeof ExportUsageResponseSchema>, void> {
-  const { accountId } = request;
-  if (accountId !== "") await getAccount(deps.database, accountId);
+  const accountId = request.accountId === "" ? "" : (await findAccount(deps.database, request.accountId)).id;
   const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
   if (request.format === "focus") await refuseArchivedMovements(deps, range);
   const lanes = await exportLanes(deps.database, range);
@@ -58,8 +58,8 @@ export async function* exportUsage(
 
 /** The sums of the usage are never archived. */
 async function refuseArchivedMovements({ database }: Exported, { from }: ExportRange): Promise<void> {
-  for (const cell of database.all) {
-    const until = await archivedUntil(cell);
+  for (const i of database.all.keys()) {
+    const until = await archivedUntil(namedCell(database, i));
     if (until === undefined || from * QUARTER_MS >= until.getTime()) continue;
     throw DomainError.ofField(
       "from",

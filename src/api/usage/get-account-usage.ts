@@ -1,6 +1,6 @@
 import type { GetUsageRequest } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { readPage } from "../../domain/page.ts";
-import { getAccount } from "../../store/accounts.ts";
+import { findAccount } from "../../store/accounts.ts";
 import { readAllUsage } from "../../store/all-usage.ts";
 import { namesOf } from "../../store/names-of.ts";
 import { readUsage, type UsagePage } from "../../store/usage-sums.ts";
@@ -15,7 +15,7 @@ export async function getAccountUsage({ database }: Deps, request: GetUsageReque
   const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
   const read = async (): Promise<UsagePage> => {
     if (request.accountId === "") return { throughSeq: 0n, ...(await readAllUsage(database, query, page)) };
-    const { id } = await getAccount(database, request.accountId);
+    const { id } = await findAccount(database, request.accountId);
     return await readUsage(database, id, { ...query, by: { ...query.by, account: true } }, page);
   };
   const { rows, ...rest } = await refusingTooMuch(read());

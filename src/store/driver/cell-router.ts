@@ -51,6 +51,10 @@ export class CellRouter implements Cells {
     return this.#directory.owns(cell, lane);
   }
 
+  nameOf(cell: number): string {
+    return this.#directory.nameOf(cell);
+  }
+
   share(): Promise<void> {
     return this.#directory.share();
   }

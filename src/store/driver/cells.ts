@@ -32,6 +32,8 @@ export interface Cells {
   route<Result>(lane: Lane, send: (cell: number) => Promise<Result>): Promise<Result>;
   /** Whether the lane belongs to this cell of `all`. Another cell may still have old rows of it. */
   owns(cell: number, lane: Lane): boolean;
+  /** The name of this cell of `all`; empty if the database is not divided into cells. */
+  nameOf(cell: number): string;
   /** Copies plans, operators and prices from the first cell to the others. Call this after changes of them. */
   share(): Promise<void>;
   /** Open connections of all cells. */

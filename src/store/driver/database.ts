@@ -74,6 +74,10 @@ export class Database implements Cells {
     return true;
   }
 
+  nameOf(_cell: number): string {
+    return "";
+  }
+
   /** There is no other cell. */
   async share(): Promise<void> {}
 

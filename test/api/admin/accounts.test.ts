@@ -11,6 +11,7 @@ import { policyOf } from "../../../src/rules/policy.ts";
 import { developerMethods, openAny } from "../../support/any-method.ts";
 import { startTestApp, type TestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, type Operator, operatorOf } from "../../support/fixtures.ts";
+import { createPaidKey } from "../../support/openai.ts";
 import { operatorCall, operatorProtocols } from "../../support/operator.ts";
 import { bearer, protocols } from "../../support/protocols.ts";
 
@@ -145,8 +146,36 @@ describe("profiles", () => {
     for (const accountId of [account?.id ?? "", "crm-3", "hooli"]) {
       expect((await operator.getAccount({ accountId })).account).toEqual(account);
     }
+    const accountId = account?.id ?? "";
+    const movement = { accountId: "crm-3", amountMicros: 5n, reason: "invoice 7" };
+    for (const method of ["creditAccount", "adjustAccount"] as const) {
+      const once = { ...movement, idempotencyKey: method };
+      const moved = await operator[method](once);
+      expect(moved.account?.id).toBe(accountId);
+      expect((await operator[method]({ ...once, accountId })).entry).toEqual(moved.entry);
+    }
+    const named = { accountId: "crm-3", reason: "ticket 7" };
+    const changed = [
+      await operator.updateAccount({ ...named, notes: "seen" }),
+      await operator.suspendAccount(named),
+      await operator.resumeAccount(named),
+      await operator.setAccountPlan({ ...named, plan: "pro" }),
+    ];
+    expect(changed.map((answer) => answer.account?.id)).toEqual(changed.map(() => accountId));
+    const { apiKey } = await operator.createKey({ ...named, name: "ci" });
+    expect((await operator.listKeys(named)).apiKeys).toEqual([apiKey]);
+    expect((await operator.listLedgerEntries(named)).entries).toHaveLength(2);
+    expect(await operator.getUsage(named)).toMatchObject({ throughSeq: 2n });
+    const { events } = await operator.listOperatorEvents({ accountId });
+    expect(events).toHaveLength(8);
+    expect(events.slice(1).map(({ target }) => target)).toEqual(events.slice(1).map(() => accountId));
     await operator.createAccount({ name: "hooli" });
     await expect(operator.getAccount({ accountId: "hooli" })).rejects.toThrow(/several accounts/);
+    await expect(
+      operator.creditAccount({ ...movement, accountId: "hooli", idempotencyKey: "2" }),
+    ).rejects.toThrow(/several accounts/);
+    const [refused] = (await operator.listOperatorEvents({ target: "hooli" })).events;
+    expect(refused).toMatchObject({ method: "CreditAccount", outcome: "invalid_argument" });
     await operator.createAccount({ name: "crm-3" });
     await expect(operator.getAccount({ accountId: "crm-3" })).rejects.toThrow(/several accounts/);
   });
@@ -237,6 +266,29 @@ describe("a suspended account", () => {
     expect((await fetch(`${app.url}/v1/me`, { headers: bearer(key.secret) })).status).toBe(200);
     await operator.resumeAccount({ accountId: key.accountId });
     expect([(await list()).status, (await list()).status]).toEqual([200, 429]);
+  });
+
+  test("lets a running call finish, and charges it", async () => {
+    const operator = operatorOf(app);
+    const { accountId, secret } = await createPaidKey(operator);
+    const generate = () =>
+      fetch(`${app.url}/v1/generate`, {
+        method: "POST",
+        headers: { ...bearer(secret), "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "vx-sandbox-small",
+          messages: [{ role: "user", content: "[[tokens=20 delay_ms=50]] hi" }],
+        }),
+      });
+    const running = generate();
+    await expect
+      .poll(async () => (await operator.getAccount({ accountId })).account?.heldMicros)
+      .toBeGreaterThan(0n);
+    await operator.suspendAccount({ accountId, reason: "overdue" });
+    expect((await generate()).status).toBe(403);
+    expect(await (await running).json()).toMatchObject({ finish_reason: "stop" });
+    const { entries } = await operator.listLedgerEntries({ accountId });
+    expect(entries.map(({ kind }) => kind)).toEqual(["generation", "credit"]);
   });
 
   test("lets a running stream finish, and charges it", async () => {

@@ -1,10 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { create, type DescMethodUnary } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+} from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import type { ConnectError } from "@connectrpc/connect";
+import type { ConnectError, Transport } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { operatorServices } from "../../../src/api/services.ts";
 import { fingerprintOf } from "../../../src/domain/api-key.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
@@ -56,9 +61,15 @@ const refused: readonly { what: string; headers: () => Record<string, string> }[
   { what: "only a cookie", headers: () => ({ cookie: `token=${OPERATOR_TOKEN}` }) },
 ];
 
-const unaryMethods = AdminService.methods.filter(
-  ({ methodKind }) => methodKind === "unary",
-) as DescMethodUnary[];
+const operatorMethods: readonly DescMethod[] = operatorServices.flatMap(({ methods }) => methods);
+const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
+const isServerStream = (method: DescMethod): method is DescMethodServerStreaming =>
+  method.methodKind === "server_streaming";
+const unaryMethods = operatorMethods.filter(isUnary);
+
+test("every method of the operator API is unary or a stream of the server", () => {
+  expect(operatorMethods.filter((method) => !isUnary(method) && !isServerStream(method))).toEqual([]);
+});
 
 describe.each(operatorProtocols)("$name", ({ open }) => {
   test.each(refused)("$what: every method of the operator API returns 401", async ({ headers }) => {
@@ -150,6 +161,31 @@ describe("operators with tokens of their own", () => {
     }
     caller.close();
   });
+
+  test.each(ROLES)("the role %s may read the streams of its role and those before it", async (role) => {
+    const { secret } = await createOperator(role);
+    const transport = createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" });
+    for (const method of operatorMethods.filter(isServerStream)) {
+      const needed = policyOf(method).role as Role;
+      const first = firstMessage(transport, method, bearer(secret));
+      const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
+      if (isAllowed) expect(await first, method.name).toBeDefined();
+      else await expect(first, method.name).rejects.toThrow(/permission_denied.*role/);
+    }
+  });
+
+  async function firstMessage(
+    transport: Transport,
+    method: DescMethodServerStreaming,
+    headers: Record<string, string>,
+  ): Promise<unknown> {
+    const request = (async function* () {
+      yield create(method.input);
+    })();
+    const { message } = await transport.stream(method, undefined, undefined, headers, request);
+    for await (const first of message) return first;
+    return undefined;
+  }
 
   test("only methods that change nothing are open to viewers", () => {
     for (const method of operatorServices.flatMap(({ methods }) => methods)) {

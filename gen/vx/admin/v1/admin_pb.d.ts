@@ -339,7 +339,7 @@ export declare const ListAccountsResponseSchema: GenMessage<ListAccountsResponse
  */
 export declare type CreditAccountRequest = Message<"vx.admin.v1.CreditAccountRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -407,7 +407,7 @@ export declare const CreditAccountResponseSchema: GenMessage<CreditAccountRespon
  */
 export declare type AdjustAccountRequest = Message<"vx.admin.v1.AdjustAccountRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -578,7 +578,7 @@ export declare const PutPlanResponseSchema: GenMessage<PutPlanResponse>;
  */
 export declare type SetAccountPlanRequest = Message<"vx.admin.v1.SetAccountPlanRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -632,7 +632,7 @@ export declare const SetAccountPlanResponseSchema: GenMessage<SetAccountPlanResp
  */
 export declare type CreateKeyRequest = Message<"vx.admin.v1.CreateKeyRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -721,7 +721,7 @@ export declare const CreateKeyResponseSchema: GenMessage<CreateKeyResponse>;
  */
 export declare type ListKeysRequest = Message<"vx.admin.v1.ListKeysRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -979,7 +979,7 @@ export declare const SetKeyLimitResponseSchema: GenMessage<SetKeyLimitResponse>;
  */
 export declare type ListLedgerEntriesRequest = Message<"vx.admin.v1.ListLedgerEntriesRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1913,7 +1913,7 @@ export declare const ListOperatorEventsResponseSchema: GenMessage<ListOperatorEv
  */
 export declare type UpdateAccountRequest = Message<"vx.admin.v1.UpdateAccountRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -1988,7 +1988,7 @@ export declare const UpdateAccountResponseSchema: GenMessage<UpdateAccountRespon
  */
 export declare type SuspendAccountRequest = Message<"vx.admin.v1.SuspendAccountRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -2035,7 +2035,7 @@ export declare const SuspendAccountResponseSchema: GenMessage<SuspendAccountResp
  */
 export declare type ResumeAccountRequest = Message<"vx.admin.v1.ResumeAccountRequest"> & {
   /**
-   * The id of the account: "acct_…".
+   * The id of the account, or an external id or a name that identifies no other account.
    *
    * @generated from field: string account_id = 1;
    */
@@ -2082,7 +2082,7 @@ export declare const ResumeAccountResponseSchema: GenMessage<ResumeAccountRespon
  */
 export declare type GetUsageRequest = Message<"vx.admin.v1.GetUsageRequest"> & {
   /**
-   * The id of the account: "acct_…". Empty for all accounts.
+   * The id of the account, or an external id or a name that identifies no other account. Empty for all accounts.
    *
    * @generated from field: string account_id = 1;
    */
@@ -2222,7 +2222,7 @@ export declare const AccountUsageRowSchema: GenMessage<AccountUsageRow>;
  */
 export declare type ExportUsageRequest = Message<"vx.admin.v1.ExportUsageRequest"> & {
   /**
-   * The id of the account: "acct_…". Empty for all accounts.
+   * The id of the account, or an external id or a name that identifies no other account. Empty for all accounts.
    *
    * @generated from field: string account_id = 1;
    */

@@ -1,0 +1,19 @@
+import { accountIdOf } from "../store/accounts.ts";
+import type { ApiCall } from "./api-call.ts";
+import type { Deps } from "./deps.ts";
+import { makeLoggedChange } from "./operator-action.ts";
+
+type ChangeOfAccount = { readonly accountId: string; readonly reason: string };
+
+/** The request of a change, with the id of the account that it names. The change of an unknown account is logged as refused. */
+export async function withAccountId<Request extends ChangeOfAccount>(
+  deps: Deps,
+  request: Request,
+  call: ApiCall,
+): Promise<Request> {
+  const { accountId: target, reason } = request;
+  const accountId = await makeLoggedChange(deps, call, { target, reason }, () =>
+    accountIdOf(deps.database, target),
+  );
+  return { ...request, accountId };
+}

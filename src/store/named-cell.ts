@@ -1,0 +1,28 @@
+import { DomainError } from "../domain/errors.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Parameter } from "./driver/connection.ts";
+
+/** The cell with this index in `all`, for what operators read from every cell: an error names the cell that is unavailable. */
+export function namedCell(database: Cells, index: number): FunctionCaller {
+  const cell = database.all[index] as FunctionCaller;
+  const name = database.nameOf(index);
+  if (name === "") return cell;
+  return {
+    call: async <Row>(method: string, ...parameters: Parameter[]) => {
+      try {
+        return await cell.call<Row>(method, ...parameters);
+      } catch (error) {
+        throw withName(error, name);
+      }
+    },
+  };
+}
+
+function withName(error: unknown, cell: string): unknown {
+  if (!(error instanceof DomainError) || error.reason !== "unavailable") return error;
+  return new DomainError("unavailable", {
+    message: `The cell "${cell}" is temporarily unavailable. Retry later.`,
+    metadata: { cell },
+    cause: error,
+  });
+}
