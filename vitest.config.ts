@@ -13,6 +13,7 @@ const EXTRAS = [
   "dashboards",
   "own",
   "backup",
+  "split",
   "package",
   "image",
   "compose",

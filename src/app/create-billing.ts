@@ -5,11 +5,11 @@ import { Meter, type PaidEntry } from "../billing/meter.ts";
 import { RunningGenerations } from "../billing/running-generations.ts";
 import { Settler } from "../billing/settler.ts";
 import type { Ids } from "../domain/ids.ts";
-import { laneOfId } from "../domain/lane.ts";
+import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { findAnswer } from "../store/answers.ts";
 import { Billing } from "../store/billing.ts";
-import type { Cell } from "../store/driver/cells.ts";
+import type { Cell, Cells } from "../store/driver/cells.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { usageOfEntry } from "../store/ledger.ts";
 import { Presence } from "../store/presence.ts";
@@ -85,7 +85,7 @@ export function createMetering(options: MeteringOptions): Metering {
     presences.push(presence);
     const watch = new RevocationWatch(databases.monitor.all[cell] as Cell, {
       now: () => performance.now(),
-      isNeeded: () => running.hasAny((accountId) => databases.monitor.owns(cell, laneOfId(accountId))),
+      isNeeded: () => running.hasAny((accountId) => mayOwn(databases.monitor, cell, laneOfId(accountId))),
       onRevoked: (keyIds) => running.stopStreams(keyIds),
     });
     watches.push(watch);
@@ -132,6 +132,11 @@ export function createMetering(options: MeteringOptions): Metering {
   };
 }
 
+/** While a lane moves and has no owner, each cell may have its latest revocation. */
+function mayOwn(cells: Cells, cell: number, lane: Lane): boolean {
+  return !cells.all.some((_, other) => other !== cell && cells.owns(other, lane));
+}
+
 type PresenceParts = {
   readonly options: MeteringOptions;
   readonly serverId: string;
@@ -146,7 +151,7 @@ function createPresence(cell: number, { options, serverId, clock, billing }: Pre
     clock,
     pauseMs: HEARTBEAT_PAUSE_MS,
     heartbeats: databases.monitor.all[cell] as Cell,
-    cells: () => databases.waiting?.names ?? [],
+    cells: () => databases.waiting?.usableNames ?? [],
     isOpen: (holdId) => billing.isOpen(holdId),
     release: (hold) => billing.end({ ...hold, charge: undefined }),
     onReleased: (holds) => {

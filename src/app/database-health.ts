@@ -76,6 +76,7 @@ export class DatabaseHealth {
     const used = [...this.#monitors.keys()];
     await Promise.all(used.map(open));
     await this.#tryWaitingCells();
+    if (directory.unownedLanes.length > 0) this.#databases.waiting?.useAll();
     await Promise.all([...this.#monitors.keys()].slice(used.length).map(open));
     const lanes = directory.unownedLanes;
     if (lanes.length > 0) {
@@ -89,11 +90,13 @@ export class DatabaseHealth {
   startMonitors(): void {
     this.#isStarted = true;
     for (const monitor of this.#monitors) monitor.start();
+    this.#databases.waiting?.startProbes();
   }
 
   stop(): void {
     this.#isStarted = false;
     for (const monitor of this.#monitors) monitor.stop();
+    this.#databases.waiting?.stopProbes();
   }
 
   /** Calls the listener on every change until the returned function is called. */

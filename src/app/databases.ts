@@ -52,7 +52,7 @@ export function openDatabases(
   });
   const directory = new CellDirectory(
     used.map((cell, i) => directoryCell(cell, pools[i] as Pools)),
-    () => waiting.useAll(),
+    (unowned) => waiting.onOwners(unowned),
   );
   const routerOf = (purpose: keyof Pools) =>
     new CellRouter(
@@ -65,7 +65,7 @@ export function openDatabases(
     billing: routerOf("billing"),
     monitor: routerOf("monitor"),
   };
-  const waiting = new WaitingCells(cells, used, (cell) => {
+  const waiting = new WaitingCells(cells, used, role, (cell) => {
     const added = openPools(config, role, cell.address, cell.schema);
     for (const purpose of Object.keys(PURPOSES) as (keyof Pools)[]) routers[purpose].append(added[purpose]);
     const index = directory.append({ ...directoryCell(cell, added), assumedLanes: [] });

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Lane } from "../domain/lane.ts";
+import { type Lane, laneRanges } from "../domain/lane.ts";
 import { type DatabaseAddress, endpointsOf } from "../store/driver/endpoints.ts";
 import { Session } from "../store/driver/session.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
@@ -27,7 +27,8 @@ export type SplitOptions = {
   readonly standby: DatabaseAddress;
   readonly lanes: readonly Lane[];
   readonly newId: () => string;
-  readonly onStep: (step: SplitStep) => void;
+  /** The next step waits for it. */
+  readonly onStep: (step: SplitStep) => void | Promise<void>;
   /** Called while the standby or the servers are not ready. */
   readonly onWait: (reason: string) => void;
 };
@@ -65,29 +66,29 @@ export async function splitCell(options: SplitOptions): Promise<SplitResult> {
       const split = await findOrBegin(options, target, source, standby);
       const { id } = split;
       let { state } = split;
-      onStep("begun");
+      await onStep("begun");
       const slot = (await standby.receiver()).slot;
       let releasedAt: number | undefined;
       if (state === "begun") {
         await untilReady(options, target, source, standby, split);
-        onStep("ready");
+        await onStep("ready");
         releasedAt = performance.now();
         await source.release(id);
         state = "released";
       }
       if (state === "released") {
-        onStep("released");
+        await onStep("released");
         await handOver(source, standby, id);
       }
-      onStep("confirmed");
+      await onStep("confirmed");
       await promote(standby, id);
-      onStep("promoted");
+      await onStep("promoted");
       // An earlier command may have done this.
       if (!(await hasState(standby, id, "finished"))) await standby.claim(id);
       const unownedMs = releasedAt === undefined ? undefined : performance.now() - releasedAt;
-      onStep("claimed");
+      await onStep("claimed");
       if (!(await hasState(source, id, "finished"))) await source.setState(id, "confirmed", "finished");
-      onStep("finished");
+      await onStep("finished");
       return { target, lanes, unownedMs, slot };
     } finally {
       await standby.close();
@@ -134,14 +135,10 @@ async function findOrBegin(
 ): Promise<Split> {
   const { lanes, newId } = options;
   const last = await source.lastSplit();
-  const isSame = last?.target === target && sameLanes(last.lanes, lanes);
-  if (
-    last &&
-    (last.state === "released" || last.state === "confirmed" || (last.state === "begun" && isSame))
-  ) {
-    if (isSame) return last;
+  if (last?.state === "released" || last?.state === "confirmed") {
+    if (last.target === target && sameLanes(last.lanes, lanes)) return last;
     throw new SplitError(
-      `the split of the lanes ${last.lanes.join(",")} to the cell "${last.target}" is not finished; run its command again`,
+      `the split of the lanes ${laneRanges(last.lanes)} to the cell "${last.target}" is not finished; run its command again`,
     );
   }
   if (!(await standby.isInRecovery())) throw new SplitError("the server is not a standby");
@@ -162,6 +159,7 @@ async function findOrBegin(
   const missing = lanes.find((lane) => !owned.has(lane));
   if (missing !== undefined) throw new SplitError(`the cell "${name}" does not own lane ${missing}`);
   if (owned.size === lanes.length) throw new SplitError(`the cell "${name}" must keep a lane`);
+  // It has changed nothing, and its checks are old.
   if (last?.state === "begun") await source.setState(last.id, "begun", "returned");
   const id = newId();
   await source.begin(id, name, target, lanes);
@@ -199,7 +197,7 @@ async function reasonToWait(
 ): Promise<string | undefined> {
   const servers = await source.serversWithout(target);
   if (servers.length > 0)
-    return `the servers ${servers.join(", ")} do not know the cell "${target}": add it to their cells.yaml and send them SIGHUP`;
+    return `the servers ${servers.join(", ")} cannot use the cell "${target}": add it to their cells.yaml, send them SIGHUP, and check that they reach it`;
   const touchedAt = await source.touch(id);
   const hasFollowed = await isTrueWithin(QUIET_MS, async () => {
     const split = await standby.findSplit(id);

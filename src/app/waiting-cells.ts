@@ -1,22 +1,35 @@
 import { isDeepStrictEqual } from "node:util";
+import { reachCell } from "../store/driver/reach-cell.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
+
+const PROBE_MS = 5_000;
+/** A split takes less time. Later, a cell that cannot be reached may be the owner. */
+const OVERDUE_MS = 5_000;
 
 /**
  * Cells of cells.yaml that are not in use yet, because all lanes belong to others, such as a standby that will become a cell. Each
- * is used as soon as it can be reached at the start, or as soon as some lane has no owner: then it may be the owner.
+ * is used as soon as some lane has no owner: then it may be the owner. A cell in use is never left out of lists, also while it
+ * cannot be reached.
  */
 export class WaitingCells {
   readonly #known: Map<string, CellToMigrate>;
   readonly #waiting: Map<string, CellToMigrate>;
   readonly #use: (cell: CellToMigrate) => number;
+  readonly #role: string;
+  /** The waiting cells that could be reached last time. */
+  readonly #reached = new Set<string>();
+  #unownedSince: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
   readonly #listeners: ((index: number) => void)[] = [];
 
   /** @param use adds the cell to the pools and returns its index there */
   constructor(
     cells: readonly CellToMigrate[],
     used: readonly CellToMigrate[],
+    role: string,
     use: (cell: CellToMigrate) => number,
   ) {
+    this.#role = role;
     this.#known = new Map(cells.map((cell) => [cell.name, cell]));
     this.#waiting = new Map(cells.filter((cell) => !used.includes(cell)).map((cell) => [cell.name, cell]));
     this.#use = use;
@@ -27,8 +40,9 @@ export class WaitingCells {
     return [...this.#known.values()];
   }
 
-  get names(): readonly string[] {
-    return [...this.#known.keys()];
+  /** The cells that this process uses, and those that it could use. A split needs every server to reach the new cell. */
+  get usableNames(): readonly string[] {
+    return [...this.#known.keys()].filter((name) => !this.#waiting.has(name) || this.#reached.has(name));
   }
 
   get waiting(): readonly CellToMigrate[] {
@@ -40,6 +54,16 @@ export class WaitingCells {
     this.#listeners.push(listener);
   }
 
+  /** Tries now and periodically to reach the waiting cells. */
+  startProbes(): void {
+    void this.#probe();
+    this.#timer ??= setInterval(() => void this.#probe(), PROBE_MS);
+  }
+
+  stopProbes(): void {
+    clearInterval(this.#timer);
+  }
+
   use(cell: CellToMigrate): void {
     if (!this.#waiting.delete(cell.name)) return;
     const index = this.#use(cell);
@@ -48,6 +72,16 @@ export class WaitingCells {
 
   useAll(): void {
     for (const cell of this.waiting) this.use(cell);
+  }
+
+  /** Call this when the owners of the lanes were read. */
+  onOwners(unowned: number): void {
+    if (unowned === 0) this.#unownedSince = undefined;
+    else {
+      this.#unownedSince ??= performance.now();
+      const isOverdue = performance.now() - this.#unownedSince > OVERDUE_MS;
+      for (const cell of this.waiting) if (isOverdue || this.#reached.has(cell.name)) this.use(cell);
+    }
   }
 
   /** Adds the new cells of the file. Returns the names of those that were added, and of those whose change needs a restart. */
@@ -64,6 +98,20 @@ export class WaitingCells {
       this.#known.set(cell.name, cell);
       this.#waiting.set(cell.name, cell);
     }
+    void this.#probe();
     return { added: added.map(({ name }) => name), changed: changed.map(({ name }) => name) };
+  }
+
+  async #probe(): Promise<void> {
+    await Promise.all(
+      this.waiting.map(async ({ name, address, schema }) => {
+        try {
+          await reachCell(address, schema, this.#role);
+          this.#reached.add(name);
+        } catch {
+          this.#reached.delete(name);
+        }
+      }),
+    );
   }
 }

@@ -27,7 +27,7 @@ type SharedRow = { version: bigint; plans: string; operators: string; prices: st
 /** Which cell owns each lane, and which cells can be used. The first cell shares plans, operators and prices with the others. */
 export class CellDirectory {
   readonly #cells: DirectoryCell[];
-  readonly #onUnowned: () => void;
+  readonly #onOwners: (unowned: number) => void;
   readonly #map: LaneMap;
   readonly #prepared = new Set<number>();
   /** A cell counts as usable until a check of it fails. */
@@ -36,10 +36,10 @@ export class CellDirectory {
   readonly #versions = new Map<number, bigint>();
   readonly #readings = new Map<number, Promise<void>>();
 
-  /** @param onUnowned called after each reading while some lane has no owner */
-  constructor(cells: readonly DirectoryCell[], onUnowned: () => void) {
+  /** @param onOwners called after each reading with the number of lanes that have no owner */
+  constructor(cells: readonly DirectoryCell[], onOwners: (unowned: number) => void) {
     this.#cells = [...cells];
-    this.#onUnowned = onUnowned;
+    this.#onOwners = onOwners;
     this.#usable = new Set(cells.keys());
     this.#map = new LaneMap(cells.map(({ assumedLanes }) => assumedLanes));
   }
@@ -159,7 +159,7 @@ export class CellDirectory {
     const lanes = lanesOfText(row.lanes);
     this.#map.record(cell, new Map(lanes.map((lane, i) => [lane, BigInt(epochs[i] ?? 0)])));
     this.#versions.set(cell, row.shared_version);
-    if (this.#map.unowned.length > 0) this.#onUnowned();
+    this.#onOwners(this.#map.unowned.length);
   }
 
   async #readShared(): Promise<SharedRow> {

@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 });
 const [seed, splits, rounds] = values.short
-  ? [Number(values.seed), 2, 0]
+  ? [Number(values.seed), 1, 0]
   : [Number(values.seed), Number(values.splits), Number(values.rounds)];
 if (![seed, splits, rounds].every(Number.isSafeInteger)) {
   console.error("--seed, --splits and --rounds are whole numbers");
