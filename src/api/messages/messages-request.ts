@@ -149,7 +149,7 @@ function toolOf(tool: ToolParam, i: number): Tool {
   if (type !== "custom") {
     throw DomainError.ofField(
       `${field}.type`,
-      `"${type}" is not supported; only tools that the caller runs are`,
+      `"${type}" is not supported; only tools with an input_schema and the type "custom" are`,
     );
   }
   refuseUnsupported(tool, UNSUPPORTED_IN_TOOLS, `${field}.`);
