@@ -49,8 +49,8 @@ export function AuditSection() {
         )}
       </PageHeader>
       <p>
-        An audit recomputes every balance and every hash from the entries of the ledger, the prices and the
-        operator log. It changes nothing, and calls are served meanwhile.
+        An audit recomputes every balance, the usage and every hash from the ledger entries, the prices and
+        the operator log. It changes nothing, and the service keeps accepting calls.
       </p>
       {problem && <ProblemNotice problem={problem} />}
       {isBusy && <Progress progress={progress} />}
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<AuditFinding>[] = [
     cell: ({ accountId }) =>
       accountId === "" ? <span class="muted">–</span> : <a href={accountHref(accountId)}>{accountId}</a>,
   },
-  { header: "Difference", cell: ({ detail }) => <span class="wrap">{detail}</span> },
+  { header: "Difference", isLong: true, cell: ({ detail }) => <span class="wrap">{detail}</span> },
 ];
 
 function Result({ result }: { readonly result: AuditResponse }) {
@@ -88,14 +88,14 @@ function Result({ result }: { readonly result: AuditResponse }) {
       <Notice tone={consistent ? "good" : "bad"}>
         {consistent
           ? "Consistent: the audit found no difference."
-          : `The audit found ${numberText(findings.length)} differences.`}{" "}
+          : `The audit found ${findings.length === 1 ? "one difference" : `${numberText(findings.length)} differences`}.`}{" "}
         The sum of all balances is {moneyText(balanceMicros)}.
       </Notice>
       <Stats>
         <Stat label="Accounts" value={numberText(accounts)} />
         <Stat label="Ledger entries" value={numberText(entries)} />
         <Stat label="Keys" value={numberText(keys)} />
-        <Stat label="Operator log" value={numberText(operatorEvents)} />
+        <Stat label="Operator log entries" value={numberText(operatorEvents)} />
       </Stats>
       {findings.length > 0 && (
         <div class="panel">

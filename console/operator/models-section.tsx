@@ -32,8 +32,8 @@ export function ModelsSection() {
         empty={<EmptyState title="No models" />}
       />
       <p class="muted small">
-        Prices are per million tokens. Models and prices are changed in the file of models; the server reads
-        it again on SIGHUP.
+        Prices are per million tokens. To change models or prices, edit models.yaml and send SIGHUP to the
+        server.
       </p>
       {opened && <PriceHistoryDialog model={opened.id} onClose={() => setOpened(undefined)} />}
     </>

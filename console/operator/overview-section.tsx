@@ -38,8 +38,8 @@ export function OverviewSection({ params }: { readonly params: URLSearchParams }
         <DatabaseStats last={last} />
       </section>
       <p class="muted small">
-        Calls, errors, revenue and upstreams are those of the server that this page is connected to, in the
-        last {windowText(last)}. Running generations, holds, usage and servers are those of the whole service.
+        Calls, errors, revenue and upstreams: the server that this page is connected to, {windowText(last)}.
+        Running generations, holds, usage and servers: the whole service.
       </p>
     </>
   );
@@ -154,5 +154,6 @@ function perMinute(micros: bigint, seconds: number): bigint {
 
 function windowText(last: WatchOverviewResponse | undefined): string {
   const seconds = Math.round(last?.server?.windowSeconds ?? 60);
-  return seconds >= 60 ? "minute" : `minute, so far ${seconds} seconds`;
+  if (seconds >= 60) return "in the last minute";
+  return seconds === 0 ? "from now on" : `in the last ${seconds} seconds`;
 }

@@ -10,6 +10,8 @@ export type Column<Row> = {
   readonly isRowHeader?: boolean;
   /** Amounts and counts, aligned at the end. */
   readonly isNumber?: boolean;
+  /** Long texts: in a card, they have a row of their own. */
+  readonly isLong?: boolean;
   /** For columns of buttons: the header is only for screen readers. */
   readonly isAction?: boolean;
 };
@@ -85,8 +87,9 @@ function TableHead<Row>({ columns }: { readonly columns: readonly Column<Row>[] 
   );
 }
 
-function classOf<Row>({ isNumber, isAction }: Column<Row>): string | undefined {
+function classOf<Row>({ isNumber, isAction, isLong }: Column<Row>): string | undefined {
   if (isAction) return "table-action";
+  if (isLong) return "table-long";
   return isNumber ? "table-number" : undefined;
 }
 

@@ -7,7 +7,7 @@ import { type LedgerFilter, LedgerFilters, type LedgerRequest, requestOf } from 
 import { Money, numberText } from "./money.tsx";
 import { Badge, EmptyState } from "./states.tsx";
 import { Time, ZoneNote } from "./time.tsx";
-import { usePages } from "./use-pages.ts";
+import { type Pages, usePages } from "./use-pages.ts";
 
 /** The ledger of one account. */
 export type LedgerSource = {
@@ -55,10 +55,18 @@ export function LedgerList({ source, filter }: LedgerListProps) {
           </EmptyState>
         }
       />
+      {isFirstMissing(pages, isFiltered) && <p class="muted small">Earlier entries are archived.</p>}
       <ZoneNote />
       {opened && <EntryDialog entry={opened} onClose={() => setOpened(undefined)} />}
     </>
   );
+}
+
+/** The entries of an account are numbered from 1 without gaps, and only the oldest ones can be archived. */
+function isFirstMissing({ data }: Pages<LedgerEntry>, isFiltered: boolean): boolean {
+  if (isFiltered || data === undefined || data.nextPageToken !== "") return false;
+  const oldest = data.rows.at(-1);
+  return oldest !== undefined && oldest.seq > 1n;
 }
 
 function columnsOf(onOpen: (entry: LedgerEntry) => void): readonly Column<LedgerEntry>[] {

@@ -161,6 +161,22 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       expect((await download).suggestedFilename()).toBe("ledger.csv");
     });
 
+    test("says that earlier entries of a ledger are archived", async () => {
+      const { page } = console;
+      const show = async () => {
+        await signInAs(WIDE, "light");
+        await console.select("Ledger");
+        await page.getByLabel("Account", { exact: true }).fill(key.accountId);
+        await page.keyboard.press("Enter");
+        await page.getByText("Entries of").waitFor();
+        await console.loaded();
+        return await console.text();
+      };
+      expect(await show()).not.toContain("archived");
+      await console.app.database.owner`DELETE FROM vx.ledger WHERE account_id = ${key.accountId} AND seq = 1`;
+      expect(await show()).toContain("Earlier entries are archived.");
+    });
+
     test("stores nothing in the browser, and a reload signs out", async () => {
       const { page } = console;
       await signInAs(WIDE, "light");

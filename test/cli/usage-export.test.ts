@@ -133,6 +133,35 @@ describe("focus", () => {
     }
   });
 
+  test("has values that fit each other as the specification demands", () => {
+    const priced = [
+      "ConsumedQuantity",
+      "ConsumedUnit",
+      "ListUnitPrice",
+      "PricingCategory",
+      "PricingQuantity",
+    ];
+    const ofPrice = [...priced, "PricingUnit", "SkuId", "SkuMeter", "SkuPriceDetails", "SkuPriceId"];
+    for (const row of rows) {
+      const isUsage = row.ChargeCategory === "Usage";
+      expect(ofPrice.map((name) => row[name] !== "")).toEqual(ofPrice.map(() => isUsage));
+      expect(row.ChargeFrequency).toBe(isUsage ? "Usage-Based" : "One-Time");
+      expect([row.EffectiveCost, row.ContractedCost]).toEqual([row.BilledCost, row.BilledCost]);
+      if (isUsage) {
+        const product = Number(row.ListUnitPrice) * Number(row.PricingQuantity);
+        expect(product).toBeCloseTo(Number(row.ListCost), 12);
+        expect(row.PricingCategory).toBe("Standard");
+        expect(row.PricingUnit).toMatch(/^(1000000 Tokens|Images|Requests)$/);
+      } else expect(row.ListCost).toBe(row.BilledCost);
+      const [start = "", end = ""] = [row.ChargePeriodStart, row.ChargePeriodEnd];
+      expect(Date.parse(end) - Date.parse(start)).toBe(86_400_000);
+      expect([start >= (row.BillingPeriodStart ?? ""), end <= (row.BillingPeriodEnd ?? "")]).toEqual([
+        true,
+        true,
+      ]);
+    }
+  });
+
   test("has the list price of each meter, and costs that add up to the charges", () => {
     const usage = rows.filter(
       (row) => row.ChargeCategory === "Usage" && row.BillingAccountId === keys[0]?.accountId,
@@ -187,6 +216,7 @@ describe("focus", () => {
     expect(usage[0]).toMatchObject({
       SkuId: MODEL,
       SkuPriceId: `${MODEL}/1/input-tokens`,
+      SkuPriceDetails: `{"x_Model":"${MODEL}","x_PriceVersion":"1"}`,
       ChargePeriodEnd: "2026-05-02T00:00:00Z",
       BillingPeriodStart: "2026-05-01T00:00:00Z",
       BillingPeriodEnd: "2026-06-01T00:00:00Z",

@@ -32,6 +32,7 @@ export const FOCUS_COLUMNS = [
   "ServiceSubcategory",
   "SkuId",
   "SkuMeter",
+  "SkuPriceDetails",
   "SkuPriceId",
   "x_KeyId",
   "x_Requests",
