@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { withLane } from "../../src/domain/lane.ts";
 import { SplitSource } from "../../src/store/split/split-source.ts";
+import { TEST_ACTION_JSON } from "../support/action.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 let store: TestDatabase;
@@ -101,5 +103,19 @@ test("a statement that checked the owner before the release is waited for, a lat
       reserved.release();
       await source.close();
     }
+  });
+});
+
+test("accounts of lanes that another cell owns are not found by their name or external id", async () => {
+  const account = (lane: number, n: number) => withLane(`acct_0000000000000000000000${n}000`, lane);
+  await withSplit(async (id) => {
+    for (const [n, lane] of [512, 513, 0].entries()) {
+      await store.owner`
+        SELECT vx.create_account(${TEST_ACTION_JSON}, ${lane}::smallint, ${account(lane, n)}, 'twin', 'free', ${`twin-${n}`})`;
+    }
+    await release(id);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin')`).toEqual([{ id: account(0, 2) }]);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-0')`).toEqual([]);
+    expect(await store.owner`SELECT id FROM vx.find_accounts('twin-2')`).toEqual([{ id: account(0, 2) }]);
   });
 });
