@@ -21,8 +21,8 @@ type Http1Options = {
 
 type Connection = {
   readonly socket: PacedSocket;
-  /** A request had a framing problem: the boundaries of further requests are unknown. */
-  isRefused: boolean;
+  /** The connection closes after the response to the latest request. Further requests would never be answered. */
+  isEnding: boolean;
   latest?: { readonly request: HttpRequest; readonly response: HttpResponse };
 };
 
@@ -76,7 +76,7 @@ export class Http1 {
   serve(socket: PacedSocket): void {
     const { raw } = socket;
     setRawSocket(socket, raw);
-    this.#connections.set(socket, { socket, isRefused: false });
+    this.#connections.set(socket, { socket, isEnding: false });
     raw.setTimeout(this.#limits.keepAliveMs);
     raw.on("timeout", () => {
       // A running call may be idle, unless its caller does not read the response.
@@ -98,7 +98,7 @@ export class Http1 {
   #receive = (request: HttpRequest, response: HttpResponse): void => {
     this.#options.turns.count();
     const connection = this.#connections.get(request.socket);
-    if (!connection || connection.isRefused) return;
+    if (!connection || connection.isEnding) return;
     const { socket } = connection;
     if (socket.destroyed || socket.writableEnded) return;
     if (socket.openCalls >= this.#limits.http1Pipelined) {
@@ -109,10 +109,11 @@ export class Http1 {
     connection.latest = { request, response };
     toOriginForm(request);
     const problem = framingProblem(request as IncomingMessage);
-    connection.isRefused = problem !== undefined;
     if (!problem) socket.expectBody(Number(request.headers["content-length"] ?? 0));
-    const isLast = this.#options.isStopping() || connection.isRefused || request.headers.host === undefined;
-    if (isLast) response.setHeader("connection", "close");
+    // After a framing problem, the boundaries of further requests are unknown.
+    connection.isEnding =
+      this.#options.isStopping() || problem !== undefined || request.headers.host === undefined;
+    if (connection.isEnding) response.setHeader("connection", "close");
     this.#options.handle(request, response, problem);
   };
 

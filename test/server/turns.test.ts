@@ -14,16 +14,20 @@ const NO_ERROR = 0;
 
 let listener: Listener;
 let url: string;
+let handled = 0;
 const sockets: Socket[] = [];
 
 async function open(limits: Partial<Limits> = {}, onData?: (chunk: Buffer) => void): Promise<void> {
+  handled = 0;
   listener = new Listener({
     host: "127.0.0.1",
     port: 0,
     limits: { ...defaultLimits, ...limits },
     handler: (request, response) => {
+      handled++;
       if (onData) request.on("data", onData);
-      send(response, 200, "text/plain", "served");
+      // After the other requests of the same packet.
+      setImmediate(() => send(response, 200, "text/plain", "served"));
     },
     refusals: badRequestResponses(() => "req_test"),
   });
@@ -164,6 +168,19 @@ test("pipelined requests are served up to a limit, then the connection is closed
   const received = untilClosed(greedy);
   greedy.write(request.repeat(2_000));
   expect(String(await received).split("served").length).toBeLessThan(100);
+});
+
+test.each([
+  ["before the listener closes", "host: vx\r\n", () => listener.prepareClose()],
+  ["behind a request without Host", "", () => undefined],
+])("requests pipelined %s, behind the last response, are not run", async (_when, host, prepare) => {
+  await open();
+  prepare();
+  const socket = await dial();
+  const received = untilClosed(socket);
+  socket.write(`GET / HTTP/1.1\r\n${host}\r\n${"GET / HTTP/1.1\r\nhost: vx\r\n\r\n".repeat(3)}`);
+  expect(String(await received)).toMatch(/^HTTP\/1.1 200 .*connection: close.*served$/s);
+  expect(handled).toBe(1);
 });
 
 test("input beyond the units of a turn waits for the next turns, in order", async () => {
