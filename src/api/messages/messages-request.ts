@@ -42,7 +42,7 @@ const UNSUPPORTED: readonly UnsupportedField<MessageRequest>[] = [
   ["speed", "speed", isOneOf("standard"), '"standard"'],
 ];
 
-const UNSUPPORTED_EXTRA = ["diagnostics", "inference_geo"];
+const UNSUPPORTED_EXTRA = ["diagnostics", "inference_geo", "output_format"];
 
 const UNSUPPORTED_IN_TOOLS: readonly UnsupportedField<ToolParam>[] = [
   ["allowedCallers", "allowed_callers", isDirectOnly, '["direct"]'],

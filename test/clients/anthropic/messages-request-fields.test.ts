@@ -1,4 +1,5 @@
 // Each field of the requests of Anthropic's SDK is supported, ignored as docs/anthropic.md says, or refused by its name.
+import type { MessageCreateParamsNonStreaming as BetaParams } from "@anthropic-ai/sdk/resources/beta/messages/messages";
 import type {
   ContentBlockParam,
   ImageBlockParam,
@@ -66,14 +67,18 @@ const counted: FieldCases<Omit<MessageCountTokensParams, "user_profile_id" | "wo
   tools: accepted([tool]),
 };
 
-/** The SDK sends the other two fields of its type as headers. */
-const fields: FieldCases<Omit<MessageCreateParamsNonStreaming, "user_profile_id" | "workspace_id">> = {
+/** The SDK sends the other two fields of its type as headers. Older SDKs sent output_format. */
+const fields: FieldCases<
+  Omit<MessageCreateParamsNonStreaming, "user_profile_id" | "workspace_id"> &
+    Pick<BetaParams, "output_format">
+> = {
   ...counted,
   max_tokens: accepted(5),
   container: refused("a"),
   diagnostics: refused({ previous_message_id: "msg_a" }),
   inference_geo: refused("eu"),
   metadata: accepted({ user_id: "a" }),
+  output_format: refused({ type: "json_schema", schema: { type: "object" } }),
   service_tier: accepted("standard_only"),
   speed: refused("fast"),
   stop_sequences: accepted(["a"]),
