@@ -69,7 +69,7 @@ export function KeysSection({ viewer }: { readonly viewer: Viewer }) {
             are cut. This cannot be undone.
           </p>
           {revoked.maskedKey === viewer.me.key && (
-            <p>You are signed in with this key: you will be signed out.</p>
+            <p>You are signed in with this key. Revoking it signs you out.</p>
           )}
         </ConfirmDialog>
       )}

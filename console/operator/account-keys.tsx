@@ -45,7 +45,7 @@ export function AccountKeys({ account }: AccountTabProps) {
         columns={keyColumnsOf(setOpen)}
         keyOf={({ id }) => id}
         pages={pages}
-        empty={<EmptyState title="No keys yet">Calls of the API need a key.</EmptyState>}
+        empty={<EmptyState title="No keys yet">Calls to the API need a key.</EmptyState>}
       />
       <ZoneNote />
       {isCreating && (

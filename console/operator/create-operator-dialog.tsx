@@ -65,7 +65,7 @@ export function CreateOperatorDialog({ onCreated, onClose }: CreateOperatorDialo
           </Field>
           <TextField
             label="E-mail address"
-            hint="For the first sign-in with OpenID Connect. Empty: the operator uses only the token."
+            hint="For the first sign-in with OpenID Connect. Leave empty if the operator uses only the token."
             value={form.email}
             maxLength={254}
             inputMode="email"

@@ -27,7 +27,7 @@ export function EventList({ filter }: { readonly filter: EventFilter }) {
         columns={columnsOf(setOpened)}
         keyOf={({ id }) => id}
         pages={pages}
-        empty={<EmptyState title="No changes">Every change of an operator appears here.</EmptyState>}
+        empty={<EmptyState title="No changes">Every change that an operator makes appears here.</EmptyState>}
       />
       <ZoneNote />
       {opened && <EventDialog event={opened} onClose={() => setOpened(undefined)} />}

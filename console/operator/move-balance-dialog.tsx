@@ -35,7 +35,7 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
         <>
           <TextField
             label="Amount"
-            hint={isCredit ? "Such as 25 or 25.00." : "Such as 25.00, or -25.00 to subtract."}
+            hint={isCredit ? "For example, 25 or 25.00." : "For example, 25.00, or -25.00 to subtract."}
             error={errors.amount}
             value={text}
             maxLength={21}

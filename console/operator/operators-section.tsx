@@ -67,7 +67,7 @@ export function OperatorsSection() {
           onClose={() => setRevoked(undefined)}
         >
           <p>The token and the sessions of the operator end at once. This cannot be undone.</p>
-          {revoked.id === own && <p>You are this operator: you will be signed out.</p>}
+          {revoked.id === own && <p>You are this operator. Revoking it signs you out.</p>}
         </ReasonDialog>
       )}
     </>

@@ -64,7 +64,7 @@ export function PlanDialog({ plan, names, onSaved, onClose }: PlanDialogProps) {
           />
           <TextField
             label="Active keys"
-            hint="Of an account. Existing keys above the limit stay active."
+            hint="Per account. Existing keys above the limit stay active."
             error={errors.maxActiveKeys}
             value={maxActiveKeys}
             onChange={set("maxActiveKeys")}
@@ -72,7 +72,7 @@ export function PlanDialog({ plan, names, onSaved, onClose }: PlanDialogProps) {
           />
           <TextField
             label="Keys created per hour"
-            hint="Of an account, with its own keys. Empty: 10 times the active keys."
+            hint="Per account, for keys that its own keys create. Leave empty for 10 times the active keys."
             error={errors.maxKeysCreatedPerHour}
             value={maxKeysCreatedPerHour}
             onChange={set("maxKeysCreatedPerHour")}

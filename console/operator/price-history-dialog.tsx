@@ -47,7 +47,7 @@ export function PriceHistoryDialog({ model, onClose }: PriceHistoryDialogProps) 
   return (
     <Dialog title={`Prices of ${model}`} onClose={onClose} isWide>
       <div class="dialog-body">
-        <p class="muted small">Per million tokens; images and requests each.</p>
+        <p class="muted small">Per million tokens; per unit for images and requests.</p>
         <PagedTable
           caption={`Prices of ${model}`}
           columns={COLUMNS}

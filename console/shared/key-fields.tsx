@@ -58,7 +58,7 @@ export function KeyFields({ form, errors, onChange, hints, noExpiry }: KeyFields
     <>
       <TextField
         label="Name"
-        hint="Such as the service and environment that use it."
+        hint="For example, the service and environment that use the key."
         error={errors.name}
         value={form.name}
         maxLength={100}
