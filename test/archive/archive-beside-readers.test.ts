@@ -2,20 +2,31 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ExportUsageRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { exportUsage } from "../../src/api/usage/export-usage-stream.ts";
 import { monthText } from "../../src/archive/month.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { listFilteredEntries } from "../../src/store/filtered-entries.ts";
-import { createLedgerOfMonths, type LedgerOfMonths, SECOND_LAST, THIRD_LAST } from "./ledger-of-months.ts";
+import {
+  type LedgerOfMonths,
+  type LedgersOfMonths,
+  prepareLedgers,
+  SECOND_LAST,
+  THIRD_LAST,
+} from "./ledger-of-months.ts";
 import { thisMonth } from "./past-months.ts";
 
+let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 
+beforeAll(async () => {
+  ledgers = await prepareLedgers();
+});
+afterAll(() => ledgers.drop());
 beforeEach(async () => {
-  ledger = await createLedgerOfMonths();
+  ledger = await ledgers.create();
 });
 afterEach(() => ledger.drop());
 

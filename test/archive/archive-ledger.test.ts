@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ArchiveDatabase } from "../../src/archive/archive-database.ts";
 import { monthText } from "../../src/archive/month.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
@@ -14,11 +14,12 @@ import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { charge, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
 import {
-  createLedgerOfMonths,
   ENTRIES,
   LAST,
   type LedgerOfMonths,
+  type LedgersOfMonths,
   NOT_ABORTED,
+  prepareLedgers,
   SECOND_LAST,
   THIRD_LAST,
 } from "./ledger-of-months.ts";
@@ -26,6 +27,7 @@ import { thisMonth } from "./past-months.ts";
 
 const PIECES = [1, 3, 1_000];
 
+let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 let database: LedgerOfMonths["database"];
 let pool: LedgerOfMonths["pool"];
@@ -33,8 +35,12 @@ let busy: Payer;
 let idle: Payer;
 let recent: Payer;
 
+beforeAll(async () => {
+  ledgers = await prepareLedgers();
+});
+afterAll(() => ledgers.drop());
 beforeEach(async () => {
-  ledger = await createLedgerOfMonths();
+  ledger = await ledgers.create();
   ({ database, pool, busy, idle, recent } = ledger);
 });
 afterEach(() => ledger.drop());

@@ -1,7 +1,7 @@
 import { type ArchiveProgress, archiveLedger } from "../../src/archive/archive-ledger.ts";
 import { auditArchives } from "../../src/archive/audit-archives.ts";
 import { Database } from "../../src/store/driver/database.ts";
-import { createTestDatabase } from "../support/database.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { charge, createPayer, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -12,20 +12,37 @@ export const [THIRD_LAST, SECOND_LAST, LAST] = [thisMonth - 3, thisMonth - 2, th
 /** The credit of each payer is its first entry. */
 export const ENTRIES = 13 + 3 + 2;
 
-export type LedgerOfMonths = Awaited<ReturnType<typeof createLedgerOfMonths>>;
+type Payers = Readonly<Record<"busy" | "idle" | "recent", Payer>>;
 
-/** A database with entries in each of the last months, and a folder for their archives. */
-export async function createLedgerOfMonths() {
-  const database = await createTestDatabase();
-  const pool = new Database(database.address, {
+export type LedgersOfMonths = Awaited<ReturnType<typeof prepareLedgers>>;
+export type LedgerOfMonths = Awaited<ReturnType<LedgersOfMonths["create"]>>;
+
+function openPool({ address }: TestDatabase): Database {
+  return new Database(address, {
     connections: 2,
     statementTimeoutMs: 5_000,
     maxStatements: 100,
     maxWaitMs: 5_000,
     name: "archive",
   });
-  const address = { kind: "url", url: database.url } as const;
-  const folder = createTemporaryFolder("archive");
+}
+
+/** Prepares a database with entries in each of the last months, of which every test gets a copy. */
+export async function prepareLedgers() {
+  const original = await createTestDatabase();
+  const pool = openPool(original);
+  const payers = await createEntries(original, pool);
+  await pool.close();
+  // PostgreSQL copies a database only while nobody is connected to it.
+  await original.owner.end();
+  const template = new URL(original.url).pathname.slice(1);
+  return {
+    create: async () => await createLedger(template, payers),
+    drop: () => original.drop(),
+  };
+}
+
+async function createEntries(database: TestDatabase, pool: Database): Promise<Payers> {
   const [busy, idle, recent] = await Promise.all([
     createPayer(pool, 1_000n),
     createPayer(pool, 1_000n),
@@ -52,13 +69,20 @@ export async function createLedgerOfMonths() {
     ...[9, 10].map((seq) => past(busy, seq, LAST)),
     ...[1, 2, 3].map((seq) => past(idle, seq, THIRD_LAST)),
   ]);
+  return { busy, idle, recent };
+}
+
+/** A copy of the database, and a folder for its archives. */
+async function createLedger(template: string, payers: Payers) {
+  const database = await createTestDatabase({ template });
+  const pool = openPool(database);
+  const address = { kind: "url", url: database.url } as const;
+  const folder = createTemporaryFolder("archive");
   return {
+    ...payers,
     database,
     pool,
     folder: folder.path,
-    busy,
-    idle,
-    recent,
     archive: (before: number, onProgress: (progress: ArchiveProgress) => void = () => undefined) =>
       archiveLedger({ address, folder: folder.path, before, signal: NOT_ABORTED, onProgress }),
     auditFiles: () => auditArchives(address, folder.path, NOT_ABORTED, () => undefined),

@@ -3,22 +3,28 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { monthText } from "../../src/archive/month.ts";
 import {
-  createLedgerOfMonths,
   type LedgerOfMonths,
+  type LedgersOfMonths,
+  prepareLedgers,
   SECOND_LAST,
   THIRD_LAST,
 } from "../archive/ledger-of-months.ts";
 import { thisMonth } from "../archive/past-months.ts";
 import { vx } from "./support.ts";
 
+let ledgers: LedgersOfMonths;
 let ledger: LedgerOfMonths;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  ledger = await createLedgerOfMonths();
+  ledgers = await prepareLedgers();
+  ledger = await ledgers.create();
   env = { DATABASE_URL: ledger.database.url };
 });
-afterAll(() => ledger.drop());
+afterAll(async () => {
+  await ledger.drop();
+  await ledgers.drop();
+});
 
 test.each([
   [["--before", "2030-01", "--keep", "2"], "give either --before or --keep"],
