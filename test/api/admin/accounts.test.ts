@@ -208,7 +208,7 @@ describe("profiles", () => {
     await expect(operator.listAccounts({ search: "50", pageToken })).rejects.toThrow(/page_token/);
   });
 
-  test.each([" ", "\u00a0\u2003"])("a blank name is refused", async (name) => {
+  test.each([" ", "\u00a0\u2003", "\u200b\u2060"])("a blank name is refused", async (name) => {
     await expect(operator.createAccount({ name })).rejects.toThrow("name: must not be blank");
     const { account } = await operator.createAccount({ name: "not blank" });
     await expect(operator.updateAccount({ accountId: account?.id ?? "", name })).rejects.toThrow(

@@ -132,7 +132,7 @@ describe.each(operatorProtocols)("$name", (protocol) => {
       },
       { what: "no reason", change: { reason: "" }, field: "reason" },
       { what: "a reason of 501 characters", change: { reason: "x".repeat(501) }, field: "reason" },
-      { what: "a blank reason", change: { reason: " \u00a0 " }, field: "reason" },
+      { what: "a blank reason", change: { reason: " \u00a0\u200b " }, field: "reason" },
       { what: "a line break in the reason", change: { reason: "a\nb" }, field: "reason" },
       { what: "no idempotency key", change: { idempotencyKey: "" }, field: "idempotency_key" },
       { what: "a space in the idempotency key", change: { idempotencyKey: "a b" }, field: "idempotency_key" },
