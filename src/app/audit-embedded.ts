@@ -1,3 +1,4 @@
+import { type Lane, lanesOfText } from "../domain/lane.ts";
 import { type AuditProgress, type AuditReport, auditInSteps } from "../store/audit.ts";
 import { Database } from "../store/driver/database.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -23,32 +24,47 @@ export async function auditEmbeddedDatabase(options: EmbeddedAuditOptions): Prom
   const { config, log, print } = options;
   const prepared = await prepareDatabase({ config, log, print, onWait: () => undefined });
   try {
-    return await auditDatabase(prepared, options);
+    return await auditDatabases([prepared], options);
   } finally {
     await prepared.stop();
   }
 }
 
-export async function auditDatabase(
-  { address, role }: DatabaseLogin,
+/** A database, or one of several cells. */
+type AuditedDatabase = DatabaseLogin & { readonly schema?: string; readonly cell?: string | undefined };
+
+export async function auditDatabases(
+  logins: readonly AuditedDatabase[],
   { signal, onProgress }: AuditOptions,
 ): Promise<AuditReport> {
-  const database = new Database(address, {
-    name: "vx audit",
-    role,
-    connections: 1,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    maxStatements: 1,
-    maxWaitMs: STATEMENT_TIMEOUT_MS,
-  });
+  const all = logins.map(
+    ({ address, role, schema }) =>
+      new Database(address, {
+        name: "vx audit",
+        role,
+        ...(schema !== undefined && { schema }),
+        connections: 1,
+        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+        maxStatements: 1,
+        maxWaitMs: STATEMENT_TIMEOUT_MS,
+      }),
+  );
   try {
-    const steps = auditInSteps(database, signal);
+    const owned = await Promise.all(all.map(ownedLanes));
+    const owns = (cell: number, lane: Lane) => owned[cell]?.has(lane) === true;
+    const nameOf = (cell: number) => logins[cell]?.cell ?? "";
+    const steps = auditInSteps({ all, owns, nameOf }, signal);
     for (;;) {
       const step = await steps.next();
       if (step.done) return step.value.report;
       onProgress(step.value);
     }
   } finally {
-    await database.close();
+    await Promise.all(all.map((database) => database.close()));
   }
+}
+
+async function ownedLanes(database: Database): Promise<ReadonlySet<Lane>> {
+  const [row] = await database.call<{ lanes: string }>("cell_state");
+  return new Set(lanesOfText(row?.lanes ?? ""));
 }

@@ -4,7 +4,7 @@ import { type ClusterLogin, upgradeCluster } from "../embedded-postgres/upgrade-
 import type { AuditReport } from "../store/audit.ts";
 import { DatabaseGuard } from "../store/driver/guard.ts";
 import { migrate } from "../store/schema/migrate.ts";
-import { auditDatabase } from "./audit-embedded.ts";
+import { auditDatabases } from "./audit-embedded.ts";
 import { socketOf } from "./embedded-database.ts";
 import { APP_ROLE } from "./prepare-database.ts";
 
@@ -31,10 +31,10 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
   const { signal, onProgress } = options;
   let report: AuditReport | undefined;
   const auditOf = async (login: ClusterLogin, step: string) =>
-    await auditDatabase(
-      { address: socketOf(login, "postgres"), role: APP_ROLE },
-      { signal, onProgress: ({ partsDone, parts }) => onProgress(partsDone / parts, step) },
-    );
+    await auditDatabases([{ address: socketOf(login, "postgres"), role: APP_ROLE }], {
+      signal,
+      onProgress: ({ partsDone, parts }) => onProgress(partsDone / parts, step),
+    });
   const upgraded = await upgradeCluster(options, async (from, to) => {
     const [source, target] = [socketOf(from, "postgres"), socketOf(to, "postgres")];
     const guard = new DatabaseGuard(source, "upgrade-database");

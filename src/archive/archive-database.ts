@@ -9,6 +9,15 @@ const LOCK = 7_665_122;
 const LINES_PER_STATEMENT = 2_000;
 const HEADS_PER_STATEMENT = 1_000;
 
+/** Where a ledger is. */
+export type LedgerPlace = {
+  /** The login of the owner. */
+  readonly address: DatabaseAddress;
+  readonly schema: string;
+  /** The name of the cell that must be there; undefined without cells. */
+  readonly cell: string | undefined;
+};
+
 export type Archive = {
   /** Its last month. */
   readonly month: number;
@@ -43,14 +52,37 @@ type HeadRow = {
 /** The ledger, as the owner of its tables sees it. */
 export class ArchiveDatabase {
   readonly #sql: Sql;
+  readonly #schema: string;
 
-  private constructor(sql: Sql) {
+  private constructor(sql: Sql, schema: string) {
     this.#sql = sql;
+    this.#schema = schema;
   }
 
-  static async open(address: DatabaseAddress): Promise<ArchiveDatabase> {
-    const sql = await connect(address, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx archive" });
-    return new ArchiveDatabase(sql);
+  static async open({ address, schema, cell }: LedgerPlace): Promise<ArchiveDatabase> {
+    const options = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx archive" };
+    const sql = await connect(address, options).catch((error: Error) => {
+      throw new ArchiveError(`the database cannot be used: ${error.message}`);
+    });
+    const database = new ArchiveDatabase(sql, schema);
+    try {
+      if (cell !== undefined) await database.#requireName(cell);
+      return database;
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  /** Of a cell that was never split, the database does not know the name. */
+  async #requireName(cell: string): Promise<void> {
+    const [row] = await this.#sql<{ name: string | null }[]>`SELECT name FROM ${this.#in}.cell_state()`;
+    if (row?.name != null && row.name !== cell)
+      throw new ArchiveError(`the database is the cell "${row.name}"`);
+  }
+
+  get #in() {
+    return this.#sql(this.#schema);
   }
 
   async close(): Promise<void> {
@@ -59,19 +91,22 @@ export class ArchiveDatabase {
 
   /** Until the connection ends. */
   async lock(): Promise<void> {
-    const [row] = await this.#sql<{ locked: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK}) AS locked`;
+    const [row] = await this.#sql<{ locked: boolean }[]>`
+      SELECT pg_try_advisory_lock(${LOCK}, hashtext(${this.#schema})) AS locked`;
     if (!row?.locked) throw new ArchiveError("another vx archive works on this database");
   }
 
   /** The partitions that can be archived, oldest first. */
   async partitions(): Promise<{ name: string; last_month: number }[]> {
-    return await this.#sql<{ name: string; last_month: number }[]>`SELECT * FROM vx.archivable_partitions()`;
+    return await this.#sql<
+      { name: string; last_month: number }[]
+    >`SELECT * FROM ${this.#in}.archivable_partitions()`;
   }
 
   async archives(): Promise<Archive[]> {
     const rows = await this.#sql<
       { month: number; file: string; sha256: Buffer; entries: bigint; removed_at: Date | null }[]
-    >`SELECT * FROM vx.list_archives()`;
+    >`SELECT * FROM ${this.#in}.list_archives()`;
     return rows.map(({ sha256, entries, removed_at, ...row }) => ({
       ...row,
       sha256: sha256.toString("hex"),
@@ -83,18 +118,18 @@ export class ArchiveDatabase {
   async lanes(): Promise<Lane[]> {
     const rows = await this.#sql<
       { lane: Lane }[]
-    >`SELECT lane FROM vx.lanes_in_use() AS l (lane) ORDER BY lane`;
+    >`SELECT lane FROM ${this.#in}.lanes_in_use() AS l (lane) ORDER BY lane`;
     return rows.map(({ lane }) => lane);
   }
 
   async forgetUnfinished(): Promise<void> {
-    await this.#sql`SELECT vx.forget_unfinished_archives()`;
+    await this.#sql`SELECT ${this.#in}.forget_unfinished_archives()`;
   }
 
   /** Decides which entries the archive has; returns their number. */
   async addHeads(lane: number, month: number): Promise<number> {
     const [row] = await this.#sql<{ entries: bigint }[]>`
-      SELECT * FROM vx.add_archived_heads(${lane}::smallint, ${month}::integer)`;
+      SELECT * FROM ${this.#in}.add_archived_heads(${lane}::smallint, ${month}::integer)`;
     return Number(row?.entries ?? 0n);
   }
 
@@ -106,7 +141,7 @@ export class ArchiveDatabase {
         const rows = await this.#sql<
           { account_id: string; seq: bigint; line: string; is_charge_right: boolean }[]
         >`
-          SELECT * FROM vx.entries_to_archive(${lane}::smallint, ${month}::integer, ${accountId}, ${seq}::bigint,
+          SELECT * FROM ${this.#in}.entries_to_archive(${lane}::smallint, ${month}::integer, ${accountId}, ${seq}::bigint,
             ${LINES_PER_STATEMENT}::integer)`;
         const wrong = rows.find((row) => !row.is_charge_right);
         if (wrong) {
@@ -127,7 +162,7 @@ export class ArchiveDatabase {
     let [lane, accountId] = [-1, ""];
     for (;;) {
       const rows = await this.#sql<HeadRow[]>`
-        SELECT * FROM vx.heads_of_archive(${month}::integer, ${lane}::smallint, ${accountId},
+        SELECT * FROM ${this.#in}.heads_of_archive(${month}::integer, ${lane}::smallint, ${accountId},
           ${HEADS_PER_STATEMENT}::integer)`;
       for (const row of rows) {
         yield {
@@ -145,13 +180,13 @@ export class ArchiveDatabase {
 
   async add({ month, file, sha256, entries }: Omit<Archive, "removedAt">): Promise<void> {
     await this.#sql`
-      SELECT vx.add_archive(${month}::integer, ${file}, ${Buffer.from(sha256, "hex")}::bytea, ${entries}::bigint)`;
+      SELECT ${this.#in}.add_archive(${month}::integer, ${file}, ${Buffer.from(sha256, "hex")}::bytea, ${entries}::bigint)`;
   }
 
   /** False if the ledger was in use for longer than a second, in which case nothing changed. */
   async remove(month: number): Promise<boolean> {
     try {
-      await this.#sql`SELECT vx.remove_archived_partition(${month}::integer)`;
+      await this.#sql`SELECT ${this.#in}.remove_archived_partition(${month}::integer)`;
       return true;
     } catch (error) {
       if (["55P03", "40P01"].includes((error as { code?: string }).code ?? "")) return false;

@@ -4,9 +4,8 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { keepIfExists, writeNewFile } from "../backup/new-file.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { RELEASE } from "../store/schema/release.ts";
-import { type Archive, ArchiveDatabase } from "./archive-database.ts";
+import { type Archive, ArchiveDatabase, type LedgerPlace } from "./archive-database.ts";
 import { ArchiveError } from "./archive-error.ts";
 import { monthText } from "./month.ts";
 import { type VerifiedEntries, verifyEntries } from "./verify-entries.ts";
@@ -26,8 +25,7 @@ export type ArchiveProgress = {
 };
 
 export type ArchiveOptions = {
-  /** The login of the owner. */
-  readonly address: DatabaseAddress;
+  readonly place: LedgerPlace;
   readonly folder: string;
   /** Months from this one on stay in the ledger. */
   readonly before: number;
@@ -40,7 +38,7 @@ export type ArchiveOptions = {
  * disk, read back and verified. Whatever interrupts this, the next call goes on with the partition that was not removed.
  */
 export async function archiveLedger(options: ArchiveOptions): Promise<Archive[]> {
-  const database = await ArchiveDatabase.open(options.address);
+  const database = await ArchiveDatabase.open(options.place);
   try {
     await database.lock();
     const archived: Archive[] = [];

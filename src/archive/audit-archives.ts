@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import type { AuditFinding } from "../store/audit.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { ArchiveDatabase } from "./archive-database.ts";
+import { ArchiveDatabase, type LedgerPlace } from "./archive-database.ts";
 import { ArchiveError } from "./archive-error.ts";
 import { verifyEntries } from "./verify-entries.ts";
 
 export type ArchivesReport = {
-  readonly archives: number;
-  readonly entries: number;
+  archives: number;
+  entries: number;
   readonly findings: AuditFinding[];
 };
 
@@ -16,12 +15,12 @@ export type ArchivesReport = {
  * which continues there, it covers the ledger from the first entry on.
  */
 export async function auditArchives(
-  address: DatabaseAddress,
+  place: LedgerPlace,
   folder: string,
   signal: AbortSignal,
   onProgress: (entriesDone: number, entriesInTotal: number) => void,
 ): Promise<ArchivesReport> {
-  const database = await ArchiveDatabase.open(address);
+  const database = await ArchiveDatabase.open(place);
   try {
     const archives = (await database.archives()).filter(({ removedAt }) => removedAt !== undefined);
     const inTotal = archives.reduce((sum, { entries }) => sum + entries, 0);

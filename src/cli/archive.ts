@@ -1,9 +1,11 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { openEmbeddedDatabase } from "../app/embedded-database.ts";
-import type { Archive } from "../archive/archive-database.ts";
+import type { Archive, LedgerPlace } from "../archive/archive-database.ts";
 import { ArchiveError } from "../archive/archive-error.ts";
 import { type ArchiveProgress, archiveLedger } from "../archive/archive-ledger.ts";
 import { monthText, parseMonth } from "../archive/month.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
+import { readCellSettings } from "./cell-settings.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
@@ -23,8 +25,12 @@ export const define: Define = (command) => {
     "vx archive /archives",
     "vx archive --keep 25 /archives",
     "DATABASE_URL=postgres://owner@db.example/vx vx archive --before 2030-01 /archives",
+    "VX_CELLS=owners.yaml vx archive /archives",
   ])
-    .argument("<folder>", "the folder of the files; an existing one")
+    .argument(
+      "<folder>",
+      "the folder of the files; an existing one. Each cell of VX_CELLS has a folder in it",
+    )
     .option("--before <month>", "archive the months before this one, such as 2030-01")
     .option(
       "--keep <months>",
@@ -34,8 +40,10 @@ export const define: Define = (command) => {
     .action(archive);
 };
 
-const columns: readonly Column<Archive>[] = [
-  { title: "FILE", value: ({ file }) => file },
+type CellArchive = Archive & Pick<LedgerPlace, "cell">;
+
+const columns: readonly Column<CellArchive>[] = [
+  { title: "FILE", value: ({ cell, file }) => (cell === undefined ? file : join(cell, file)) },
   { title: "LAST MONTH", value: ({ month }) => monthText(month) },
   { title: "ENTRIES", value: ({ entries }) => String(entries), align: "right" },
   { title: "SHA-256", value: ({ sha256 }) => sha256 },
@@ -43,37 +51,56 @@ const columns: readonly Column<Archive>[] = [
 
 async function archive(folder: string, options: Options): Promise<void> {
   const before = firstKeptMonth(options);
+  const problems: string[] = [];
   const archived = await explained(folder, "written", async (signal) => {
     const progress = createProgress(process.stderr);
-    const database = await openOwnedDatabase();
+    const ledgers = await openOwnedLedgers(folder);
+    const all: CellArchive[] = [];
     try {
-      return await archiveLedger({
-        address: database.address,
-        folder,
-        before,
-        signal,
-        onProgress: (at) => progress.show(shareOf(at), `${at.file}: ${TEXTS[at.step](at)}`),
-      });
-    } catch (error) {
-      if (error instanceof ArchiveError) throw new CommandFailure(error.message);
-      throw error;
+      for (const { folder: files, ...place } of ledgers.all) {
+        const prefix = place.cell === undefined ? "" : `${place.cell}: `;
+        try {
+          if (place.cell !== undefined) await makeFolder(files);
+          const ofCell = await archiveLedger({
+            place,
+            folder: files,
+            before,
+            signal,
+            onProgress: (at) => progress.show(shareOf(at), `${prefix}${at.file}: ${TEXTS[at.step](at)}`),
+          });
+          all.push(...ofCell.map((one) => ({ ...one, cell: place.cell })));
+        } catch (error) {
+          // A cell that cannot be archived does not keep the others from it.
+          if (!(error instanceof ArchiveError)) throw error;
+          problems.push(`${prefix}${error.message}`);
+        }
+      }
+      return all;
     } finally {
       progress.clear();
-      await database.close();
+      await ledgers.close();
     }
   });
-  if (options.json) {
-    const archives = archived.map(({ month, file, sha256, entries }) => ({
-      file,
-      last_month: monthText(month),
-      entries,
-      sha256,
-    }));
-    await printOut(`${JSON.stringify({ archives })}\n`);
-  } else if (archived.length > 0) await printOut(formatTable(columns, archived));
-  else
+  if (options.json) await printOut(`${JSON.stringify({ archives: archived.map(viewArchive) })}\n`);
+  else if (archived.length > 0) await printOut(formatTable(columns, archived));
+  else if (problems.length === 0)
     await printOut(`No partition of the ledger ended before ${monthText(before)}; nothing was archived.\n`);
+  if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
 }
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+}
+
+const viewArchive = ({ cell, month, file, sha256, entries }: CellArchive) => ({
+  ...(cell !== undefined && { cell }),
+  file,
+  last_month: monthText(month),
+  entries,
+  sha256,
+});
 
 const TEXTS: Readonly<Record<ArchiveProgress["step"], (at: ArchiveProgress) => string>> = {
   select: () => "selecting entries",
@@ -103,21 +130,35 @@ function firstKeptMonth({ before, keep }: Options): number {
   return (today.getUTCFullYear() - 1970) * 12 + today.getUTCMonth() + 1 - months;
 }
 
-type OwnedDatabase = { readonly address: DatabaseAddress; close(): Promise<void> };
+type OwnedLedgers = {
+  readonly all: readonly (LedgerPlace & { readonly folder: string })[];
+  close(): Promise<void>;
+};
 
-/** With the rights of the owner: the database of DATABASE_URL, or the embedded one, also while a server uses it. */
-export async function openOwnedDatabase(): Promise<OwnedDatabase> {
+/**
+ * With the rights of the owner: the cells of VX_CELLS, each with a folder of its own in this one, the database of DATABASE_URL, or
+ * the embedded one, also while a server uses it.
+ */
+export async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
   const { databaseUrl, dataDir, cellsFile } = readSettings(process.env, [
     "DATABASE_URL",
     "VX_DATA_DIR",
     "VX_CELLS",
   ]);
+  const close = async () => undefined;
   if (cellsFile !== undefined) {
-    throw usageFailure(
-      "VX_CELLS is set, and this command is for one database: unset it and set DATABASE_URL to the database of a cell whose schema is vx",
-    );
+    const cells = await readCellSettings();
+    const all = cells.map(({ name, address, schema }) => ({
+      address,
+      schema,
+      cell: name,
+      folder: join(folder, name),
+    }));
+    return { all, close };
   }
+  const only = { schema: "vx", cell: undefined, folder };
   if (databaseUrl !== undefined)
-    return { address: { kind: "url", url: databaseUrl }, close: async () => undefined };
-  return await openEmbeddedDatabase(dataDir, "archive", (line) => void printError(visible(line)));
+    return { all: [{ ...only, address: { kind: "url", url: databaseUrl } }], close };
+  const embedded = await openEmbeddedDatabase(dataDir, "archive", (line) => void printError(visible(line)));
+  return { all: [{ ...only, address: embedded.address }], close: () => embedded.close() };
 }

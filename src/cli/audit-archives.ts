@@ -1,12 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
-import { auditDatabase } from "../app/audit-embedded.ts";
+import { auditDatabases } from "../app/audit-embedded.ts";
 import { APP_ROLE } from "../app/prepare-database.ts";
-import { auditArchives } from "../archive/audit-archives.ts";
-import { openOwnedDatabase } from "./archive.ts";
+import { ArchiveError } from "../archive/archive-error.ts";
+import { type ArchivesReport, auditArchives } from "../archive/audit-archives.ts";
+import { openOwnedLedgers } from "./archive.ts";
 import { auditText, requireConsistent } from "./audit-report.ts";
 import { explained } from "./embedded-command.ts";
+import { CommandFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
 import { jsonLine } from "./print.ts";
 import { createProgress } from "./progress.ts";
@@ -15,24 +17,36 @@ import { createProgress } from "./progress.ts";
 export async function auditWithArchives(folder: string, isJson: boolean): Promise<void> {
   const { audit, archives } = await explained(folder, "read", async (signal) => {
     const progress = createProgress(process.stderr);
-    const database = await openOwnedDatabase();
+    const ledgers = await openOwnedLedgers(folder);
     try {
       // First, so that entries that are archived meanwhile are read in the files.
-      const report = await auditDatabase(
-        { address: database.address, role: APP_ROLE },
-        {
-          signal,
-          onProgress: ({ partsDone, parts, entries }) =>
-            progress.show(partsDone / parts, `${entries} ledger entries audited`),
-        },
-      );
-      const archives = await auditArchives(database.address, folder, signal, (done, inTotal) =>
-        progress.show(done / inTotal, `${done} archived ledger entries audited`),
-      );
+      const logins = ledgers.all.map(({ address, schema, cell }) => ({
+        address,
+        schema,
+        cell,
+        role: APP_ROLE,
+      }));
+      const report = await auditDatabases(logins, {
+        signal,
+        onProgress: ({ partsDone, parts, entries }) =>
+          progress.show(partsDone / parts, `${entries} ledger entries audited`),
+      });
+      const archives: ArchivesReport = { archives: 0, entries: 0, findings: [] };
+      for (const { folder: files, ...place } of ledgers.all) {
+        const ofCell = await auditArchives(place, files, signal, (done, inTotal) =>
+          progress.show(done / inTotal, `${archives.entries + done} archived ledger entries audited`),
+        );
+        archives.archives += ofCell.archives;
+        archives.entries += ofCell.entries;
+        archives.findings.push(...ofCell.findings);
+      }
       return { audit: { ...report, findings: [...archives.findings, ...report.findings] }, archives };
+    } catch (error) {
+      if (error instanceof ArchiveError) throw new CommandFailure(error.message);
+      throw error;
     } finally {
       progress.clear();
-      await database.close();
+      await ledgers.close();
     }
   });
   const response = create(AuditResponseSchema, viewReport(audit));

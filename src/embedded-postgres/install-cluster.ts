@@ -1,4 +1,4 @@
-import { chown, mkdir, open, rename } from "node:fs/promises";
+import { chown, lstat, mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Binaries, prepareBinaries } from "./binaries.ts";
 import { checkOwner, clusterExists, runSetPassword } from "./cluster.ts";
@@ -60,10 +60,21 @@ export async function replaceCluster(
   folder: string,
   replaceAs: string | undefined,
 ): Promise<string | undefined> {
-  const movedTo = replaceAs && `${place.clusterDir}.replaced-${replaceAs}`;
+  const movedTo = replaceAs && (await freePath(`${place.clusterDir}.replaced-${replaceAs}`));
   if (movedTo !== undefined) await rename(place.clusterDir, movedTo);
   if (!(await moveUnlessTaken(folder, place.clusterDir))) throw inUse(place);
   return movedTo;
+}
+
+/** The path, or the path with the first number after which there is nothing: of an earlier upgrade, the old database may still be there. */
+async function freePath(path: string): Promise<string> {
+  let free = path;
+  for (let number = 2; await exists(free); number++) free = `${path}-${number}`;
+  return free;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined)) !== undefined;
 }
 
 /** Whether there is a database that may be replaced. */

@@ -1,6 +1,6 @@
 import type { Lane } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
-import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
 import { lanesInUse } from "./lanes-in-use.ts";
 import { namedCell } from "./named-cell.ts";
 import { currentQuarter } from "./usage-sums.ts";
@@ -62,7 +62,7 @@ export async function audit(
  * prices and the operator log of each cell.
  */
 export async function* auditInSteps(
-  database: Cells,
+  database: ReadCells,
   signal: AbortSignal,
   pieceRows = PIECE_ROWS,
 ): AsyncGenerator<AuditProgress, { readonly parts: number; readonly report: AuditReport }> {

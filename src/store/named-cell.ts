@@ -1,9 +1,9 @@
 import { DomainError } from "../domain/errors.ts";
-import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { FunctionCaller, ReadCells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 
 /** The cell with this index in `all`, for what operators read from every cell: an error names the cell that is unavailable. */
-export function namedCell(database: Cells, index: number): FunctionCaller {
+export function namedCell(database: ReadCells, index: number): FunctionCaller {
   const cell = database.all[index] as FunctionCaller;
   const name = database.nameOf(index);
   if (name === "") return cell;

@@ -19,6 +19,7 @@ import {
   type LedgerOfMonths,
   type LedgersOfMonths,
   NOT_ABORTED,
+  placeOf,
   prepareLedgers,
   SECOND_LAST,
   THIRD_LAST,
@@ -286,10 +287,10 @@ test("an entry of a month without a partition is written, and its month gets non
 });
 
 test("a database whose data folder a server guards can be archived, by one command at a time", async () => {
-  const address = { kind: "url", url: database.url } as const;
-  const guard = new DatabaseGuard(address, "server");
+  const place = placeOf(database);
+  const guard = new DatabaseGuard(place.address, "server");
   await guard.acquire();
-  const other = await ArchiveDatabase.open(address);
+  const other = await ArchiveDatabase.open(place);
   await other.lock();
   await expect(archive(SECOND_LAST)).rejects.toThrow("another vx archive");
   await other.close();

@@ -1,3 +1,4 @@
+import type { LedgerPlace } from "../../src/archive/archive-database.ts";
 import { type ArchiveProgress, archiveLedger } from "../../src/archive/archive-ledger.ts";
 import { auditArchives } from "../../src/archive/audit-archives.ts";
 import { Database } from "../../src/store/driver/database.ts";
@@ -16,6 +17,12 @@ type Payers = Readonly<Record<"busy" | "idle" | "recent", Payer>>;
 
 export type LedgersOfMonths = Awaited<ReturnType<typeof prepareLedgers>>;
 export type LedgerOfMonths = Awaited<ReturnType<LedgersOfMonths["create"]>>;
+
+export const placeOf = ({ url }: Pick<TestDatabase, "url">): LedgerPlace => ({
+  address: { kind: "url", url },
+  schema: "vx",
+  cell: undefined,
+});
 
 function openPool({ address }: TestDatabase): Database {
   return new Database(address, {
@@ -76,7 +83,7 @@ async function createEntries(database: TestDatabase, pool: Database): Promise<Pa
 async function createLedger(template: string, payers: Payers) {
   const database = await createTestDatabase({ template });
   const pool = openPool(database);
-  const address = { kind: "url", url: database.url } as const;
+  const place = placeOf(database);
   const folder = createTemporaryFolder("archive");
   return {
     ...payers,
@@ -84,8 +91,8 @@ async function createLedger(template: string, payers: Payers) {
     pool,
     folder: folder.path,
     archive: (before: number, onProgress: (progress: ArchiveProgress) => void = () => undefined) =>
-      archiveLedger({ address, folder: folder.path, before, signal: NOT_ABORTED, onProgress }),
-    auditFiles: () => auditArchives(address, folder.path, NOT_ABORTED, () => undefined),
+      archiveLedger({ place, folder: folder.path, before, signal: NOT_ABORTED, onProgress }),
+    auditFiles: () => auditArchives(place, folder.path, NOT_ABORTED, () => undefined),
     drop: async () => {
       await pool.close();
       await database.drop();

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -100,6 +100,9 @@ test("a database of PostgreSQL 17 is upgraded with its data, and the old one is 
   expect(unprepared.stderr).toContain(`${binaryPackageName()}@${OLD}`);
   expect(majorVersion()).toBe("17");
 
+  // Of an earlier upgrade, after which its database was restored from a backup.
+  const earlier = join(data.path, "postgres.replaced-postgresql-17");
+  mkdirSync(join(earlier, "base"), { recursive: true });
   const upgrade = ["upgrade-database", "--json", "--from", packages.path];
   const { code, stdout, stderr } = await vx(upgrade, env);
   expect({ code, stderr }).toMatchObject({ code: 0 });
@@ -111,7 +114,13 @@ test("a database of PostgreSQL 17 is upgraded with its data, and the old one is 
   });
   expect(majorVersion()).toBe("18");
   const left = readdirSync(data.path).filter((name) => /^(postgres|upgrade)/.test(name));
-  expect(left.sort()).toEqual(["postgres", "postgres-password", "postgres.replaced-postgresql-17"]);
+  expect(left.sort()).toEqual([
+    "postgres",
+    "postgres-password",
+    "postgres.replaced-postgresql-17",
+    "postgres.replaced-postgresql-17-2",
+  ]);
+  expect(readdirSync(earlier)).toEqual(["base"]);
   expect(await vx(upgrade, env)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("PostgreSQL 18 already"),

@@ -10,7 +10,7 @@ import { lint, prepareHelm, render, validate } from "./helm.ts";
 const KUBERNETES = ["1.31", "1.34", "1.37"];
 /** Their schemas are not those of Kubernetes. */
 const CUSTOM_KINDS = ["ServiceMonitor", "PrometheusRule", "HTTPRoute"];
-const VALUES = ["minimal", "full", "tls"] as const;
+const VALUES = ["minimal", "full", "tls", "cells"] as const;
 
 type Container = {
   readonly args?: readonly string[];
@@ -21,8 +21,10 @@ type PodSpec = {
   readonly enableServiceLinks: boolean;
   readonly terminationGracePeriodSeconds: number;
   readonly containers: readonly [Container];
+  readonly volumes: readonly { readonly name: string; readonly secret?: { readonly secretName: string } }[];
   readonly securityContext: object;
 };
+type Template = { readonly template?: { readonly spec: PodSpec } };
 type Manifest = {
   readonly kind: string;
   readonly metadata: {
@@ -30,7 +32,7 @@ type Manifest = {
     readonly labels: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
-  readonly spec: PodSpec & { readonly template?: { readonly spec: PodSpec } };
+  readonly spec: PodSpec & Template & { readonly jobTemplate?: { readonly spec: Template } };
 };
 
 const folder = createTemporaryFolder("chart");
@@ -85,7 +87,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
       expect(metadata.labels["helm.sh/chart"]).toMatch(/^vx-\d/);
     }
     const pods = all.flatMap(podOf);
-    expect(pods.length).toBe(values === "tls" ? 2 : 3);
+    expect(pods.length).toBe({ minimal: 3, full: 3, tls: 2, cells: 4 }[values]);
     for (const pod of pods) {
       expect(pod.enableServiceLinks).toBe(false);
       expect(pod.securityContext).toMatchObject({
@@ -111,6 +113,25 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     const secrets = ["DATABASE_URL", "VX_ADMIN_TOKEN", "VX_METRICS_TOKEN"];
     const given = all.flatMap(podOf).flatMap(({ containers }) => containers[0].env);
     expect(given.filter(({ name, value }) => secrets.includes(name) && value !== undefined)).toEqual([]);
+  });
+
+  test("with cells, servers get one cells.yaml, and the jobs of the owner another", () => {
+    const pods = manifestsOf("cells")
+      .flatMap(podOf)
+      .filter(({ volumes }) => volumes.some(({ name }) => name === "cells"));
+    const secretOf = ({ volumes }: PodSpec) =>
+      volumes.find(({ name }) => name === "cells")?.secret?.secretName;
+    const byArgs = pods.map((pod) => [pod.containers[0].args?.slice(0, 2).join(" "), secretOf(pod)]);
+    expect(Object.fromEntries(byArgs)).toEqual({
+      undefined: "vx-cells",
+      "vx migrate": "vx-cells-owner",
+      "vx archive": "vx-cells-owner",
+    });
+    for (const { containers } of pods) {
+      const names = containers[0].env.map(({ name }) => name);
+      expect(names).toContain("VX_CELLS");
+      expect(names).not.toContain("DATABASE_URL");
+    }
   });
 
   test("a pod may stop for as long as the server needs, after the delay", () => {
@@ -147,12 +168,15 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     });
   });
 
-  test.each(["replica=3", "settings.DATABASE_URL=postgres://a", "shutdownDelaySeconds=-1"])(
-    "%s is refused",
-    (wrong) =>
-      expect(render(fileOf("minimal"), "--set", wrong).output).toContain(
-        "values don't meet the specifications",
-      ),
+  test.each([
+    "replica=3",
+    "settings.DATABASE_URL=postgres://a",
+    "shutdownDelaySeconds=-1",
+    "cells.secretName=a",
+  ])("%s is refused", (wrong) =>
+    expect(render(fileOf("minimal"), "--set", wrong).output).toContain(
+      "values don't meet the specifications",
+    ),
   );
 });
 
@@ -166,5 +190,6 @@ function manifestsOf(values: (typeof VALUES)[number]): Manifest[] {
 
 function podOf({ kind, spec }: Manifest): PodSpec[] {
   if (kind === "Pod") return [spec];
-  return spec?.template ? [spec.template.spec] : [];
+  const template = spec?.template ?? spec?.jobTemplate?.spec.template;
+  return template ? [template.spec] : [];
 }

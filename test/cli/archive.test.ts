@@ -38,17 +38,6 @@ test.each([
   expect(readdirSync(ledger.folder)).toEqual([]);
 });
 
-test("archive and its audit refuse cells, because they know one database", async () => {
-  for (const args of [
-    ["archive", ledger.folder],
-    ["audit", "--archive", ledger.folder],
-  ]) {
-    const refused = await vx(args, { VX_CELLS: "/etc/vx/cells.yaml" });
-    expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toContain("VX_CELLS is set");
-  }
-});
-
 test("archive names a folder that does not exist", async () => {
   const missing = join(ledger.folder, "missing");
   const failed = await vx(["archive", "--keep", "1", missing], env);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { typeIds } from "../../src/app/type-ids.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
-import { laneOfId } from "../../src/domain/lane.ts";
+import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import { createAccount } from "../../src/store/accounts.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
@@ -21,9 +21,9 @@ const MODEL = modelOf();
 /** An account with a balance and a key, created directly in the store. */
 export type Payer = { readonly accountId: string; readonly keyId: string };
 
-export async function createPayer(database: Database, balanceMicros: bigint): Promise<Payer> {
+export async function createPayer(database: Database, balanceMicros: bigint, inLane?: Lane): Promise<Payer> {
   const { id } = await createAccount(database, TEST_ACTION, {
-    id: typeIds.account(),
+    id: inLane === undefined ? typeIds.account() : withLane(typeIds.account(), inLane),
     name: "payer",
     plan: "scale",
   });

@@ -15,6 +15,9 @@ export type Cell = FunctionCaller & {
   findNewerPrimary(): Promise<void>;
 };
 
+/** What reading all rows of every cell needs. */
+export type ReadCells = Pick<Cells, "all" | "owns" | "nameOf">;
+
 /**
  * One PostgreSQL, or several cells that share the lanes. A cell is a schema with the tables of its lanes. The code above knows
  * only lanes; this decides where their rows are.

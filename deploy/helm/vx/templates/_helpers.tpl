@@ -65,3 +65,41 @@ securityContext:
 {{- define "vx.publicScheme" -}}
 {{- if .Values.tls.secretName -}}HTTPS{{- else -}}HTTP{{- end -}}
 {{- end -}}
+
+{{/* The database, or the cells, with the logins of the servers. */}}
+{{- define "vx.databaseEnv" -}}
+{{- if .Values.cells.secretName -}}
+- { name: VX_CELLS, value: /etc/vx/cells/cells.yaml }
+{{- else -}}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef: { name: {{ .Values.database.secretName }}, key: {{ .Values.database.key }} }
+{{- end -}}
+{{- end -}}
+
+{{/* The same with the logins of the owners. */}}
+{{- define "vx.ownerEnv" -}}
+{{- if .Values.cells.secretName -}}
+- { name: VX_CELLS, value: /etc/vx/cells/cells.yaml }
+{{- else -}}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef: { name: {{ .Values.migration.secretName }}, key: {{ .Values.migration.key }} }
+{{- end -}}
+{{- end -}}
+
+{{- define "vx.cellsMount" -}}
+{{- if .Values.cells.secretName -}}
+- { name: cells, mountPath: /etc/vx/cells, readOnly: true }
+{{- end -}}
+{{- end -}}
+
+{{- define "vx.ownerCellsVolume" -}}
+{{- if .Values.cells.secretName -}}
+- name: cells
+  secret:
+    secretName: {{ .Values.cells.migrationSecretName }}
+    defaultMode: 0440
+    items: [{ key: {{ .Values.cells.key }}, path: cells.yaml }]
+{{- end -}}
+{{- end -}}

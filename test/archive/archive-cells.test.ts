@@ -1,0 +1,88 @@
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Database } from "../../src/store/driver/database.ts";
+import { vx } from "../cli/support.ts";
+import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";
+import { createPayer } from "../support/payer.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { createPastPartitions, moveToPast, thisMonth } from "./past-months.ts";
+
+const AWAY = { name: "away", url: "postgres://owner:secret@127.0.0.1:1/vx", lanes: "" };
+
+const folder = createTemporaryFolder("archive-cells");
+let cells: readonly [CellDatabase, CellDatabase];
+let file: string;
+
+beforeAll(async () => {
+  cells = await createTwoCells();
+  for (const [i, { owner, address }] of cells.entries()) {
+    const pool = new Database(address, {
+      name: "archive",
+      connections: 1,
+      statementTimeoutMs: 5_000,
+      maxStatements: 10,
+      maxWaitMs: 5_000,
+    });
+    const payer = await createPayer(pool, 1_000n, i * 512);
+    await pool.close();
+    await createPastPartitions(owner, 1);
+    await moveToPast(owner, [{ accountId: payer.accountId, seq: 1, createdIn: thisMonth - 1 }]);
+  }
+  file = writeCellsFile(folder.path, cells);
+});
+afterAll(async () => {
+  await Promise.all(cells.map((cell) => cell.drop()));
+  folder.remove();
+});
+
+test("each cell is archived to a folder of its own, and audited with it", async () => {
+  const archives = join(folder.path, "archives");
+  mkdirSync(archives);
+  const env = { VX_CELLS: file };
+  const { code, stdout, stderr } = await vx(["archive", "--keep", "1", "--json", archives], env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(JSON.parse(stdout)).toMatchObject({
+    archives: [
+      { cell: "a", entries: 1 },
+      { cell: "b", entries: 1 },
+    ],
+  });
+  for (const { name } of cells) expect(readdirSync(join(archives, name))).toHaveLength(2);
+
+  const audit = () => vx(["audit", "--archive", archives, "--json"], env);
+  const good = await audit();
+  expect(good).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.parse(good.stdout)).toMatchObject({
+    archives: { files: 2, entries: 2 },
+    audit: { consistent: true, accounts: 2, findings: [] },
+  });
+  renameSync(join(archives, "b"), join(archives, "elsewhere"));
+  const missing = await audit();
+  expect(missing.code).toBe(1);
+  expect(JSON.parse(missing.stdout).audit.findings).toMatchObject([{ rule: "archive_matches_ledger" }]);
+});
+
+test("a cell that cannot be reached is named, and the others are archived", async () => {
+  const path = join(folder.path, "with-away.yaml");
+  const entries = [AWAY, ...cells].map(({ name, url }) => ({ name, database_url: url }));
+  writeFileSync(path, JSON.stringify({ cells: entries }));
+  const rest = join(folder.path, "rest");
+  mkdirSync(rest);
+  const { code, stdout, stderr } = await vx(["archive", "--keep", "1", "--json", rest], { VX_CELLS: path });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^vx: away: the database cannot be used: /);
+  expect(stderr).not.toContain("secret");
+  expect(JSON.parse(stdout)).toEqual({ archives: [] });
+});
+
+test("a database that has another cell's name is not archived", async () => {
+  const [{ owner, url }] = cells;
+  await owner`INSERT INTO vx.cell_name (name) VALUES ('a')`;
+  const path = join(folder.path, "renamed.yaml");
+  writeFileSync(path, JSON.stringify({ cells: [{ name: "z", database_url: url }] }));
+  expect(await vx(["archive", "--keep", "1", folder.path], { VX_CELLS: path })).toMatchObject({
+    code: 1,
+    stderr: 'vx: z: the database is the cell "a"\n',
+  });
+});
