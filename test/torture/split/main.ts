@@ -88,9 +88,11 @@ console.log();
 printTable(table);
 printViolations(violations);
 const [sorted, took] = [unowned.sort((a, b) => a - b), Math.round((performance.now() - startedAt) / 1_000)];
-console.log(
-  `\nlanes without an owner: median ${sorted[Math.floor(sorted.length / 2)]} ms, at most ${sorted.at(-1)} ms (${sorted.length} splits that were not killed)`,
-);
+if (sorted.length > 0) {
+  console.log(
+    `\nlanes without an owner: median ${sorted[Math.floor(sorted.length / 2)]} ms, at most ${sorted.at(-1)} ms (${sorted.length} splits that were not killed)`,
+  );
+}
 console.log(`${violations.length} violations in ${table.length} episodes, ${took} s (seed ${seed})`);
 // Exit explicitly: idle keep-alive connections of the clients would keep the process alive.
 process.exit(violations.length === 0 ? 0 : 1);
