@@ -100,9 +100,12 @@ function checkUpstreams(model: Model, request: GenerationRequest): void {
   throw DomainError.ofField(place, description);
 }
 
+/** A limit of the native request. A caller who sends it with another format must not believe that it holds. */
+const NATIVE_LIMIT = "max_cost_micros";
+
 /** Null counts as absent. */
 function checkExtraFields(model: Model, { extraFields }: PromptOptions): void {
-  for (const name of extraFields?.unsupported ?? []) {
+  for (const name of [NATIVE_LIMIT, ...(extraFields?.unsupported ?? [])]) {
     if ((extraFields?.fields[name] ?? null) === null || model.extraFields.includes(name)) continue;
     throw DomainError.ofField(name, "is not supported");
   }
