@@ -1,4 +1,4 @@
--- Lanes in several cells: see docs/decisions/0023-cells.md. A cell owns the lanes whose is_owned is true.
+-- Lanes in several cells: see docs/decisions/0022-cells.md. A cell owns the lanes whose is_owned is true.
 
 -- Empty in a cell that owns all lanes, so that admission checks the lanes of a batch without reading them.
 CREATE INDEX lanes_elsewhere ON lanes (lane) WHERE NOT is_owned;

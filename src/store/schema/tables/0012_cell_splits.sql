@@ -1,4 +1,4 @@
--- Lanes that move to a promoted standby: see docs/decisions/0023-cells.md.
+-- Lanes that move to a promoted standby: see docs/decisions/0022-cells.md.
 
 -- The name of the cell, from its first split on. A promoted standby has the name of the cell that it is a copy of until it claims
 -- its lanes, so no server uses it before.
