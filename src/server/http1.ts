@@ -60,14 +60,10 @@ export class Http1 {
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       // Data after a request with "connection: close" is ignored: the response to that request may not be sent yet.
       if (error.code === "HPE_CLOSED_CONNECTION") return;
-      const connection = this.#connections.get(socket);
-      if (!socket.writable || !connection || !canSendError(connection)) {
-        socket.destroy();
-        return;
-      }
-      const problem = PROBLEM_OF[error.code ?? ""] ?? "invalid";
-      socket.end(options.refusals.rawResponse(problem, unfinishedRequest(connection)));
+      this.#refuse(socket, PROBLEM_OF[error.code ?? ""] ?? "invalid");
     });
+    // Without a listener, Node closes the connection without a response.
+    this.#server.on("connect", (_request, socket) => this.#refuse(socket, "tunnel"));
     // Node starts checking the two timeouts on "listening". This server never listens: the listener passes it
     // sockets.
     this.#server.emit("listening");
@@ -93,6 +89,16 @@ export class Http1 {
 
   close(): void {
     this.#server.close();
+  }
+
+  /** Answers what is not a request that can be served, and closes the connection. */
+  #refuse(socket: Duplex, problem: BadRequest): void {
+    const connection = this.#connections.get(socket);
+    if (!socket.writable || !connection || !canSendError(connection)) {
+      socket.destroy();
+      return;
+    }
+    socket.end(this.#options.refusals.rawResponse(problem, unfinishedRequest(connection)));
   }
 
   #receive = (request: HttpRequest, response: HttpResponse): void => {

@@ -56,6 +56,7 @@ async function statusesOf(...parts: string[]): Promise<string[]> {
 
 test.each([
   ["a malformed request", GARBAGE, "400"],
+  ["a request for a tunnel", "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n", "400"],
   ["headers over the limit", `GET / HTTP/1.1\r\nx-long: ${"a".repeat(20_000)}`, "431"],
   ["incomplete headers", "GET / HTTP/1.1\r\nx-slow: ", "408"],
 ])("%s after a response: the error is sent and the connection closes", async (_what, malformed, status) => {

@@ -9,6 +9,7 @@ const PROBLEMS = {
   timeout: [408, "The request took too long to arrive."],
   large_headers: [431, "The headers of the request are too large."],
   several_hosts: [400, "The request has more than one Host header."],
+  tunnel: [400, "This server is no proxy, so it does not support CONNECT."],
   transfer_encoding: [400, 'The only transfer coding is "chunked", in HTTP/1.1.'],
 } as const;
 
