@@ -85,6 +85,17 @@ describe("openai", () => {
     });
   });
 
+  test("a message with only reasoning is not sent, unless the model lists it", async () => {
+    const { body } = openaiDialect;
+    const reasoning = [{ text: "Hm.", signature: undefined, encrypted: undefined }];
+    const messages = [{ role: "assistant", content: "", reasoning } as const, ...PROMPT.messages];
+    const traits = { capabilities: [], extraFields: ["reasoning_content"] };
+    expect(body(promptOf({ messages }), "m")).toMatchObject({ messages: [{ role: "user" }] });
+    expect(body(promptOf({ messages, traits }), "m")).toMatchObject({
+      messages: [{ content: "", reasoning_content: "Hm." }, { role: "user" }],
+    });
+  });
+
   test("parts that are all texts are sent as one text, with every role", async () => {
     const content = [
       { kind: "text", text: "One." },

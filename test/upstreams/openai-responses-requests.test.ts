@@ -102,6 +102,14 @@ describe("openai-responses", () => {
     });
   });
 
+  test("a message with only the reasoning of another server is not sent", async () => {
+    const reasoning = [{ text: "Hm.", signature: undefined, encrypted: undefined }];
+    const { body } = await sent(
+      promptOf({ messages: [{ role: "assistant", content: "", reasoning }, ...PROMPT.messages] }),
+    );
+    expect(body.input).toMatchObject([{ role: "user" }]);
+  });
+
   test("a summary of the reasoning is requested of models that reason", async () => {
     const asked = (capabilities: readonly Capability[]) =>
       sent(promptOf({ options: { reasoningSummary: "auto" }, traits: { capabilities, extraFields: [] } }));

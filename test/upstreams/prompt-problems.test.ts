@@ -23,6 +23,7 @@ const image = {
   detail: undefined,
 } as const;
 const tools = [{ name: "f", description: undefined, parameters: undefined, strict: undefined }];
+const reasoning = { text: "Hm.", signature: undefined, encrypted: undefined };
 const thinking = { reasoningEffort: "low" } as const;
 
 describe("a prompt is refused by the upstreams that cannot get", () => {
@@ -43,6 +44,11 @@ describe("a prompt is refused by the upstreams that cannot get", () => {
       "a suffix",
       { options: { suffix: "" } },
       { openai: "suffix", "openai-responses": "suffix", anthropic: "suffix" },
+    ],
+    [
+      "nothing but reasoning",
+      { messages: [{ role: "assistant", content: "", reasoning: [reasoning] }] },
+      { openai: "messages", "openai-responses": "messages", anthropic: "messages" },
     ],
     ["stop sequences", { stop: ["END"] }, { "openai-responses": "stop" }],
     [

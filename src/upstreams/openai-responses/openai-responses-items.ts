@@ -11,7 +11,7 @@ export function itemsOf(message: PromptMessage): object[] {
   if (role !== "assistant") return [{ role, content: contentOf(content) }];
   const text = typeof content === "string" ? content : content.map(textOf).join("");
   const items: object[] = (reasoning ?? []).filter(isOwnReasoning).map(reasoningItem);
-  if (text !== "" || (!toolCalls && items.length === 0)) items.push({ role, content: text });
+  if (text !== "" || (!toolCalls && !reasoning)) items.push({ role, content: text });
   return toolCalls ? [...items, ...toolCalls.map(callItem)] : items;
 }
 

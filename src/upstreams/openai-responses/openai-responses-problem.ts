@@ -1,5 +1,6 @@
 import type { ModelTraits } from "../../domain/model.ts";
 import { firstSetOf, type PromptProblem, type UnsizedPrompt } from "../prompt-problem.ts";
+import { reasoningProblem } from "../reasoning-alone.ts";
 import { isExtraField } from "../upstream-fields.ts";
 
 const UNSUPPORTED = ["stop", "seed", "presence_penalty", "frequency_penalty", "suffix"] as const;
@@ -9,5 +10,8 @@ export function openaiResponsesProblem(
   prompt: UnsizedPrompt,
   traits: ModelTraits,
 ): PromptProblem | undefined {
-  return firstSetOf(isExtraField(traits, "top_k") ? UNSUPPORTED : ["top_k", ...UNSUPPORTED], prompt);
+  return (
+    reasoningProblem(prompt) ??
+    firstSetOf(isExtraField(traits, "top_k") ? UNSUPPORTED : ["top_k", ...UNSUPPORTED], prompt)
+  );
 }

@@ -10,6 +10,7 @@ import {
   type ToolChoice,
 } from "../../domain/prompt.ts";
 import { urlOf } from "../http/image-url.ts";
+import { isReasoningAlone } from "../reasoning-alone.ts";
 import { extraFieldsOf, isExtraField } from "../upstream-fields.ts";
 
 type MaxTokensName = "max_tokens" | "max_completion_tokens";
@@ -20,9 +21,9 @@ export function openaiBody(prompt: Prompt, model: string, maxTokensName: MaxToke
   return {
     ...extraFieldsOf(prompt, "openai-chat"),
     model,
-    messages: messages.map(
-      isExtraField(prompt.traits, "reasoning_content") ? messageWithReasoning : messageOf,
-    ),
+    messages: isExtraField(prompt.traits, "reasoning_content")
+      ? messages.map(messageWithReasoning)
+      : messages.filter((message) => !isReasoningAlone(message)).map(messageOf),
     [maxTokensName]: maxTokens,
     temperature,
     stop: stop.length === 0 ? undefined : stop,

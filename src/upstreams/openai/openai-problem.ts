@@ -1,6 +1,7 @@
 import type { ModelTraits } from "../../domain/model.ts";
 import type { ContentPart } from "../../domain/prompt.ts";
 import { firstSetOf, type PromptProblem, type UnsizedPrompt } from "../prompt-problem.ts";
+import { reasoningProblem } from "../reasoning-alone.ts";
 import { isExtraField } from "../upstream-fields.ts";
 
 /** What chat completions cannot express. */
@@ -17,7 +18,8 @@ export function openaiProblem(prompt: UnsizedPrompt, traits: ModelTraits): Promp
         "must not have images: the upstream of this model accepts only text as the result of a tool",
     };
   }
-  return firstSetOf(isExtraField(traits, "top_k") ? ["suffix"] : ["top_k", "suffix"], prompt);
+  const problem = isExtraField(traits, "reasoning_content") ? undefined : reasoningProblem(prompt);
+  return problem ?? firstSetOf(isExtraField(traits, "top_k") ? ["suffix"] : ["top_k", "suffix"], prompt);
 }
 
 function isImage(part: ContentPart): boolean {
