@@ -73,6 +73,8 @@ type Import = {
   readonly part: string;
   readonly target: string;
   readonly typesOnly: boolean;
+  /** By import(), when it is needed. */
+  readonly isLazy: boolean;
 };
 
 const files = readdirSync("src", { recursive: true, encoding: "utf8" })
@@ -89,6 +91,7 @@ const imports: readonly Import[] = files.flatMap((file) =>
     part: partOf(file),
     target: match[1] ?? match[2] ?? match[3] ?? "",
     typesOnly: /^(import|export) type\b/.test(match[0]),
+    isLazy: match[3] !== undefined,
   })),
 );
 
@@ -193,6 +196,19 @@ test("no files import each other in a circle", () => {
   };
   for (const file of files) visit(file, []);
   expect(circles).toEqual([]);
+});
+
+test("a start loads no package of a feature that its settings do not use", () => {
+  const optional = /^(yaml|undici|openid-client|gpt-tokenizer\/.*|@opentelemetry\/(?!api$).*)$/;
+  const loaded = (all: readonly Import[]) => all.filter(({ typesOnly, isLazy }) => !typesOnly && !isLazy);
+  // Nothing else is loaded before the settings are read.
+  const reached = new Set(["main.ts", "cli/serve.ts", "app/app.ts", "app/workers.ts"]);
+  for (const file of reached) {
+    for (const one of loaded(own)) if (one.file === file) reached.add(resolved(one));
+  }
+  expect(reached.size).toBeGreaterThan(50);
+  const wrong = loaded(foreign).filter(({ file, target }) => reached.has(file) && optional.test(target));
+  expect(wrong.map(({ file, target }) => `${file}: ${target}`)).toEqual([]);
 });
 
 test("the pages in console import of ours only generated code, the roles, forms of keys, amounts and CSV", () => {

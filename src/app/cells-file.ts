@@ -2,7 +2,7 @@ import { z } from "zod";
 import { fileProblem } from "../domain/file-problem.ts";
 import { LANE_COUNT, type Lane, parseLanes } from "../domain/lane.ts";
 import { readBytes } from "../domain/read-bytes.ts";
-import { fieldOf } from "../models/place.ts";
+import { fieldOf } from "../models/path.ts";
 import { valueProblem } from "../models/value-problem.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
@@ -31,7 +31,7 @@ const fileSchema = z.strictObject({
 
 type CellEntry = z.output<typeof cellSchema>;
 
-/** The cells of the file; undefined without one. The first of which is has everything that belongs to no account. Throws ConfigError. */
+/** The cells of the file; undefined without one. The first has everything that belongs to no account. Throws ConfigError. */
 export async function readCells(path: string | undefined): Promise<readonly CellToMigrate[] | undefined> {
   if (path === undefined) return undefined;
   const refuse = (problems: readonly string[]) =>

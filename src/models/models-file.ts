@@ -3,7 +3,8 @@ import type { z } from "zod";
 import type { Model } from "../domain/model.ts";
 import { ModelsError } from "./models-error.ts";
 import { modelsSchema } from "./models-schema.ts";
-import { fieldOf, lineOf, type Path, valueAt } from "./place.ts";
+import { fieldOf, type Path, valueAt } from "./path.ts";
+import { lineOf } from "./place.ts";
 import { valueProblem } from "./value-problem.ts";
 
 const MAX_ALIASES = 1_000;

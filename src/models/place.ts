@@ -1,6 +1,5 @@
 import { isMap, isScalar, isSeq, type LineCounter, type ParsedNode } from "yaml";
-
-export type Path = readonly PropertyKey[];
+import type { Path } from "./path.ts";
 
 /** The line of a field; for a missing field, the line of the object it is missing from. */
 export function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path): number {
@@ -19,19 +18,4 @@ export function lineOf(lines: LineCounter, root: ParsedNode | null, path: Path):
     } else break;
   }
   return lines.linePos(offset).line;
-}
-
-/** A path in the form "models[0].upstream.base_url". */
-export function fieldOf(path: Path): string {
-  return path
-    .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key)}`))
-    .join("");
-}
-
-/** The value at the path; undefined if there is none. */
-export function valueAt(content: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (value, key) => (value as Record<PropertyKey, unknown> | null | undefined)?.[key],
-    content,
-  );
 }
