@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { memoryFolder } from "./test/support/memory-folder.ts";
 
 // Tests that need more than `npm ci` installs, or that take long. package.json has a script for each; several can run at once.
 const EXTRAS = [
@@ -21,6 +22,10 @@ const EXTRAS = [
   "unit",
 ];
 const asked = EXTRAS.filter((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
+
+/** Of the tests and the programs they start. The extras also install and build programs, which may need more space. */
+const folder = asked.length > 0 ? undefined : memoryFolder();
+if (folder !== undefined) process.env.TMPDIR ??= folder;
 
 /** Tests that measure memory. They run first, each file in its own process. */
 const MEASURED = ["test/field/memory.test.ts", "test/server/floods.test.ts", "test/upstreams/floods.test.ts"];
