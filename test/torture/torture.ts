@@ -18,11 +18,13 @@ export type TortureOptions = {
 };
 
 const SERVERS = 2;
+/** In the short form, two arenas run at the same time: the calls of one take a third of two cores. */
+const SHORT_ARENAS = 2;
 const MAX_SHOWN = 20;
 const PATIENCE_MS = 100_000;
 
 /**
- * Runs every fault alone, then several at once, and prints the results of the checks. Returns the exit code.
+ * Runs every fault alone, and several at once, and prints the results of the checks. Returns the exit code.
  */
 export async function runTorture(options: TortureOptions): Promise<number> {
   const { seed, rounds, isShort } = options;
@@ -35,16 +37,12 @@ export async function runTorture(options: TortureOptions): Promise<number> {
     table.push(...result.table);
     violations.push(...result.violations);
   };
+  const common = { seed, seconds, perSecond, say: console.log, patienceMs: PATIENCE_MS };
   for (let round = 0; round < rounds; round++) {
     const scenes = scenesOf(options, new Random(seed + round));
-    const common = { seed, seconds, perSecond, say: console.log, patienceMs: PATIENCE_MS };
     const first = round * 100 + 1;
-    if (scenes.length > 0) {
-      collect(
-        await withArena({ servers: SERVERS }, (arena) => runRound({ arena, first, scenes, ...common })),
-      );
-    }
-    if (isChosen(options, "database disk full")) {
+    const runFullDisk = async () => {
+      if (!isChosen(options, "database disk full")) return;
       const result = await withFullDisk((fault, databaseFolder) =>
         withArena({ servers: SERVERS, databaseFolder }, (arena) =>
           runRound({ arena, first: first + 90, scenes: [[fault]], ...common }),
@@ -52,7 +50,20 @@ export async function runTorture(options: TortureOptions): Promise<number> {
       );
       if (result) collect(result);
       else console.log("database disk full: SKIPPED, this user may not mount a small disk");
-    }
+    };
+    const shares = shareOut(scenes, isShort ? SHORT_ARENAS : 1);
+    const runs = shares.map(async (share, i) => {
+      if (share.length > 0) {
+        collect(
+          await withArena({ servers: SERVERS }, (arena) =>
+            runRound({ arena, first: first + i * 40, scenes: share, ...common }),
+          ),
+        );
+      }
+      if (i === shares.length - 1) await runFullDisk();
+    });
+    // An arena that fails does not end the process before the others are stopped.
+    for (const run of await Promise.allSettled(runs)) if (run.status === "rejected") throw run.reason;
   }
   console.log();
   printTable(table);
@@ -73,25 +84,44 @@ export function printViolations(violations: readonly Violation[]): void {
   if (violations.length > MAX_SHOWN) console.log(`… and ${violations.length - MAX_SHOWN} more`);
 }
 
+const arenas = new Set<Arena>();
+
+function stopAllOnSignal(): void {
+  void Promise.allSettled([...arenas].map((arena) => arena.stop())).finally(() => process.exit(1));
+}
+
 /** Stops everything that was started, also after an error or a signal. */
 export async function withArena<Result>(
   options: ArenaOptions,
   use: (arena: Arena) => Promise<Result>,
 ): Promise<Result> {
   const arena = await Arena.start(options);
-  const stopOnSignal = () => void arena.stop().finally(() => process.exit(1));
-  process.once("SIGINT", stopOnSignal);
-  process.once("SIGTERM", stopOnSignal);
+  arenas.add(arena);
+  if (arenas.size === 1) {
+    process.once("SIGINT", stopAllOnSignal);
+    process.once("SIGTERM", stopAllOnSignal);
+  }
   try {
     return await use(arena);
   } finally {
-    process.off("SIGINT", stopOnSignal);
-    process.off("SIGTERM", stopOnSignal);
+    arenas.delete(arena);
+    if (arenas.size === 0) {
+      process.off("SIGINT", stopAllOnSignal);
+      process.off("SIGTERM", stopAllOnSignal);
+    }
     await arena.stop();
   }
 }
 
-/** Every fault alone, then several at once. */
+/** Every share has every nth scene, so that each has long and short ones. */
+function shareOut<Scene>(scenes: readonly Scene[], shares: number): Scene[][] {
+  return Array.from({ length: shares }, (_, share) => scenes.filter((_, i) => i % shares === share));
+}
+
+/**
+ * Every fault alone, and several at once. The latter come first: they may kill servers, whose holds are then released while the
+ * others run.
+ */
 function scenesOf(options: TortureOptions, random: Random): (readonly Fault[])[] {
   const { isShort, only } = options;
   const alone: (readonly Fault[])[] = [...FAULTS, ...(isShort ? [] : [LONG_PAUSE])].map((fault) => [fault]);
@@ -100,7 +130,7 @@ function scenesOf(options: TortureOptions, random: Random): (readonly Fault[])[]
     Array.from({ length: 3 }, () => strong.splice(random.below(strong.length), 1)[0] as Fault),
   );
   const chosen = alone.filter(([fault]) => fault && isChosen(options, fault.name));
-  return only === undefined || only === "mixed" ? [...chosen, ...mixed] : chosen;
+  return only === undefined || only === "mixed" ? [...mixed, ...chosen] : chosen;
 }
 
 function isChosen({ only }: TortureOptions, name: string): boolean {
