@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { OPERATOR_TOKEN } from "../support/app.ts";
@@ -34,41 +35,41 @@ const LIBRARIES: readonly Library[] = [
 const selected = process.env.VX_GRPC_CLIENTS?.split(",");
 
 let database: TestDatabase;
-let server: ServerProcess;
-let operator: Operator;
-let address: URL;
-let key: TestKey;
 const folder = createTemporaryFolder("grpc");
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  await startServer("0");
+});
+afterAll(async () => {
+  await database.drop();
+  folder.remove();
+});
+
+type TestServer = { readonly process: ServerProcess; readonly address: URL; readonly operator: Operator };
+
+async function startServer(protocol: string, port = "0"): Promise<TestServer> {
+  const process = startServerProcess({
+    DATABASE_URL: database.url,
+    PORT: port,
+    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
+    VX_DATA_DIR: join(folder.path, protocol),
+    VX_SEED_DEMO: "0",
+  });
+  const address = new URL(await process.line(/^vx ready on (\S+)$/m));
+  const adminUrl = /"admin":"([^"]+)"/.exec(process.stderr())?.[1] ?? "";
+  return { process, address, operator: operatorOf({ adminUrl } as never) };
+}
+
+async function createAccount(operator: Operator): Promise<TestKey> {
   await operator.putPlan({ name: "tests", rpm: 1_000_000, maxActiveKeys: 10 });
-  key = await createTestKey(operator, { plan: "tests" });
+  const key = await createTestKey(operator, { plan: "tests" });
   await operator.creditAccount({
     accountId: key.accountId,
     amountMicros: 100_000_000n,
     reason: "test",
     idempotencyKey: "test",
   });
-});
-afterAll(async () => {
-  await server.end("SIGTERM");
-  await database.drop();
-  folder.remove();
-});
-
-async function startServer(port: string): Promise<void> {
-  server = startServerProcess({
-    DATABASE_URL: database.url,
-    PORT: port,
-    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
-    VX_DATA_DIR: folder.path,
-    VX_SEED_DEMO: "0",
-  });
-  address = new URL(await server.line(/^vx ready on (\S+)$/m));
-  const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
-  operator = operatorOf({ adminUrl } as never);
+  return key;
 }
 
 /** How a call ends that is made during a drain. */
@@ -113,26 +114,31 @@ for (const { name, prepare, protocols } of LIBRARIES) {
   const program = selected?.includes(name) === false ? undefined : prepare();
   if (program && "problem" in program)
     console.error(`SKIPPED: the gRPC client in test/grpc/${name} was not tested. ${program.problem}`);
-  describe.skipIf(!program || "problem" in program)(name, () => {
+  // At the same time, each with its own server: the clients mostly wait for slow replies, deadlines and pings.
+  describe.skipIf(!program || "problem" in program).concurrent(name, () => {
     test.each(protocols)("%s calls the server", { timeout: TIMEOUT_MS }, async (protocol) => {
       const { command } = program as { command: readonly string[] };
+      const draining = await startServer(protocol);
+      const { address } = draining;
+      const key = await createAccount(draining.operator);
       const client = new ClientProcess([...command, protocol, address.host, key.secret]);
       expect(await client.line()).toBe("streaming");
-      await stopListening();
+      await stopListening(draining);
       client.answer();
       expect(await client.line()).toBe("drained");
-      expect(await server.exited()).toBe(0);
-      await startServer(address.port);
+      expect(await draining.process.exited()).toBe(0);
+      const { operator, process } = await startServer(protocol, address.port);
       client.answer();
       expect(JSON.parse(await client.line())).toEqual(resultsOf(protocol));
-      await expectCharges();
+      await expectCharges(operator, key);
+      expect(await process.end("SIGTERM")).toBe(0);
     });
   });
 }
 
 /** Tells the server to stop, and waits until it accepts no connections. The running stream continues. */
-async function stopListening(): Promise<void> {
-  server.child.kill("SIGTERM");
+async function stopListening({ process, address }: TestServer): Promise<void> {
+  process.child.kill("SIGTERM");
   await vi.waitFor(async () => {
     const socket = connect(Number(address.port), address.hostname);
     socket.on("connect", () => socket.destroy());
@@ -142,8 +148,8 @@ async function stopListening(): Promise<void> {
 }
 
 /** The calls that ended early are charged for what was produced until then. */
-async function expectCharges(): Promise<void> {
-  const { entries } = await operator.listLedgerEntries({ accountId: key.accountId, pageSize: 1_000 });
+async function expectCharges(operator: Operator, { accountId }: TestKey): Promise<void> {
+  const { entries } = await operator.listLedgerEntries({ accountId, pageSize: 1_000 });
   const of = (requestId: string) => entries.find((entry) => entry.requestId === requestId);
   expect(of("my-cancellation")?.reason).toMatch(/the caller disconnected/);
   expect(of("my-deadline")?.reason).toMatch(/the caller's deadline passed/);
