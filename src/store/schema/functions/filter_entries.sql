@@ -17,10 +17,12 @@ BEGIN
         AND p_model IN ('', l.model)
       ORDER BY l.seq DESC LIMIT p_limit;
   ELSIF p_key_id <> '' THEN
+    -- Only the index for keys has this order. With an equal key_id, the primary key would have it too: in large partitions,
+    -- PostgreSQL estimates the same cost, and then reads each entry of the account.
     RETURN QUERY SELECT l.* FROM priced_ledger l
-      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.key_id = p_key_id AND l.seq >= p_first AND l.seq < p_end
-        AND l.kind = 'generation' AND p_model IN ('', l.model)
-      ORDER BY l.seq DESC LIMIT p_limit;
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND (l.key_id, l.seq) >= (p_key_id, p_first)
+        AND (l.key_id, l.seq) < (p_key_id, p_end) AND l.kind = 'generation' AND p_model IN ('', l.model)
+      ORDER BY l.key_id DESC, l.seq DESC LIMIT p_limit;
   ELSE
     RETURN QUERY SELECT l.* FROM priced_ledger l
       WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq >= p_first AND l.seq < p_end
