@@ -7,7 +7,16 @@ import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { createFullAccount, type FullAccount, generate, HOSTILE_NAME, insertCharge } from "./account-data.ts";
-import { BRIGHTNESS, CUT_OFF, outside, overlapping, STORED, violations } from "./page-checks.ts";
+import {
+  BRIGHTNESS,
+  CUT_OFF,
+  outside,
+  overlapping,
+  REVERSED,
+  REVERSING_NAME,
+  STORED,
+  violations,
+} from "./page-checks.ts";
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
 if (!chromiumPath) {
@@ -319,6 +328,20 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await inDialog("Revoke key").click();
       await see("The key “deploy <b>” is revoked.");
       expect((await me()).status).toBe(401);
+    });
+
+    test("have names that do not reverse other texts", async () => {
+      const { accountId, secret } = await createTestKey(operatorOf(app));
+      await operatorOf(app).createKey({ accountId, name: REVERSING_NAME, scopes: ["read"] });
+      await signIn(secret, "#/keys");
+      await see("gnp.exe");
+      expect(await page.evaluate(REVERSED)).toEqual([]);
+      await button(/^Revoke ci/).click();
+      await dialog().waitFor();
+      expect(await page.evaluate(REVERSED)).toEqual([]);
+      await inDialog("Revoke key").click();
+      await see(/^The key .* is revoked/);
+      expect(await page.evaluate(REVERSED)).toEqual([]);
     });
 
     test("cannot exceed the key that creates them: the dialog says why", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
 import { operatorOf } from "../support/fixtures.ts";
 import { MARKUP, OperatorConsole } from "./operator-console.ts";
+import { REVERSED, REVERSING_NAME } from "./page-checks.ts";
 
 describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
   let console: OperatorConsole;
@@ -216,5 +217,23 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const after = await operatorOf(console.app).getAccount({ accountId: account?.id ?? "" });
     expect(after.account?.balanceMicros).toBe(12_500_000n);
     expect(console.complaints).toEqual([]);
+  });
+
+  test("names do not reverse other texts", async () => {
+    const { page, app } = console;
+    const { account } = await operatorOf(app).createAccount({ name: REVERSING_NAME });
+    await operatorOf(app).createKey({ accountId: account?.id ?? "", name: REVERSING_NAME });
+    for (const section of ["Accounts", "Keys"]) {
+      await console.select(section);
+      await console.seen(/gnp\.exe/);
+      expect(await page.evaluate(REVERSED)).toEqual([]);
+    }
+    await console.select("Accounts");
+    await page.getByRole("link", { name: /gnp\.exe/ }).click();
+    await page.getByRole("heading", { name: /gnp\.exe/ }).waitFor();
+    expect(await page.evaluate(REVERSED)).toEqual([]);
+    await perform("Suspend", "Suspend account");
+    await console.seen(/is suspended/);
+    expect(await page.evaluate(REVERSED)).toEqual([]);
   });
 });

@@ -15,6 +15,28 @@ export const CUT_OFF = `[...document.querySelectorAll("pre, .panel, .cm-scroller
   .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth)
   .map((one) => one.textContent)`;
 
+/** Texts with a character that is shown to the left of the one before it, on the same line. */
+export const REVERSED = `(() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const reversed = [];
+  const range = document.createRange();
+  while (texts.nextNode()) {
+    let before;
+    for (let at = 0; at < texts.currentNode.length; at++) {
+      range.setStart(texts.currentNode, at);
+      range.setEnd(texts.currentNode, at + 1);
+      const box = range.getBoundingClientRect();
+      if (box.width === 0) continue;
+      if (before && box.top < before.bottom - 1 && box.left < before.left - 1) reversed.push(texts.currentNode.data);
+      before = box;
+    }
+  }
+  return [...new Set(reversed)];
+})()`;
+
+/** A name that reverses the texts behind it, also if it is in an element that isolates its direction. */
+export const REVERSING_NAME = "ci\u2069\u202egnp.exe";
+
 /** Focus outlines around elements that are not interactive. */
 export const OUTLINED = `[...document.querySelectorAll("section")]
   .filter((one) => getComputedStyle(one).outlineStyle !== "none")
