@@ -8,6 +8,8 @@ const FOLDER = resolve(".venv");
 /** The folder of the generated gRPC stubs. */
 export const STUBS = join(FOLDER, "stubs");
 
+const UV = "uv==0.13.9";
+
 /** Installs the Python clients. Returns the reason if that fails. */
 export function preparePython(): string | undefined {
   const problem = createVenv(FOLDER, "test/python/requirements.txt");
@@ -22,9 +24,14 @@ export function createVenv(folder: string, requirements: string): string | undef
   const stamp = join(folder, "requirements.txt");
   const wanted = readFileSync(requirements, "utf8");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return undefined;
-  const pip = [join(folder, "bin/python"), "-m", "pip", "install", "--quiet"] as const;
+  const python = join(folder, "bin/python");
+  const pip = [python, "-m", "pip", "install", "--quiet"] as const;
+  const uv = [join(folder, "bin/uv"), "pip", "install", "--quiet", "--python", python] as const;
   const problem =
-    problemOf("python3", "-m", "venv", "--clear", folder) ?? problemOf(...pip, "--requirement", requirements);
+    problemOf("python3", "-m", "venv", "--clear", folder) ??
+    problemOf(...pip, UV) ??
+    // uv takes a tenth of the time, but does not read the settings of pip.
+    (problemOf(...uv, "--requirement", requirements) && problemOf(...pip, "--requirement", requirements));
   if (problem === undefined) writeFileSync(stamp, wanted);
   return problem;
 }
