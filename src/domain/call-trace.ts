@@ -17,10 +17,14 @@ export type CallTrace = {
   startAttempt(attempt: StartedAttempt): AttemptSpan;
 };
 
-/** The stages of a call that wait for the database. */
-export type Stage = "admission" | "hold" | "settlement";
+/** The stages of a call before and after its attempts. The admission is a part of the gate. */
+export type Stage = "gate" | "admission" | "hold" | "settlement";
 
-export type StageSpan = { end(failure?: unknown): void };
+export type StageSpan = {
+  /** Starts a part of this stage. */
+  startStage(stage: Stage): StageSpan;
+  end(failure?: unknown): void;
+};
 
 /** Ends the span with the work. Without a span this returns the same promise. */
 export function measured<Result>(span: StageSpan | undefined, work: Promise<Result>): Promise<Result> {

@@ -119,8 +119,8 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
     for (const call of calls()) {
       const children = receiver.spans.filter(({ parentSpanId }) => parentSpanId === call.spanId);
       expect(children.map(({ name }) => name).sort()).toEqual([
-        "admission",
         "chat vx-sandbox-small",
+        "gate",
         "hold",
         "settlement",
       ]);

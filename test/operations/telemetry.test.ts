@@ -118,13 +118,16 @@ test("a call has a server span that continues the caller's trace, and spans for 
     resource: { "service.name": "vx", "deployment.environment.name": "tests" },
   });
   expect(children.map(({ name, kind, traceId }) => [name, kind, traceId])).toEqual([
-    ["admission", 1, TRACE],
+    ["gate", 1, TRACE],
     ["hold", 1, TRACE],
     ["chat m", 3, TRACE],
     ["settlement", 1, TRACE],
   ]);
   for (const span of [call, ...children]) expect(span.nanos).toBeGreaterThan(0);
-  const attempt = children[2] as ReceivedSpan;
+  const [gate, , attempt] = children as [ReceivedSpan, ReceivedSpan, ReceivedSpan];
+  expect(receiver.spans.filter(({ parentSpanId }) => parentSpanId === gate.spanId)).toMatchObject([
+    { name: "admission", kind: 1, traceId: TRACE },
+  ]);
   expect(attempt.attributes).toEqual({
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": "openai",
@@ -182,7 +185,7 @@ test("refused calls name their reason, and only failures of the server are error
   const forged = await spansOf("forged");
   expect(forged.call).toMatchObject({ isError: false, attributes: { "error.type": "invalid_api_key" } });
   expect(forged.children).toMatchObject([
-    { name: "admission", isError: false, attributes: { "error.type": "invalid_api_key" } },
+    { name: "gate", isError: false, attributes: { "error.type": "invalid_api_key" } },
   ]);
   const failed = await spansOf("all-fail");
   expect(failed.call).toMatchObject({

@@ -1,4 +1,5 @@
 import { fingerprintOf, isWellFormedKey, laneOfKey } from "../../domain/api-key.ts";
+import { measured, type StageSpan } from "../../domain/call-trace.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
@@ -20,8 +21,11 @@ export type Admitted = {
   readonly window: RateWindow | undefined;
 };
 
-/** Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). */
-export type Gate = (call: IncomingCall) => Promise<Admitted>;
+/**
+ * Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). The span is that of
+ * the gate; undefined if the call is not recorded.
+ */
+export type Gate = (call: IncomingCall, span: StageSpan | undefined) => Promise<Admitted>;
 
 type DeveloperGateOptions = {
   readonly admit: (request: AdmissionRequest) => Promise<Admission>;
@@ -29,12 +33,13 @@ type DeveloperGateOptions = {
 };
 
 export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
-  return async (call) => {
+  return async (call, span) => {
     const key = wellFormedKeyOf(call);
     const fingerprint = fingerprintOf(key);
     failures.refuseBlocked(call.remoteAddress, fingerprint);
     const { scope, rateLimited } = call.policy;
-    const admission = await admit({ lane: laneOfKey(key), fingerprint, scope, limited: rateLimited });
+    const request = { lane: laneOfKey(key), fingerprint, scope, limited: rateLimited };
+    const admission = await measured(span?.startStage("admission"), admit(request));
     if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
     else failures.addValid(fingerprint);
     if (admission.outcome !== "admitted") throw admissionError(call, admission);

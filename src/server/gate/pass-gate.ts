@@ -17,8 +17,8 @@ export async function passGate(
   observation: Observation,
   remainingMs?: number,
 ): Promise<Admitted> {
-  const span = observation.trace?.startStage("admission");
-  const admitted = await measured(span, beforeDeadline(gate(call), remainingMs));
+  const span = observation.trace?.startStage("gate");
+  const admitted = await measured(span, beforeDeadline(gate(call, span), remainingMs));
   observation.setAdmitted(admitted);
   if (admitted.window) setRateHeaders(response, admitted.window);
   checkAnnouncedSize(call);

@@ -16,6 +16,21 @@ const NONE: NoItems = [];
 const UNSET: SpanStatus = { code: SpanStatusCode.UNSET };
 const ERROR: SpanStatus = { code: SpanStatusCode.ERROR };
 
+/** What a span consists of. */
+export type SpanRecord = {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly context: SpanContext;
+  readonly parent: SpanContext | undefined;
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  readonly isError: boolean;
+  readonly attributes: Attributes;
+  readonly resource: Resource;
+  readonly scope: Scope;
+};
+
 /**
  * A span that is complete when it is made. A span of the SDK costs five times as much, because it can be changed at
  * any time: see docs/decisions/0019-opentelemetry.md.
@@ -38,19 +53,7 @@ export class RecordedSpan implements ReadableSpan {
   readonly droppedLinksCount = 0;
   readonly #context: SpanContext;
 
-  constructor(span: {
-    readonly name: string;
-    readonly kind: SpanKind;
-    readonly context: SpanContext;
-    readonly parent: SpanContext | undefined;
-    /** Milliseconds since 1970. */
-    readonly startedAtMs: number;
-    readonly endedAtMs: number;
-    readonly isError: boolean;
-    readonly attributes: Attributes;
-    readonly resource: Resource;
-    readonly scope: Scope;
-  }) {
+  constructor(span: SpanRecord) {
     this.name = span.name;
     this.kind = span.kind;
     this.#context = span.context;

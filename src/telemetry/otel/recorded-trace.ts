@@ -1,10 +1,4 @@
-import {
-  type Attributes,
-  createTraceState,
-  type SpanContext,
-  SpanKind,
-  TraceFlags,
-} from "@opentelemetry/api";
+import { createTraceState, type SpanContext, SpanKind, TraceFlags } from "@opentelemetry/api";
 import type { Resource } from "@opentelemetry/resources";
 import type { IdGenerator, ReadableSpan } from "@opentelemetry/sdk-trace";
 import type {
@@ -19,7 +13,7 @@ import { type TraceParent, traceHeadersOf } from "../../domain/trace-parent.ts";
 import type { ServerTrace, TracedCall } from "../server-trace.ts";
 import { attemptAttributes, operationOf } from "./attempt-attributes.ts";
 import { callAttributes, nameOfCall } from "./call-attributes.ts";
-import { RecordedSpan } from "./recorded-span.ts";
+import { RecordedSpan, type SpanRecord } from "./recorded-span.ts";
 
 /** What the traces of a process share. */
 export type TraceParts = {
@@ -64,14 +58,7 @@ export class RecordedTrace implements ServerTrace {
   }
 
   startStage(stage: Stage): StageSpan | undefined {
-    if (!this.#start.isSampled) return undefined;
-    const startedAtMs = this.#parts.now();
-    return {
-      end: (failure) => {
-        const attributes: Attributes = failure === undefined ? {} : { "error.type": reasonOf(failure) };
-        this.#record(stage, SpanKind.INTERNAL, startedAtMs, this.#parts.now(), attributes, isFault(failure));
-      },
-    };
+    return this.#start.isSampled ? this.#startStage(stage, this.#context) : undefined;
   }
 
   startAttempt(attempt: StartedAttempt): AttemptSpan {
@@ -89,51 +76,52 @@ export class RecordedTrace implements ServerTrace {
   end(call: TracedCall): void {
     const { parent, isSampled, startedAtMs } = this.#start;
     if (!isSampled) return;
-    this.#parts.onEnd(
-      new RecordedSpan({
-        ...this.#timesOf(startedAtMs, call.endedAtMs),
-        name: nameOfCall(call),
-        kind: SpanKind.SERVER,
-        context: this.#context,
-        parent: parent && { ...parent, traceFlags: parent.flags, isRemote: true },
-        isError: call.isServerFailure,
-        attributes: callAttributes(call),
-        resource: this.#parts.resource,
-        scope: this.#parts.scope,
-      }),
-    );
+    this.#record({
+      name: nameOfCall(call),
+      kind: SpanKind.SERVER,
+      ...this.#timesOf(startedAtMs, call.endedAtMs),
+      context: this.#context,
+      parent: parent && { ...parent, traceFlags: parent.flags, isRemote: true },
+      attributes: callAttributes(call),
+      isError: call.isServerFailure,
+    });
+  }
+
+  #startStage(stage: Stage, parent: SpanContext): StageSpan {
+    const startedAtMs = this.#parts.now();
+    const context = this.#contextOf(this.#parts.ids.generateSpanId());
+    return {
+      startStage: (part) => this.#startStage(part, context),
+      end: (failure) => {
+        this.#record({
+          name: stage,
+          kind: SpanKind.INTERNAL,
+          ...this.#timesOf(startedAtMs, this.#parts.now()),
+          context,
+          parent,
+          attributes: failure === undefined ? {} : { "error.type": reasonOf(failure) },
+          isError: isFault(failure),
+        });
+      },
+    };
   }
 
   #recordAttempt(attempt: StartedAttempt, result: AttemptResult, spanId: string): void {
     const attributes = attemptAttributes(attempt, result, this.#parts.oldNames);
-    const name = `${operationOf(attempt.prompt)} ${attributes["gen_ai.request.model"]}`;
-    const isError = result.outcome !== "ok" && result.outcome !== "cancelled";
-    const { startedAtMs, endedAtMs } = result;
-    this.#record(name, SpanKind.CLIENT, startedAtMs, endedAtMs, attributes, isError, spanId);
+    this.#record({
+      name: `${operationOf(attempt.prompt)} ${attributes["gen_ai.request.model"]}`,
+      kind: SpanKind.CLIENT,
+      ...this.#timesOf(result.startedAtMs, result.endedAtMs),
+      context: this.#contextOf(spanId),
+      parent: this.#context,
+      attributes,
+      isError: result.outcome !== "ok" && result.outcome !== "cancelled",
+    });
   }
 
-  #record(
-    name: string,
-    kind: SpanKind,
-    startedAtMs: number,
-    endedAtMs: number,
-    attributes: Attributes,
-    isError: boolean,
-    spanId = this.#parts.ids.generateSpanId(),
-  ): void {
-    this.#parts.onEnd(
-      new RecordedSpan({
-        ...this.#timesOf(startedAtMs, endedAtMs),
-        name,
-        kind,
-        context: this.#contextOf(spanId),
-        parent: this.#context,
-        isError,
-        attributes,
-        resource: this.#parts.resource,
-        scope: this.#parts.scope,
-      }),
-    );
+  #record(span: Omit<SpanRecord, "resource" | "scope">): void {
+    const { resource, scope, onEnd } = this.#parts;
+    onEnd(new RecordedSpan({ ...span, resource, scope }));
   }
 
   #timesOf(startedAtMs: number, endedAtMs: number) {
