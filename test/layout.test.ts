@@ -154,12 +154,12 @@ test.each(ONLY_IN)("$packages is imported only in $places", ({ packages, places 
   expect(wrong).toEqual([]);
 });
 
-test.each(["domain", "store"])("src/%s knows no messages", (part) => {
+test.each(["domain", "store"])("src/%s imports no messages", (part) => {
   const wrong = foreign.filter((one) => one.part === part && one.target.startsWith("@bufbuild/"));
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
-test("src/codec knows descriptors, errors and turns, nothing about keys or money", () => {
+test("src/codec uses descriptors, errors and turns, but neither keys nor money", () => {
   const known = new Set(
     own
       .filter(({ part }) => part === "codec")
@@ -177,7 +177,7 @@ test("src/codec knows descriptors, errors and turns, nothing about keys or money
   ]);
 });
 
-test("src/billing knows no protocol", () => {
+test("src/billing is independent of the protocol", () => {
   const words = /\b(http|https|grpc|header|headers|Connect|REST)\b/;
   const wrong = files.filter((file) => partOf(file) === "billing" && words.test(sources.get(file) ?? ""));
   expect(wrong).toEqual([]);

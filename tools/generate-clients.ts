@@ -1,5 +1,5 @@
 // Writes the generated code of the clients for Python and Go: npm run generate:clients. Needs Python and Go with their
-// registries; without one of them, says what was not written. With --check, fails if the code was not fresh.
+// registries; without one of them, prints which code was not written. With --check, fails if the code was not fresh.
 import { spawnSync } from "node:child_process";
 import { hash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";

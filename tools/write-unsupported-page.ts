@@ -7,7 +7,7 @@ const rows = UNSUPPORTED_APIS.map(
 );
 writeFileSync(
   "docs/unsupported.md",
-  `# What is not supported
+  `# Unsupported APIs
 
 \`npm run generate\` writes this page from \`src/server/rest/unsupported-apis.ts\`.
 

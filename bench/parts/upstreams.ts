@@ -114,7 +114,7 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
       idempotencyKey: undefined,
       progress: new Progress(),
     };
-    for await (const { kind } of runner.run({ model, prompt: PROMPT, signal, ...of })) {
+    for await (const { kind } of runner.streamEvents({ model, prompt: PROMPT, signal, ...of })) {
       if (kind === "done") return;
     }
   };

@@ -50,11 +50,3 @@ export function AccountActions({ account, onChanged }: AccountActionsProps) {
     </div>
   );
 }
-
-/** What each dialog of an account gets. */
-export type AccountDialogProps = {
-  readonly account: Account;
-  /** Gets a message such as “The account is on the plan “pro”.” */
-  readonly onDone: (text: string) => void;
-  readonly onClose: () => void;
-};

@@ -1,4 +1,4 @@
-import type { AccountTabProps } from "./account-page.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
 import { eventFilterOf } from "./event-filters.tsx";
 import { EventList } from "./event-list.tsx";
 

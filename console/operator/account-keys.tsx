@@ -6,7 +6,7 @@ import { EmptyState } from "../shared/states.tsx";
 import { ZoneNote } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
 import { usePages } from "../shared/use-pages.ts";
-import type { AccountTabProps } from "./account-page.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
 import { ActionButton } from "./action-button.tsx";
 import { CreateKeyDialog } from "./create-key-dialog.tsx";
 import { KeyDialogs, keyColumnsOf, type OpenKeyDialog } from "./key-actions.tsx";

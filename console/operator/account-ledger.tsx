@@ -1,7 +1,7 @@
 import { LedgerDownload } from "../shared/ledger-download.tsx";
 import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
 import { LedgerList, type LedgerSource } from "../shared/ledger-list.tsx";
-import type { AccountTabProps } from "./account-page.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
 import { accountHref } from "./links.ts";
 import { type AdminClient, useApi } from "./operator-session.ts";
 

@@ -14,14 +14,10 @@ import { AccountKeys } from "./account-keys.tsx";
 import { AccountLedger } from "./account-ledger.tsx";
 import { AccountState } from "./account-state.tsx";
 import { AccountSummary } from "./account-summary.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
 import { AccountUsage } from "./account-usage.tsx";
 import { accountHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
-
-export type AccountTabProps = {
-  readonly account: Account;
-  readonly params: URLSearchParams;
-};
 
 type Tab = {
   readonly id: string;

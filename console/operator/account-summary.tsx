@@ -1,6 +1,6 @@
 import { Detail, Details } from "../shared/details.tsx";
 import { Time } from "../shared/time.tsx";
-import type { AccountTabProps } from "./account-page.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
 import { RecentUsage } from "./recent-usage.tsx";
 
 /** What the account used lately, and who it belongs to. */

@@ -1,4 +1,4 @@
-import type { AccountTabProps } from "./account-page.tsx";
+import type { AccountTabProps } from "./account-tab-props.ts";
 import { UsageReport } from "./usage-report.tsx";
 
 /** What the account used in the last days. */

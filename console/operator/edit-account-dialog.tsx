@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AccountDialogProps } from "./account-actions.tsx";
+import type { AccountDialogProps } from "./account-dialog-props.ts";
 import { ContactFields, contactErrors, contactOf, contactPropertiesOf } from "./contact-fields.tsx";
 import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { parseAmount } from "../../src/domain/money.ts";
 import { Money, moneyText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
-import type { AccountDialogProps } from "./account-actions.tsx";
+import type { AccountDialogProps } from "./account-dialog-props.ts";
 import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AccountDialogProps } from "./account-actions.tsx";
+import type { AccountDialogProps } from "./account-dialog-props.ts";
 import { useApi } from "./operator-session.ts";
 import { PlanField } from "./plan-field.tsx";
 import { ReasonDialog } from "./reason-dialog.tsx";

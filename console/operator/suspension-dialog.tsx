@@ -1,4 +1,4 @@
-import type { AccountDialogProps } from "./account-actions.tsx";
+import type { AccountDialogProps } from "./account-dialog-props.ts";
 import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 

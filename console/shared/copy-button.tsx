@@ -5,7 +5,7 @@ const SHOWN_MS = 2_000;
 
 type CopyButtonProps = {
   readonly text: string;
-  /** What is copied: "key". */
+  /** The name of the copied value, such as "key". */
   readonly what: string;
 };
 

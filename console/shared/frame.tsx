@@ -9,7 +9,7 @@ export type Section = { readonly id: string; readonly label: string };
 type FrameProps = {
   readonly sections: readonly Section[];
   readonly current: string;
-  /** Who is signed in. */
+  /** The name of the signed-in operator or account. */
   readonly identity: ComponentChildren;
   readonly onSignOut: () => void;
   /** Links below the content. */

@@ -16,7 +16,7 @@ export async function getModel({ catalog }: Pick<Deps, "catalog">, request: GetM
   if (!model) {
     throw new DomainError("model_not_found", {
       message: `There is no model "${request.model}".`,
-      fields: [{ field: "model", description: "is not a model of this server" }],
+      fields: [{ field: "model", description: "does not exist on this server" }],
     });
   }
   return { model: viewModel(model) };

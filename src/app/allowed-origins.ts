@@ -1,7 +1,7 @@
 /** scheme://host[:port]. Schemes other than http and https are those of web views and browser extensions. */
 const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
-/** What is wrong with a comma-separated list of origins; undefined if it is valid. */
+/** The error in a comma-separated list of origins; undefined if it is valid. */
 export function originsProblem(list: string): string | undefined {
   const wrong = itemsOf(list).find((item) => toOrigin(item) === undefined);
   if (wrong === undefined) return undefined;

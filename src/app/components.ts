@@ -63,7 +63,7 @@ export function createComponents(options: ComponentsOptions) {
     databases,
     pipelines: config.billingPipelines,
     models: catalog,
-    run: (call) => upstreams.run(call),
+    streamEvents: (call) => upstreams.streamEvents(call),
     tokens,
     ids: typeIds,
     log,

@@ -24,7 +24,7 @@ const MAX_WAITING = 2 * MAX_RUNNING;
 /** Other servers release the holds of a server without a heartbeat for 20 s. */
 const HEARTBEAT_PAUSE_MS = 2_000;
 
-type MeteringOptions = Pick<GenerationParts, "run" | "tokens"> & {
+type MeteringOptions = Pick<GenerationParts, "streamEvents" | "tokens"> & {
   readonly databases: Databases;
   readonly pipelines: number;
   readonly models: { get(id: string): Model | undefined };

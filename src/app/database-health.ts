@@ -80,10 +80,7 @@ export class DatabaseHealth {
     await Promise.all([...this.#monitors.keys()].slice(used.length).map(open));
     const lanes = directory.unownedLanes;
     if (lanes.length > 0) {
-      this.#log.error(
-        { first: lanes[0], lanes: lanes.length },
-        "lanes without an owner: their calls are refused",
-      );
+      this.#log.error({ first: lanes[0], lanes: lanes.length }, "refusing calls of lanes without an owner");
     }
   }
 

@@ -88,7 +88,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
         ...options,
         database: deps.database,
         isReachable: () => readiness.isReady(),
-        onFailure: (error) => log.error({ err: error }, "measuring for the console failed"),
+        onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),
       });
       const parts = { ...options, watchOverview: overview.watch };
       for (const { service, methods } of OPERATOR_SERVICES) bindService(router, service, methods(parts));

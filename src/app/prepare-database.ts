@@ -83,7 +83,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
         "another server uses the data folder too; this server will not stop the database when it exits",
       );
     }
-    if (!wasOurs && isOurs) log.info("no other server uses the data folder any more");
+    if (!wasOurs && isOurs) log.info("this server now uses the data folder alone");
   };
   return {
     address: socketOf(embedded, APP_ROLE),

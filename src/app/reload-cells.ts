@@ -8,7 +8,7 @@ export async function reloadCells(path: string | undefined, waiting: WaitingCell
   try {
     const { added, changed } = waiting.reload((await readCells(path)) ?? []);
     if (added.length > 0) log.info({ added }, "added cells");
-    if (changed.length > 0) log.error({ changed }, "cells were changed or removed, which needs a restart");
+    if (changed.length > 0) log.error({ changed }, "changed and removed cells take effect after a restart");
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     log.error({ mistakes: error.message }, "reloading cells failed, the previous cells stay in use");

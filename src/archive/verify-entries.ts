@@ -62,7 +62,7 @@ export async function verifyEntries(
   });
   const decompressed = file.pipe(createZstdDecompress());
   file.on("error", (error) => decompressed.destroy(error));
-  // Thrown to whoever reads the lines; without a listener, one after the last line would end the process.
+  // Thrown to the reader of the lines; without a listener, one after the last line would end the process.
   decompressed.on("error", () => undefined);
   const lines = linesOf(decompressed);
   try {

@@ -19,7 +19,7 @@ export class ArchiveContent {
 
   /**
    * A file that PostgreSQL may write meanwhile; no content if it was removed. The size in the header is the
-   * size when the copy starts: what is appended later is in the write-ahead log, and what was cut off becomes zeros.
+   * size when the copy starts: data appended later is in the write-ahead log, and data that was cut off becomes zeros.
    */
   async *file(name: string, path: string): AsyncGenerator<Buffer> {
     const file = await open(path, "r").catch(ignoreMissing);

@@ -29,7 +29,7 @@ export type ArchiveSink = {
   progress(bytesRead: number, bytesInTotal: number): void;
 };
 
-/** Reads a backup and checks every byte of it: rejects unless it is exactly what was written. */
+/** Reads a backup and checks every byte of it: rejects if a byte differs from the written ones. */
 export async function readArchive(path: string, signal: AbortSignal, sink: ArchiveSink): Promise<void> {
   const file = await open(path, "r");
   try {

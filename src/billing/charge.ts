@@ -20,7 +20,7 @@ export type Ended = {
   readonly spec: GenerationSpec;
   readonly ending: Ending;
   readonly progress: Progress;
-  /** What was delivered, or stored for a retry. */
+  /** The output that was delivered, or stored for a retry. */
   readonly output: Output;
 };
 

@@ -100,7 +100,7 @@ function checkUpstreams(model: Model, request: GenerationRequest): void {
   throw DomainError.ofField(place, description);
 }
 
-/** A limit of the native request. A caller who sends it with another format must not believe that it holds. */
+/** A limit of the native request. With another format it is refused, because it would have no effect. */
 const NATIVE_LIMIT = "max_cost_micros";
 
 /** Null counts as absent. */

@@ -15,7 +15,7 @@ import { STOPS, type Stop } from "./stops.ts";
 import type { Tokens } from "./token-counts.ts";
 
 export type GenerationParts = {
-  readonly run: (call: UpstreamCall) => AsyncIterable<UpstreamEvent>;
+  readonly streamEvents: (call: UpstreamCall) => AsyncIterable<UpstreamEvent>;
   readonly settler: Settler;
   readonly tokens: Tokens;
 };
@@ -41,7 +41,7 @@ export class Generation {
     this.spec = spec;
     this.#parts = parts;
     const { model, prompt, requestId, key, idempotencyKey, trace } = spec;
-    const events = parts.run({
+    const events = parts.streamEvents({
       model,
       prompt,
       requestId,

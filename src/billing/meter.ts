@@ -144,7 +144,7 @@ export class Meter {
   }
 }
 
-/** Ends the generation when its caller disconnects, or after the longest time for a call. */
+/** Ends the generation when its caller disconnects, or when it reaches the time limit. */
 function watchEnd(generation: Generation, { signal, endReason }: Caller): () => void {
   const onAbort = () => {
     const why = endReason();

@@ -35,9 +35,9 @@ export const STOPS: Readonly<Record<Stop, Rule>> = {
   },
   too_long: {
     reason: "deadline_exceeded",
-    message: `The call took 10 minutes, the longest time for a call. ${CHARGED}`,
+    message: `The call reached the limit of 10 minutes. ${CHARGED}`,
     paidOnceSent: true,
-    text: "stopped after 10 minutes, the longest time for a call",
+    text: "stopped at the limit of 10 minutes",
   },
   revoked_api_key: {
     reason: "revoked_api_key",

@@ -34,7 +34,7 @@ export const define: Define = (command) => {
     .option("--before <month>", "archive the months before this one, such as 2030-01")
     .option(
       "--keep <months>",
-      `keep so many months in the database, this one included (default: ${DEFAULT_KEPT_MONTHS})`,
+      `the number of months to keep in the database, including the current one (default: ${DEFAULT_KEPT_MONTHS})`,
     )
     .option("--json", "print the result as JSON")
     .action(archive);

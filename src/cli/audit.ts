@@ -10,7 +10,10 @@ const NO_TIMEOUT_MS = 0;
 export const define: Define = (command) => {
   withExamples(command, ["vx audit", "vx audit --json", "vx audit --archive /archives"])
     .option("--json", "print the response message as JSON")
-    .option("--archive <folder>", "read the database itself, and the files of vx archive in this folder too")
+    .option(
+      "--archive <folder>",
+      "read the database directly, and also check the files of vx archive in this folder",
+    )
     .action(audit);
 };
 

@@ -17,12 +17,16 @@ export function defineSplit(command: Command): void {
     "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
   ])
     .description(
-      "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, the same command goes on.",
+      "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
     )
     .argument("<source>", "the name of the cell that gives up lanes")
     .option("--json", "print the result as JSON")
     .action(split);
-  requiredOption(command, "--to <url>", "the standby, with a login that may promote it and owns the tables");
+  requiredOption(
+    command,
+    "--to <url>",
+    "the standby; the login must own the tables and be allowed to promote it",
+  );
   requiredOption(command, "--lanes <lanes>", "the lanes to move, such as 512-767,800");
 }
 
@@ -81,6 +85,6 @@ async function printResult(source: string, result: SplitResult, isJson: boolean)
   }
   if (slot !== undefined)
     await printError(
-      `drop the replication slot ${visible(slot)} at the source: it keeps write-ahead log for a standby that does not follow any more`,
+      `drop the replication slot ${visible(slot)} at the source: it keeps write-ahead log for a standby that no longer follows`,
     );
 }

@@ -101,7 +101,7 @@ export async function checkOwner({ home, clusterDir, user }: Placement): Promise
   if (entry === undefined || entry.uid === user.uid) return;
   if (ownUid() === 0) {
     throw new EmbeddedPostgresError(
-      `the database in ${clusterDir} belongs to root, as whom PostgreSQL does not run: chown -R ${user.uid}:${user.gid} ${clusterDir}`,
+      `the database in ${clusterDir} belongs to root, but PostgreSQL cannot run as root: chown -R ${user.uid}:${user.gid} ${clusterDir}`,
     );
   }
   throw new EmbeddedPostgresError(

@@ -9,7 +9,7 @@ const startLogMaxBytes = 64 * 1024;
 const weekdayLogMaxBytes = 16 * 1024 * 1024;
 const weekdayLogMaxAgeMs = 6 * 24 * 3600_000;
 
-/** The log of a postmaster before its log collector starts; `excerpt` returns what was logged since. */
+/** The log of a postmaster before its log collector starts; `excerpt` returns the lines logged since. */
 type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
 
 export async function openStartLog(logDir: string, user: ServerUser): Promise<StartLog> {

@@ -35,7 +35,7 @@ const name = z
   .string()
   .min(1)
   .max(200)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this refuses them
   .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, "must not contain control characters");
 const tokens = z.int().min(1).max(MAX_CONTEXT_WINDOW);
 const weight = z.int().min(1).max(MAX_WEIGHT).optional();

@@ -91,7 +91,7 @@ export class Http1 {
     this.#server.close();
   }
 
-  /** Answers what is not a request that can be served, and closes the connection. */
+  /** Answers an invalid request with an error, and closes the connection. */
   #refuse(socket: Duplex, problem: BadRequest): void {
     const connection = this.#connections.get(socket);
     if (!socket.writable || !connection || !canSendError(connection)) {

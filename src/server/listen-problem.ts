@@ -4,7 +4,7 @@ export type ListenSettings = {
   readonly port: "PORT" | "VX_ADMIN_PORT";
 };
 
-/** Why a listener cannot be opened: the setting, what is wrong with it, and what to do. */
+/** Why a listener cannot be opened: the setting, its error and the remedy. */
 export function listenProblem(error: unknown, host: string, settings: ListenSettings): string {
   const { code, message, port } = error as NodeJS.ErrnoException & { port?: number };
   switch (code) {

@@ -42,7 +42,7 @@ export type MetricSettings = {
 export type Telemetry = {
   readonly startTrace: StartTrace | undefined;
   readonly recordAttempt: RecordAttempt | undefined;
-  /** Exports what is waiting, for a limited time. */
+  /** Exports the waiting spans and metrics, for a limited time. */
   shutdown(): Promise<void>;
 };
 

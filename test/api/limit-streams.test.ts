@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { limitStreams } from "../../src/api/limit-streams.ts";
 
-test("streams beyond the maximum are refused until one ends, is left or fails", async () => {
+test("streams beyond the maximum are refused until one ends, is cancelled or fails", async () => {
   const open = limitStreams(2, async function* (end: "return" | "fail") {
     yield 1;
     if (end === "fail") throw new Error("failed");

@@ -62,7 +62,7 @@ afterAll(async () => {
   target.remove();
 });
 
-test("only its owner can read a backup, and nothing else is left in its folder", () => {
+test("only its owner can read a backup, and its folder contains no other file", () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(target.path)).toEqual(["backup.tar.zst"]);
 });

@@ -30,7 +30,7 @@ beforeAll(async () => {
     databases: { single: database, billing: database, monitor: database } as never,
     pipelines: 1,
     models: { get: () => model },
-    run: async function* ({ progress }) {
+    streamEvents: async function* ({ progress }) {
       progress.wasSent = true;
       yield { kind: "text", text: "Hello" };
       yield { kind: "done", finishReason: "stop", usage };

@@ -24,7 +24,7 @@ beforeEach(async () => {
     databases: { single: store.database, billing: store.database, monitor: store.database } as never,
     pipelines: 1,
     models: { get: () => MODEL },
-    run: ({ signal, progress }) => {
+    streamEvents: ({ signal, progress }) => {
       progress.wasSent = true;
       return endless(signal);
     },
@@ -79,7 +79,7 @@ async function rowsOf({ accountId }: Payer) {
     FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
 }
 
-test("nothing runs for more than ten minutes; what was given until then is paid", async () => {
+test("no call runs for more than ten minutes; the output until then is charged", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   expect((await pieces.next()).value).toMatchObject({ delta: { text: PIECE } });
@@ -93,7 +93,7 @@ test("nothing runs for more than ten minutes; what was given until then is paid"
   ]);
 });
 
-test("a counter that is overloaded does not cost the charge: the usual length of a token tells", async () => {
+test("an overloaded counter does not prevent the charge: tokens are estimated from the usual length", async () => {
   const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
   await pieces.return();

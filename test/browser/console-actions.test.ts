@@ -173,7 +173,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await dialog.waitFor({ state: "detached" });
   });
 
-  test("everything is reached with the keyboard alone, with a visible focus", async () => {
+  test("all controls can be used with the keyboard, with a visible focus", async () => {
     const { page } = console;
     const { account } = await operatorOf(console.app).createAccount({ name: "keyboard" });
     await console.signIn();

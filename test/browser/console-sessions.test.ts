@@ -23,7 +23,7 @@ describe.skipIf(!chromiumPath)("a session of the operator console", () => {
     return { id: operator?.id ?? "", token: secret };
   }
 
-  test("does not start with a token that the server does not know", async () => {
+  test("does not start with an unknown token", async () => {
     const { page, app } = console;
     await page.goto(app.adminUrl);
     await page.getByLabel("Operator token").fill("vxo_unknown");
@@ -81,7 +81,7 @@ describe.skipIf(!chromiumPath)("a session of the operator console", () => {
     await console.page.getByRole("note").waitFor();
   });
 
-  test("survives a server that goes away: a banner, then live figures again", async () => {
+  test("a disconnected server: a banner, then live figures again", async () => {
     const { page, app } = console;
     const port = new URL(app.adminUrl).port;
     const own = await startTestApp({ env: { VX_ADMIN_PORT: "0" }, database: app.database });

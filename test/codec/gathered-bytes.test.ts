@@ -36,7 +36,7 @@ test("a large body with a content length is allocated once, before a tenth of it
   expect([...sizes].filter((size) => size > MAX_BODY / 10)).toEqual([MAX_BODY]);
 });
 
-test("the memory of a large body can be freed, and that of a chunk is left alone", () => {
+test("the memory of a large body can be freed, and that of a chunk is not", () => {
   const gathered = new GatheredBytes(0);
   for (let i = 0; i < 8; i++) gathered.add(Buffer.alloc(65_536, "a"));
   const bytes = gathered.bytes();
@@ -49,7 +49,7 @@ test("the memory of a large body can be freed, and that of a chunk is left alone
   expect(chunk.buffer.byteLength).toBe(524_288);
 });
 
-test("the memory of a body that is not wanted any more is freed", () => {
+test("the memory of a discarded body is freed", () => {
   const gathered = new GatheredBytes(524_288);
   for (let i = 0; i < 2; i++) gathered.add(Buffer.alloc(65_536, "a"));
   const bytes = gathered.bytes();

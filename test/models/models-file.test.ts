@@ -128,7 +128,7 @@ models:
 const priced = (prices: string) =>
   yaml({ input_micros_per_million_tokens: "", output_micros_per_million_tokens: "", prices });
 
-test("prices that are left out follow those of input and output, or are 0", () => {
+test("omitted prices default to those of input and output, or to 0", () => {
   expect(parseModels(priced("{input: 3, output: 5}"), "models.yaml", env)[0]?.prices).toEqual(
     tokenPrices(3n, 5n),
   );

@@ -149,7 +149,7 @@ test("upstreams get the trace of the caller", async () => {
   ]);
 });
 
-test("a change by an operator logs who credited what", async () => {
+test("a change by an operator logs the operator and the amount", async () => {
   const operator = operatorOf(app);
   const { accountId } = key;
   await operator.creditAccount({ accountId, amountMicros: 5n, reason: "test", idempotencyKey: "logged" });

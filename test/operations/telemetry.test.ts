@@ -221,7 +221,7 @@ test("RPCs have spans by the conventions for RPC", async () => {
   });
 });
 
-test("the metrics of the GenAI conventions are exported, with the old names if asked for", async () => {
+test("the metrics of the GenAI conventions are exported, with the old names if requested", async () => {
   const count = (name: string) =>
     receiver.metrics.get(name)?.points.find(({ attributes }) => attributes["error.type"] === undefined);
   await expect.poll(() => count("gen_ai.client.inference.usage.output_tokens")?.value).toBeGreaterThan(0);

@@ -246,7 +246,7 @@ describe("the gate of the Anthropic surface", () => {
     });
   });
 
-  test("a call with only x-api-key is told how to send a token", async () => {
+  test("a call with only x-api-key gets an error that says how to send a token", async () => {
     const answer = await call({ "x-api-key": "any" });
     expect(answer.status).toBe(401);
     const { error } = jsonOf(answer) as { error: { code: string; message: string } };

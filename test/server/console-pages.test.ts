@@ -29,7 +29,7 @@ describe.each([
     );
   }
 
-  test("runs scripts and styles of this server alone, and asks each time whether it is current", async () => {
+  test("runs only scripts and styles of this server, and is revalidated each time", async () => {
     const { status, headers, body } = await get(path);
     expect([status, headers["cache-control"], headers["set-cookie"]]).toEqual([200, "no-cache", undefined]);
     const rules = new Map(

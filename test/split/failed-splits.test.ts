@@ -96,7 +96,7 @@ test("the source takes the lanes back if a statement that read their owner befor
   await end?.();
 });
 
-test("nothing is released while the standby is late, a long transaction runs, or a server does not know the cell", async () => {
+test("nothing is released while the standby lags, a long transaction runs, or a server does not use the cell", async () => {
   await onStandby`SELECT pg_wal_replay_pause()`;
   await expectUnchanged(split(), "replays changes of the source more than 300 ms late");
   await onStandby`SELECT pg_wal_replay_resume()`;

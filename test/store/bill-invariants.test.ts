@@ -221,7 +221,7 @@ describe("a result is not accepted", () => {
     await expectViolation(billing.end(end), "the database charges the requested amount");
   });
 
-  test("for its item alone: the others of the batch have theirs", async () => {
+  test("fails only its item: the other items of the batch get their results", async () => {
     const other = await createPayer(store.database, 1n);
     const restore = await plantInBill(
       HOLDS,

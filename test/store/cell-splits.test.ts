@@ -44,7 +44,7 @@ async function withSplit(work: (split: string) => Promise<void>): Promise<void> 
   }
 }
 
-test("a split that is confirmed is claimed once, by the copy that has replayed it, which then owns its lanes alone", async () => {
+test("a confirmed split is claimed once, by the copy that replayed it, which becomes the only owner of the lanes", async () => {
   await withSplit(async (id) => {
     await expect(claim(id)).rejects.toThrow("not in the state");
     await expect(takeBack(id)).rejects.toThrow("not in the state");

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test("schema.sql is what the migrations make", async () => {
+test("schema.sql is the dump of the migrated schema", async () => {
   const { owner } = database;
   const parts = [
     ...(await types(owner)),

@@ -37,7 +37,8 @@ afterEach(async () => {
   await fake.stop();
 });
 
-const run = (accountId = "acct_1", signal = NEVER) => read(runner.run(callOf(model, { accountId, signal })));
+const run = (accountId = "acct_1", signal = NEVER) =>
+  read(runner.streamEvents(callOf(model, { accountId, signal })));
 const state = () => runner.status()[0]?.breaker;
 const openAccounts = () => runner.status()[0]?.openAccounts;
 const TEXT = "Hello, world.";
@@ -134,7 +135,7 @@ describe("failed calls of one account", () => {
     const gate = Promise.withResolvers<void>();
     for (let i = 1; i < FAILURES; i++) await fail();
     fake.next(replyWhen(gate.promise));
-    const events = runner.run(callOf(model));
+    const events = runner.streamEvents(callOf(model));
     await events.next();
     await fail();
     expect(openAccounts()).toBe(0);

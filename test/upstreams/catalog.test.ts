@@ -26,7 +26,7 @@ test("models with equal settings share an upstream, and upstreams of one server 
   await runner.use(models);
   expect(runner.status().length).toBe(3);
   expect(runner.connections.size).toBe(2);
-  for (const model of models) await read(runner.run(callOf(model)));
+  for (const model of models) await read(runner.streamEvents(callOf(model)));
   expect(fake.connections).toBeLessThanOrEqual(2);
 });
 
@@ -35,7 +35,7 @@ test("an upstream removed from the catalog closes after its last call has comple
   await runner.use([old]);
   const gate = Promise.withResolvers<void>();
   fake.next(replyWhen(gate.promise));
-  const call = read(runner.run(callOf(old)));
+  const call = read(runner.streamEvents(callOf(old)));
   await fake.until(({ calls }) => calls.length === 1);
 
   await runner.use([modelOf(other.settings())]);
@@ -48,16 +48,16 @@ test("an upstream removed from the catalog closes after its last call has comple
 
 test("an upstream that stays in the catalog keeps its connections", async () => {
   await runner.use([modelOf(fake.settings())]);
-  await read(runner.run(callOf(modelOf(fake.settings()))));
+  await read(runner.streamEvents(callOf(modelOf(fake.settings()))));
   await runner.use([modelOf(fake.settings(), other.settings())]);
-  await read(runner.run(callOf(modelOf(fake.settings()))));
+  await read(runner.streamEvents(callOf(modelOf(fake.settings()))));
   expect(fake.connections).toBeLessThanOrEqual(2);
   expect(fake.openConnections).toBeGreaterThan(0);
 });
 
 test("a call with a model of the old catalog gets a reply, then its upstream closes", async () => {
   await runner.use([]);
-  expect((await read(runner.run(callOf(modelOf(fake.settings()))))).text).toBe("Hello, world.");
+  expect((await read(runner.streamEvents(callOf(modelOf(fake.settings()))))).text).toBe("Hello, world.");
   expect([runner.status().length, runner.connections.size]).toEqual([0, 0]);
   await fake.until(({ openConnections }) => openConnections === 0);
 });
@@ -66,6 +66,6 @@ test("a catalog with a missing key is rejected, and the previous one stays in us
   const good = modelOf(fake.settings());
   await runner.use([good]);
   await expect(runner.use([modelOf(other.settings({ apiKeyEnv: "NOT_SET" }))])).rejects.toThrow("NOT_SET");
-  expect((await read(runner.run(callOf(good)))).text).toBe("Hello, world.");
+  expect((await read(runner.streamEvents(callOf(good)))).text).toBe("Hello, world.");
   expect(runner.status().length).toBe(1);
 });

@@ -51,7 +51,7 @@ test("hundreds of calls with random failures end exactly once and release all re
     let ending = "stopped";
     if (choice === 0) setImmediate(() => leaving.abort(left));
     try {
-      for await (const event of runner.run(callOf(model, { signal: leaving.signal }))) {
+      for await (const event of runner.streamEvents(callOf(model, { signal: leaving.signal }))) {
         if (event.kind === "done") ending = text === WHOLE ? "whole" : "wrong";
         else if (event.kind === "text") text += event.text;
         if (event.kind === "text" && choice === 1) break;

@@ -41,7 +41,7 @@ test("attempts are counted by upstream and outcome; failures are logged with the
   const model = modelOf(fake.settings({ apiKeyEnv: "KEY" }));
   await runner.use([model]);
   fake.next(refuse(500, {}, JSON.stringify({ error: { message: `no such key: ${KEY}` } })));
-  expect((await read(runner.run(callOf(model)))).text).toBe("Hello, world.");
+  expect((await read(runner.streamEvents(callOf(model)))).text).toBe("Hello, world.");
 
   const page = await metrics.registry.metrics();
   const name = `openai 127.0.0.1:${fake.port}/v1 fake-model`;
@@ -70,14 +70,14 @@ test("the metrics show running calls and blocked accounts", async () => {
   const model = modelOf(fake.settings());
   await runner.use([model]);
   fake.next(silent);
-  const call = read(runner.run(callOf(model, { signal: leaving.signal })));
+  const call = read(runner.streamEvents(callOf(model, { signal: leaving.signal })));
   await fake.until(({ calls }) => calls.length === 1);
   expect(await metrics.registry.metrics()).toMatch(/^vx_upstream_running\{.*\} 1$/m);
   leaving.abort(new Error("gone"));
   await call;
   fake.always(refuse(500));
   const failFor = async (accountIds: readonly string[]) => {
-    await Promise.all(accountIds.map((accountId) => read(runner.run(callOf(model, { accountId })))));
+    await Promise.all(accountIds.map((accountId) => read(runner.streamEvents(callOf(model, { accountId })))));
     return await metrics.registry.metrics();
   };
   const ofOneAccount = await failFor(Array(5).fill("acct_1"));
@@ -92,7 +92,7 @@ test("a call aborted during the wait between two attempts ends at once", async (
   const model = modelOf(fake.settings());
   await runner.use([model]);
   fake.always(refuse(429, { "retry-after": "3" }));
-  const call = read(runner.run(callOf(model, { signal: leaving.signal })));
+  const call = read(runner.streamEvents(callOf(model, { signal: leaving.signal })));
   await fake.until(({ calls }) => calls[0]?.ended === "finished");
   // The failure of the first attempt is logged before the wait of three seconds begins.
   while (logged.length === 0) await setImmediate();

@@ -51,7 +51,7 @@ describe("tool calls", () => {
     expect(deltas.map((delta) => delta.kind === "tool_call" && delta.toolCall.index)).toEqual([0, 1]);
   });
 
-  test("calls without a number, or with the same number, are told apart by their ids", () => {
+  test("calls without a number, or with the same number, are distinguished by their ids", () => {
     for (const index of [undefined, 0, -1, "0", null]) {
       const { output } = streamed([
         call(index, "a", "first", '{"x"'),
@@ -66,7 +66,7 @@ describe("tool calls", () => {
     }
   });
 
-  test("calls without numbers and ids are told apart by their names", () => {
+  test("calls without numbers and ids are distinguished by their names", () => {
     const { output } = streamed([call(undefined, undefined, "f", "{}"), call(undefined, "", "f", "{}")]);
     expect(output.toolCalls.map((one) => one.arguments)).toEqual(["{}", "{}"]);
   });

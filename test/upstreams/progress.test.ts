@@ -28,7 +28,7 @@ function use(limits: Partial<RunnerLimits> = {}): void {
 }
 
 const model = () => modelOf(first.settings(), second.settings());
-const run = () => runner.run(callOf(model(), { signal: leaving.signal, progress }));
+const run = () => runner.streamEvents(callOf(model(), { signal: leaving.signal, progress }));
 
 /** Aborts the call and returns whether an upstream was asked at that moment. */
 async function leave(outcome: Promise<unknown>): Promise<boolean> {
@@ -51,7 +51,7 @@ test("wasSent is false while the call waits for a slot", async () => {
   use({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
   const gate = Promise.withResolvers<void>();
   first.next(replyWhen(gate.promise));
-  const before = read(runner.run(callOf(model())));
+  const before = read(runner.streamEvents(callOf(model())));
   await first.until(({ calls }) => calls.length === 1);
   const outcome = read(run());
   expect(runner.status()[0]?.waiting).toBe(1);

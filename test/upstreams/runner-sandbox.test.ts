@@ -20,7 +20,7 @@ test("the sandbox runs more concurrent streams than the limit of a model server"
   await runner.use([MODEL]);
   const { signal } = new AbortController();
   const streams = Array.from({ length: 2 * RUNNER_LIMITS.slots.maxRunning }, (_, i) =>
-    runner.run(callOf(MODEL, { prompt: PROMPT, signal, accountId: `acct_${i % 3}` })),
+    runner.streamEvents(callOf(MODEL, { prompt: PROMPT, signal, accountId: `acct_${i % 3}` })),
   );
   // All have begun and none has ended.
   const firsts = await Promise.all(streams.map((stream) => stream.next()));

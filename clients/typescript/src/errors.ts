@@ -1,6 +1,6 @@
 import type { ErrorDetail } from "./error-details.ts";
 
-/** What is known of a call that failed. */
+/** The known properties of a failed call. */
 export type ErrorProperties = {
   /** The code of gRPC, such as "failed_precondition". */
   readonly code: string;

@@ -62,14 +62,14 @@ export class GenerationStream implements AsyncIterable<GenerateDelta> {
     for await (const { content } of this) if (content !== "") yield content;
   }
 
-  /** The whole reply. Reads the rest of the stream if nobody iterated it. */
+  /** The whole reply. Reads the rest of a stream that was not iterated. */
   async finalResponse(): Promise<GenerateResponse> {
     if (!this.#isRead) for await (const _ of this);
     if (!this.#isComplete) throw new TypeError("The stream was not read to its end.");
     return this.#builder.response();
   }
 
-  /** What was received so far, also after an error. */
+  /** The message received so far, also after an error. */
   get partialMessage(): GenerateResponse["message"] {
     return this.#builder.message();
   }

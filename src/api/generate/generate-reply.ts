@@ -22,7 +22,7 @@ export function summaryOf(reply: Reply) {
   };
 }
 
-/** The message can be sent back as it is, as a part of the conversation. */
+/** The message can be sent back unchanged, as a part of the conversation. */
 export function messageOf({ text, toolCalls, reasoning }: Output): MessageInitShape<typeof MessageSchema> {
   return {
     role: "assistant",

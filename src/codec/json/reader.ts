@@ -93,7 +93,7 @@ export class Readers {
           else yield* scanner.skip();
           continue;
         }
-        if (set.has(reader.field)) throw invalid(where, "is given twice, once under its other name");
+        if (set.has(reader.field)) throw invalid(where, "is given twice, in snake_case and in camelCase");
         set.add(reader.field);
         const { oneof } = reader.field;
         // A member that is null counts as absent, so another one may be set.

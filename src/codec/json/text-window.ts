@@ -68,7 +68,7 @@ export class TextWindow {
     this.#advance(2 * this.#aheadUnits);
   }
 
-  /** Drops what was read, and decodes more. */
+  /** Drops the part that was read, and decodes more. */
   #advance(windowBytes = WINDOW_BYTES): void {
     const end = endOfCharacter(this.#bytes, this.#end + windowBytes);
     const bytes = this.#bytes.subarray(this.#end, end);

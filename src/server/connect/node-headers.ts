@@ -2,7 +2,7 @@ export function toNodeHeaders(headers: Headers | undefined): Record<string, stri
   return headers ? Object.fromEntries(headers) : {};
 }
 
-/** Connect escapes more than gRPC requires, and Google's client for Node unescapes only what is required. */
+/** Connect escapes more than gRPC requires, and Google's client for Node unescapes only the required characters. */
 export function encodeGrpcMessage(trailer: Headers): void {
   const message = trailer.get("grpc-message");
   if (message === null) return;

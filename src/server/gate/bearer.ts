@@ -27,7 +27,7 @@ export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">)
   return match[1];
 }
 
-/** Anthropic's clients send their key in another header, unless they are told to send a token. */
+/** Anthropic's clients send their key in another header by default. */
 function missingKey(call: Pick<IncomingCall, "headers">): DomainError {
   if (call.headers("x-api-key").length === 0) return new DomainError("missing_api_key");
   return new DomainError("missing_api_key", {

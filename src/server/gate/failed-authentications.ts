@@ -62,7 +62,7 @@ export class FailedAuthentications {
 
   /** Records a valid key, even if the call was refused for another reason. */
   addValid(fingerprint: string): void {
-    if (this.#limit > 0) this.#validKeys.add(fingerprint);
+    if (this.#limit > 0) this.#validKeys.remember(fingerprint);
   }
 
   #startMinute(): void {

@@ -16,7 +16,7 @@ export class KnownKeys {
     return this.#younger.has(fingerprint) || this.#older.has(fingerprint);
   }
 
-  add(fingerprint: string): void {
+  remember(fingerprint: string): void {
     if (this.#younger.has(fingerprint)) return;
     if (this.#younger.size >= this.#maxPerSet) {
       this.#older = this.#younger;

@@ -122,7 +122,7 @@ function walk<Route, Picked>(
   return (node.single && walk(node.single, segments, at + 1, verb, pick)) ?? pickAt(node.rest);
 }
 
-/** A literal that stands in a path as it is: a decoded "/" or ":" would look like a boundary. */
+/** A literal that a path can contain unchanged: a decoded "/" or ":" would look like a boundary. */
 function isPlain(segment: Segment): segment is Literal {
   return segment.kind === "literal" && !/[/:]/.test(segment.text);
 }

@@ -81,7 +81,7 @@ export function unsupportedApiAt(path: string): UnsupportedApi | undefined {
   return MOST_SPECIFIC_FIRST.find((api) => isAtOrBelow(path, api.path));
 }
 
-/** What is not supported, for the caller. */
+/** The error message for the caller. */
 export function describeUnsupported({ path, name, instead }: UnsupportedApi): string {
   const refusal = `${path}: this server does not support ${name}.`;
   return instead === undefined ? refusal : `${refusal} ${instead}`;

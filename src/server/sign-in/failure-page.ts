@@ -21,7 +21,7 @@ const PAGES: Readonly<Record<SignInFailure, { readonly status: number; readonly 
   },
   unavailable: {
     status: 503,
-    text: "The database does not respond, so nobody can sign in. Sign in again in a few seconds.",
+    text: "The database does not respond. Sign in again in a few seconds.",
   },
   busy: { status: 503, text: "Too many sign-ins are running. Try again in a few seconds." },
 };

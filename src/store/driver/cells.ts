@@ -29,7 +29,7 @@ export interface Cells {
   /** Calls functions about one lane, in the cell that owns it. */
   at(lane: Lane): FunctionCaller;
   /**
-   * The same for what is sent in batches: `send` gets the index of the cell in `all`. It is called again if that cell refused
+   * The same for batches: `send` gets the index of the cell in `all`. It is called again if that cell refused
    * the lane, before any write, because another cell owns it.
    */
   route<Result>(lane: Lane, send: (cell: number) => Promise<Result>): Promise<Result>;

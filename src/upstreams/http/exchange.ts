@@ -77,7 +77,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.reply.fail(error);
     }
     // Created only when needed: an error object costs more than the rest of this function.
-    if (this.reply.state === "open") this.reply.fail(dropped("the response ended before the reply did"));
+    if (this.reply.state === "open")
+      this.reply.fail(dropped("the response ended before the reply was complete"));
     this.reply.wakeReader();
   }
 

@@ -60,7 +60,7 @@ export function inTurns(parts: readonly (Buffer | string)[]): AsyncIterable<Buff
   };
 }
 
-/** JSON text that becomes part of a body as it is. It must be valid. */
+/** JSON text that is inserted into a body unchanged. It must be valid. */
 export class RawJson {
   readonly text: string;
 

@@ -61,7 +61,7 @@ export class OpenaiResponsesReader implements ResponseReader {
         throw failureOf(asObject(asObject(event.response)?.error) ?? {});
       case "error":
         throw failureOf(event);
-      // Boundaries, repetitions of what was sent, and event types added in the future.
+      // Boundaries, repetitions of earlier parts, and event types added in the future.
       default:
     }
   }

@@ -68,7 +68,7 @@ export class Runner {
    * upstream had a free slot, and `upstream_error` when every upstream failed. There is no failover after the
    * first piece.
    */
-  run(call: UpstreamCall): AsyncIterableIterator<UpstreamEvent> {
+  streamEvents(call: UpstreamCall): AsyncIterableIterator<UpstreamEvent> {
     const run: Run = { call, stop: new AbortController(), isComplete: false };
     const events = this.#events(run);
     return {

@@ -49,7 +49,7 @@ export class SandboxUpstream implements Upstream {
     const { delay_ms: delayMs = settings.delayMs, cached, cache_write } = plan.directive;
     const reply = new SandboxPieces(plan, prompt);
     const pauses = delayMs > 0 ? new Pauses(delayMs, signal) : undefined;
-    // Pieces that nobody reads one by one are joined while the reply does not wait.
+    // A unary reply without delay joins its pieces.
     const joined = prompt.streamed || pauses ? undefined : new UnreadDeltas();
     let pieces = 0;
     try {

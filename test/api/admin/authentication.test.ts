@@ -93,7 +93,7 @@ test.each(refused)("$what: /metrics returns 401", async ({ headers }) => {
   expect(JSON.parse(answer.body.toString()).error.code).toBe("invalid_operator_token");
 });
 
-test("/auth/session tells who a token is; without settings there is no sign-in", async () => {
+test("/auth/session returns the operator of a token; without settings there is no sign-in", async () => {
   const get = async (path: string, headers: Record<string, string> = {}) => {
     const { status, body } = await sendHttp1(app.adminUrl, { method: "GET", path, headers });
     return { status, body: JSON.parse(body.toString()) };

@@ -144,7 +144,7 @@ test("the validator rejects unknown members and null", () => {
   }
 });
 
-test("a prompt that the upstream cannot get is refused before anything is sent", async () => {
+test("a prompt that the upstream does not support is refused before a request is sent", async () => {
   const calls = upstreams.map((upstream) => upstream.calls.length);
   const response = await fetch(`${app.url}/v1/generate`, {
     method: "POST",

@@ -80,7 +80,7 @@ describe("a message", () => {
     });
   });
 
-  test("accepts blocks, images, cache controls, and fields that this server does not know", async () => {
+  test("accepts blocks, images, cache controls and unknown fields", async () => {
     const image = { type: "base64", media_type: "image/png", data: PNG } as const;
     const message = await ask(
       [

@@ -143,7 +143,7 @@ test.each(refused)("%s is refused with the name of the field", async (_, body, f
   expect(error.message).toContain(field);
 });
 
-test("a stored thread is refused with the code that tool runners know", async () => {
+test("a stored thread is refused with the code that tool runners handle", async () => {
   const error = await refusalOf(send({ thread: { type: "create" } }));
   expect(error.status).toBe(400);
   expect(error.error).toMatchObject({ error: { details: { error_code: "thread_unsupported_request" } } });

@@ -147,7 +147,7 @@ test("images are part of the prompt", async () => {
 });
 
 describe("function calls", () => {
-  test("are items with ids of their own, and their outputs go back", async () => {
+  test("are items with their own ids, and their outputs can be sent back", async () => {
     const input: Input = [{ role: "user", content: "[[tools=2]] Both." }];
     const first = await create({ input, tools: [weather, time] });
     const suffix = first.id.slice("resp_".length);

@@ -156,7 +156,7 @@ describe("embeddings", () => {
     assert(base64.usage.prompt_tokens > 0);
   });
 
-  test("a shorter vector has the length that was asked for", async () => {
+  test("a shorter vector has the requested length", async () => {
     const { data } = await client.embeddings.create({ model: EMBEDDING_MODEL, input: "one", dimensions: 64 });
     assertUnitVector(data[0]?.embedding, 64);
   });

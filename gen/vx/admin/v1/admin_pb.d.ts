@@ -715,7 +715,7 @@ export declare type CreateKeyResponse = Message<"vx.admin.v1.CreateKeyResponse">
 export declare const CreateKeyResponseSchema: GenMessage<CreateKeyResponse>;
 
 /**
- * Which page of the keys.
+ * Selects a page of the keys of an account.
  *
  * @generated from message vx.admin.v1.ListKeysRequest
  */
@@ -1330,7 +1330,7 @@ export declare const CatalogModelSchema: GenMessage<CatalogModel>;
  */
 export declare type ModelUpstream = Message<"vx.admin.v1.ModelUpstream"> & {
   /**
-   * The kind of the upstream: "sandbox", "openai" or "anthropic".
+   * The kind of the upstream: "sandbox", "openai", "openai-responses" or "anthropic".
    *
    * @generated from field: string kind = 1;
    */
@@ -2606,7 +2606,7 @@ export declare const AdminService: GenService<{
   /**
    * List operator events
    *
-   * Returns the operator log, newest first: who changed what, and which changes were refused.
+   * Returns the operator log, newest first: the changes with their operators, and the refused changes.
    *
    * @generated from rpc vx.admin.v1.AdminService.ListOperatorEvents
    */

@@ -34,7 +34,7 @@ export declare type CreateCompletionRequest = Message<"vx.openai.v1.CreateComple
   prompt?: Value | undefined;
 
   /**
-   * The text after the completion, at most 400,000 characters: the model fills in what is between.
+   * The text after the completion, at most 400,000 characters. The model generates the text between prompt and suffix.
    *
    * @generated from field: optional string suffix = 3;
    */
@@ -175,7 +175,7 @@ export declare type StreamCompletionRequest = Message<"vx.openai.v1.StreamComple
   prompt?: Value | undefined;
 
   /**
-   * The text after the completion, at most 400,000 characters: the model fills in what is between.
+   * The text after the completion, at most 400,000 characters. The model generates the text between prompt and suffix.
    *
    * @generated from field: optional string suffix = 3;
    */

@@ -14,7 +14,7 @@ BEGIN
     END IF;
     PERFORM refuse('invalid_argument', 'is the address of another active operator', '{"field":"email"}');
   END IF;
-  PERFORM log_change(p_act, 1024::smallint, p_id, '');
+  PERFORM log_change(p_act, no_lane(), p_id, '');
   PERFORM change_shared_data();
   RETURN QUERY SELECT * FROM view_operators(p_id, '', 1);
 END

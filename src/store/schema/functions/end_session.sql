@@ -11,7 +11,7 @@ BEGIN
   IF FOUND THEN
     PERFORM append_operator_event(
       ROW(v_operator.id, v_operator.name, 'SignOut', '', '', '{}', p_request_id)::operator_act,
-      1024::smallint, v_operator.id, '', 'ok');
+      no_lane(), v_operator.id, '', 'ok');
   END IF;
 END
 $$;

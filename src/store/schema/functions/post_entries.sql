@@ -1,7 +1,7 @@
 -- Moves balances, appends ledger rows and adds up their usage; the only function that does. The caller holds the locks
 -- of the lanes.
 --
--- An entry with a hold ends that hold: with an amount, it charges at most what is held; without one, it only releases the
+-- An entry with a hold ends that hold: with an amount, it charges at most the held amount; without one, it only releases the
 -- hold. An entry without a hold is a credit or an adjustment that the caller has checked.
 -- Outcomes: "posted", or "missing" when the hold no longer exists, in which case nothing changes.
 CREATE OR REPLACE FUNCTION post_entries(p_entries entry_item[]) RETURNS item_result[]

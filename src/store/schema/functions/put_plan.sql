@@ -10,7 +10,7 @@ BEGIN
     ON CONFLICT ON CONSTRAINT plans_pkey DO UPDATE
       SET rpm = excluded.rpm, max_active_keys = excluded.max_active_keys,
           max_keys_created_per_hour = excluded.max_keys_created_per_hour;
-  PERFORM log_change(p_act, 1024::smallint, p_name, '');
+  PERFORM log_change(p_act, no_lane(), p_name, '');
   PERFORM change_shared_data();
   RETURN QUERY SELECT p.* FROM plans p WHERE p.name = p_name;
 END

@@ -12,7 +12,7 @@ BEGIN
       PERFORM refuse('last_admin');
     END IF;
     DELETE FROM operator_sessions s WHERE s.operator_id = p_id;
-    PERFORM log_change(p_act, 1024::smallint, p_id, '');
+    PERFORM log_change(p_act, no_lane(), p_id, '');
     PERFORM change_shared_data();
   END IF;
   RETURN QUERY SELECT * FROM view_operators(p_id, '', 1);

@@ -38,7 +38,7 @@ BEGIN
   INSERT INTO operator_sessions VALUES (p_fingerprint, v_operator.id, v_now, v_now);
   PERFORM append_operator_event(
     ROW(v_operator.id, v_operator.name, 'SignIn', '', '', v_details, p_request_id)::operator_act,
-    1024::smallint, v_operator.id, '', 'ok');
+    no_lane(), v_operator.id, '', 'ok');
   RETURN QUERY SELECT v_operator.id, v_operator.name, v_operator.role;
 END
 $$;
