@@ -590,6 +590,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION move_balance(p_act text, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint, p_reason text, p_idempotency_key text) RETURNS SETOF priced_ledger; for the server
 -- FUNCTION name_users(p_rows ledger[], p_day integer) RETURNS void
 -- FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE(id text, name text); for the server
+-- FUNCTION no_lane() RETURNS smallint
 -- FUNCTION operator_event_hash(p_before bytea, p_row operator_events) RETURNS bytea
 -- FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE(id text, account_id text); for the server
 -- FUNCTION place_holds(p_server_id text, p_holds hold_item[]) RETURNS item_result[]

@@ -73,7 +73,12 @@ export const lateStatements: Fault = {
   name: "database: statements 10 s late",
   lastsSeconds: 10,
   strike: async ({ arena, victim }) => {
-    const release = arena.databaseLines[victim]?.stall();
+    const line = arena.databaseLines[victim];
+    // Calls queue while replies wait, so each statement sent afterwards is a batch of several items.
+    line?.set({ holdsBack: true });
+    await wait(300);
+    const release = line?.stall();
+    line?.set({});
     await wait(10_000);
     release?.();
   },
