@@ -90,7 +90,7 @@ export function presentOptions(given: GivenOptions): PromptOptions {
   return present.length === 0 ? NO_OPTIONS : (Object.fromEntries(present) as PromptOptions);
 }
 
-/** Texts alone become one text, so that a string and its parts are the same prompt. */
+/** A list of only texts becomes one text, so that a string and its parts are the same prompt. */
 export function joinedTexts(parts: readonly ContentPart[]): PromptMessage["content"] {
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
   return texts.length === parts.length ? texts.join("") : parts;

@@ -13,7 +13,7 @@ const MIN_OUTPUT_TOKENS = 64;
 
 /** The maximum usage of a generation, and its cost. */
 export type Size = {
-  /** Tokens of the texts alone. */
+  /** Tokens of the texts only. */
   readonly promptTokens: number;
   readonly images: number;
   /** Whether promptTokens was counted; otherwise it is the upper bound given by the bytes. */

@@ -31,7 +31,7 @@ type OpenCall = { id: string; name: string; arguments: string };
 
 const NONE: readonly never[] = [];
 
-/** Joins the pieces of a reply. Replies of text alone create no lists. */
+/** Joins the pieces of a reply. Replies of only text create no lists. */
 export class OutputBuilder {
   #text = "";
   #reasoning: OpenBlock[] | undefined;

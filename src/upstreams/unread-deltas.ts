@@ -2,7 +2,7 @@ import type { Delta } from "../domain/output.ts";
 
 /**
  * The pieces that the reader has not taken, in their order. Consecutive texts, and consecutive parts of one tool call
- * or one reasoning block, are joined: a slow reader gets fewer, longer pieces. A reply of text alone is one string.
+ * or one reasoning block, are joined: a slow reader gets fewer, longer pieces. A reply of only text is one string.
  */
 export class UnreadDeltas {
   /** Pieces before the text; those before the head are taken. */

@@ -14,7 +14,7 @@ import type { Product } from "./product.ts";
 const PAGE = new URL("console.html", import.meta.url);
 const FOLDER = new URL("../../../gen/console/", import.meta.url);
 
-/** Runs our script alone, and connects only to this host. Trusted types make assignments of HTML an error. */
+/** Runs only the script of the page, and connects only to this host. Trusted types make assignments of HTML an error. */
 const POLICY = `${NOTHING}; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 /** The names of the files contain a hash of their content. */

@@ -24,7 +24,7 @@ export function systemOf(messages: readonly PromptMessage[]): Content | undefine
 
 /**
  * Roles must alternate, so consecutive messages of one role become one message with several blocks. Results of tools
- * belong to the user's turn. The API refuses texts of white space alone, so they are left out.
+ * belong to the user's turn. The API refuses texts of only white space, so they are omitted.
  */
 export function turnsOf(messages: readonly PromptMessage[]): readonly Turn[] {
   const turns: Turn[] = [];

@@ -49,7 +49,7 @@ function messageOf({ role, content, toolCalls, toolCallId }: PromptMessage): obj
   return { role, content: encoded, tool_calls: toolCalls.map(callOf) };
 }
 
-/** Texts alone are one text: many servers accept lists only in messages of users, and only with images. */
+/** A list of only texts becomes one text: many servers accept lists only in messages of users, and only with images. */
 function contentOf(content: PromptMessage["content"]): string | object[] {
   if (typeof content === "string") return content;
   if (content.some(({ kind }) => kind === "image")) return content.map(partOf);

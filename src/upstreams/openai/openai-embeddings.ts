@@ -17,7 +17,7 @@ export const openaiEmbeddingsDialect: Dialect = {
   body: (prompt, model) => ({
     model,
     input: prompt.messages.map(({ content }) => content),
-    // A third of the size of numbers, and what OpenAI's clients ask for. Servers that ignore it send numbers.
+    // A third of the size of numbers, and the form that OpenAI's clients request. Servers that ignore it send numbers.
     encoding_format: "base64",
     dimensions: dimensionsOf(prompt),
   }),

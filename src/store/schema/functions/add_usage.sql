@@ -1,4 +1,4 @@
--- Adds generations to the sums of the current quarter of an hour. p_has_users tells whether one names an end user. The
+-- Adds generations to the sums of the current quarter of an hour. p_has_users: whether one names an end user. The
 -- caller has just written the rows and holds the locks of their lanes.
 CREATE OR REPLACE FUNCTION add_usage(p_rows ledger[], p_now timestamptz, p_has_users boolean) RETURNS void
   LANGUAGE plpgsql

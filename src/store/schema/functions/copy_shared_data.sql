@@ -1,4 +1,4 @@
--- Stores what the first cell shares, unless a later version was stored. Operators are only compared with those who make
+-- Stores the shared data of the first cell, unless a later version was stored. Operators are only compared with those who make
 -- changes here: they sign in at the first cell.
 CREATE OR REPLACE FUNCTION copy_shared_data(p_version bigint, p_plans text, p_operators text, p_prices text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
 -- The accounts of which a field starts with a text, in upper or lower case: those after (p_after, p_after_id) in the order of
 -- the field and the id, at most p_limit; an empty p_after_id means from the start. p_field is external_id, email or name.
--- was_found tells that the text is the id of the account, or starts a field that is searched before this one.
+-- was_found: the text is the id of the account, or starts a field that is searched before this one.
 CREATE OR REPLACE FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer)
   RETURNS TABLE (
     term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint,
