@@ -37,7 +37,7 @@ export const STOPS: Readonly<Record<Stop, Rule>> = {
     reason: "deadline_exceeded",
     message: `The call reached the limit of 10 minutes. ${CHARGED}`,
     paidOnceSent: true,
-    text: "stopped at the limit of 10 minutes",
+    text: "stopped after 10 minutes",
   },
   revoked_api_key: {
     reason: "revoked_api_key",

@@ -102,7 +102,7 @@ test("an overloaded counter does not prevent the charge: tokens are estimated fr
   expect(await rowsOf(payer)).toMatchObject([{ input: 2_001, output: 1_250 }]);
 });
 
-test("when its time is over, the server also stops what goes on without its caller, and takes nothing new", async () => {
+test("at its time limit, the drain also stops generations without a caller, and new ones are refused", async () => {
   const left = new AbortController();
   const pieces = metering.meter.stream(callerOf(left.signal, "kept"), REQUEST);
   await pieces.next();
@@ -116,7 +116,7 @@ test("when its time is over, the server also stops what goes on without its call
   });
 });
 
-test("a generation whose money was still being held then is stopped as well", async () => {
+test("a generation whose hold is still being placed is stopped too", async () => {
   const answered = metering.meter.complete(callerOf(NEVER), REQUEST).catch((error: unknown) => error);
   metering.stopGenerations();
   expect(await answered).toMatchObject({ reason: "unavailable" });

@@ -35,7 +35,7 @@ function settlerWith({ billing, wait }: Setup) {
   return { settler, told, elapsedMs: () => nowMs };
 }
 
-test("a settlement that fails for a reason that was never expected is retried until it succeeds", async () => {
+test("a settlement that fails with an unexpected error is retried until it succeeds", async () => {
   const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   await billing.hold(holdOf(payer, 60n, id));
@@ -52,7 +52,7 @@ test("a settlement that fails for a reason that was never expected is retried un
   expect(told).toEqual([`retry ${id}`]);
 });
 
-test("a server that stops goes on for a minute, then reports what it could not settle", async () => {
+test("a stopping server continues for a minute, then reports unsettled generations", async () => {
   const payer = await createPayer(store.database, 100n);
   const id = newGenerationId(payer);
   const nowhere = new Database(
