@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
@@ -122,4 +124,29 @@ test("an error lists at most 16 violations and stays small", async () => {
   expect(error.details[1].field_violations).toHaveLength(16);
   expect(error.message).toMatch(/and 184 more$/);
   expect(answer.body.length).toBeLessThan(8_192);
+});
+
+test("200 MB of base64 without an announced size are refused once they exceed the limit", async () => {
+  const request = httpRequest(`${app.url}/v1/chat/completions`, { method: "POST", headers });
+  // The server may close the connection once it has refused the request.
+  request.on("error", () => undefined);
+  const response = once(request, "response") as Promise<[IncomingMessage]>;
+  const isRefused = response.then(
+    () => true,
+    () => true,
+  );
+  request.write(
+    '{"model":"vx-sandbox-small","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,',
+  );
+  const piece = "A".repeat(MEBIBYTE);
+  let sent = 0;
+  for (; sent < 200; sent++) {
+    const written = new Promise<false>((resolve) => request.write(piece, () => resolve(false)));
+    if (await Promise.race([isRefused, written])) break;
+  }
+  const [{ statusCode }] = await response;
+  expect(statusCode).toBe(413);
+  // The limit of 32 MiB, and what the sockets of both sides have.
+  expect(sent).toBeLessThan(48);
+  request.destroy();
 });

@@ -106,6 +106,17 @@ test("more cached tokens than input, and more reasoning than output, count as al
   });
 });
 
+test("of several reports of a reply, the last one counts", async () => {
+  openai.next(raw(chunks(said, reports(30, 10, 9, 4), reports(31, 10, 8, 4))));
+  expect(await entryOf("openai")).toMatchObject({
+    amountMicros: -(21n + 1n + 400n + 4_000n + 1n),
+    inputTokens: 31n,
+    cachedInputTokens: 10n,
+    outputTokens: 8n,
+    reasoningTokens: 4n,
+  });
+});
+
 test("a report without any token counts as none: the tokens are counted here", async () => {
   openai.next(raw(chunks(said, reports(0, 0, 0, 0))));
   expect(await entryOf("openai")).toMatchObject({ inputTokens: 5n, outputTokens: 1n });
