@@ -12,6 +12,9 @@ const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
   [/^from dataclasses/m, "import time\nfrom dataclasses"],
   [/^import anyio\n/m, ""],
   [/\banyio\.sleep\b/g, "time.sleep"],
+  // Without an event loop, only single reads have a time limit.
+  [/with anyio\.fail_after\(attempts\.remaining\):\n +/g, ""],
+  [/\(httpx\.HTTPError, TimeoutError\)/g, "httpx.HTTPError"],
   [/\bAwaitable\[((?:[^[\]]|\[(?:[^[\]]|\[[^\]]*\])*\])*)\]/g, "$1"],
   [/\b(AsyncIterator), Awaitable, (Callable, Generic, )/, "$2Iterator, "],
   [/\bAsync(?=[A-Z])/g, ""],

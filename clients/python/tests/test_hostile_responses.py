@@ -1,5 +1,6 @@
 """Calls of servers that send what no vx server sends, and keys that no header can have."""
 
+import asyncio
 import base64
 import json
 import threading
@@ -37,7 +38,7 @@ def send(data: bytes, write: Callable[[bytes], object]) -> None:
 
 
 class Hostile(unittest.TestCase):
-    def client(self, answer: Answer, **options: Any) -> vx.Client:
+    def url(self, answer: Answer) -> str:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["content-length"]))
@@ -51,7 +52,10 @@ class Hostile(unittest.TestCase):
         threading.Thread(target=server.serve_forever).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
-        client = vx.Client(url=f"http://127.0.0.1:{server.server_port}", key=KEY, **{"max_retries": 0, **options})
+        return f"http://127.0.0.1:{server.server_port}"
+
+    def client(self, answer: Answer, **options: Any) -> vx.Client:
+        client = vx.Client(url=self.url(answer), key=KEY, **{"max_retries": 0, **options})
         self.addCleanup(client.close)
         return client
 
@@ -101,6 +105,41 @@ class Hostile(unittest.TestCase):
             began = time.monotonic()
             self.assertIsInstance(self.failures(client)[index], vx.TimedOutError)
             self.assertLess(time.monotonic() - began, 3)
+
+    def test_a_server_that_never_answers_ends_the_call_in_time(self) -> None:
+        left = threading.Event()
+        self.addCleanup(left.set)
+
+        def silent(write: Callable[[bytes], object]) -> None:
+            left.wait()
+
+        for failure in self.failures(self.client(silent, timeout=0.5)):
+            self.assertIsInstance(failure, vx.TimedOutError)
+        for failure in self.async_failures(silent):
+            self.assertIsInstance(failure, vx.TimedOutError)
+
+    def test_the_asynchronous_client_limits_all_headers_together(self) -> None:
+        def drip(write: Callable[[bytes], object]) -> None:
+            write(b"HTTP/1.1 200 x\r\n")
+            for _ in range(50):
+                write(b"x: y\r\n")
+                time.sleep(0.1)
+
+        for failure in self.async_failures(drip):
+            self.assertIsInstance(failure, vx.TimedOutError)
+
+    def async_failures(self, answer: Answer) -> Tuple[vx.VxError, vx.VxError]:
+        url = self.url(answer)
+
+        async def run() -> Tuple[vx.VxError, vx.VxError]:
+            async with vx.AsyncClient(url=url, key=KEY, max_retries=0, timeout=0.5) as client:
+                with self.assertRaises(vx.VxError) as unary:
+                    await client.me()
+                with self.assertRaises(vx.VxError) as streamed:
+                    await client.stream(model="m", messages=[]).final_response()
+                return unary.exception, streamed.exception
+
+        return asyncio.run(run())
 
     def test_a_response_has_a_limit(self) -> None:
         sent = 0

@@ -200,7 +200,8 @@ class AsyncClient:
             attempts = self._attempts(method, options)
 
             async def attempt() -> _Opened:
-                response = await self._http.send(self._request(method, body, attempts), stream=True)
+                with anyio.fail_after(attempts.remaining):
+                    response = await self._http.send(self._request(method, body, attempts), stream=True)
                 try:
                     check_stream(response)
                     events = _events(method, response, attempts)
@@ -243,7 +244,8 @@ class AsyncClient:
         body = method.body(fields)
 
         async def attempt() -> Response:
-            response = await self._http.send(self._request(method, body, attempts), stream=True)
+            with anyio.fail_after(attempts.remaining):
+                response = await self._http.send(self._request(method, body, attempts), stream=True)
             try:
                 received = Body()
                 async for data in response.aiter_bytes():
@@ -333,7 +335,7 @@ async def _retried(attempts: Attempts, attempt: Callable[[], Awaitable[Item]]) -
     while True:
         try:
             return await attempt()
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, TimeoutError) as error:
             wrapped = error_of_transport(error)
             wrapped.__cause__ = error
             delay = attempts.delay_after(wrapped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, Generic, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Dict, Generic, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 import httpx
 from google.protobuf.message import DecodeError, Message
@@ -173,8 +173,8 @@ def _detail_of(wire: object) -> Optional[Message]:
         return None
 
 
-def error_of_transport(error: httpx.HTTPError) -> VxError:
-    if isinstance(error, httpx.TimeoutException):
+def error_of_transport(error: Union[httpx.HTTPError, TimeoutError]) -> VxError:
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         return TimedOutError(f"the time limit of the call passed: {type(error).__name__}", code="deadline_exceeded")
     if isinstance(error, httpx.LocalProtocolError):
         # Its text can quote a header of the request.
