@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -33,6 +34,7 @@ func System(text string) *Message { return &Message{Role: "system", Content: &te
 const (
 	defaultURL        = "http://127.0.0.1:8080"
 	defaultMaxRetries = 2
+	defaultTimeout    = 10 * time.Minute
 	// maxBytes is the size of the largest response, and of the largest message of a stream.
 	maxBytes = 64 << 20
 )
@@ -49,6 +51,10 @@ func WithKey(key string) Option { return func(c *Client) { c.key = key } }
 // WithMaxRetries sets how often a call is repeated after an error that a retry can heal. Default: 2.
 func WithMaxRetries(n int) Option { return func(c *Client) { c.maxRetries = n } }
 
+// WithTimeout sets the time limit of each call with its retries, and of a whole stream. Default: 10 minutes. 0 for none. An
+// earlier deadline of the context applies.
+func WithTimeout(limit time.Duration) Option { return func(c *Client) { c.timeout = limit } }
+
 // WithHTTPClient sets the HTTP client, for proxies, certificates and pools.
 func WithHTTPClient(client connect.HTTPClient) Option { return func(c *Client) { c.http = client } }
 
@@ -56,6 +62,7 @@ func WithHTTPClient(client connect.HTTPClient) Option { return func(c *Client) {
 type Client struct {
 	url, key   string
 	maxRetries int
+	timeout    time.Duration
 	http       connect.HTTPClient
 
 	generate vxv1connect.GenerateServiceClient
@@ -72,7 +79,10 @@ func (c Client) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "
 
 // New makes a client.
 func New(options ...Option) (*Client, error) {
-	c := &Client{url: os.Getenv("VX_URL"), key: os.Getenv("VX_KEY"), maxRetries: defaultMaxRetries, http: http.DefaultClient}
+	c := &Client{
+		url: os.Getenv("VX_URL"), key: os.Getenv("VX_KEY"),
+		maxRetries: defaultMaxRetries, timeout: defaultTimeout, http: http.DefaultClient,
+	}
 	for _, set := range options {
 		set(c)
 	}
@@ -192,6 +202,8 @@ func unary[Request, Response any](
 	method func(context.Context, *connect.Request[Request]) (*connect.Response[Response], error),
 	message *Request, options []CallOption,
 ) (*Response, error) {
+	ctx, end := c.limit(ctx)
+	defer end()
 	return withRetries(ctx, c, e, options, func(o callOptions) (*Response, error) {
 		response, err := method(ctx, requestOf(c, message, o))
 		if err != nil {
@@ -202,6 +214,14 @@ func unary[Request, Response any](
 		}
 		return response.Msg, nil
 	})
+}
+
+// limit applies the time limit of a call.
+func (c *Client) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.timeout)
 }
 
 func requestOf[T any](c *Client, message *T, o callOptions) *connect.Request[T] {

@@ -3,12 +3,16 @@ package vx_test
 // Calls of servers that send what no vx server sends, and keys that no header can have.
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -45,6 +49,37 @@ func TestAResponseHasALimit(t *testing.T) {
 	}
 	if calls.Load() != 2 {
 		t.Error(calls.Load())
+	}
+}
+
+func TestAServerThatNeverAnswersEndsTheCallInTime(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	c := client(t, vx.WithURL(server.URL), vx.WithKey(key), vx.WithTimeout(200*time.Millisecond))
+	if _, err := c.Me(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if _, err := c.Stream(ctx, asks("hello")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestTheTimeLimitOfAStreamIsThatOfTheWholeStream(t *testing.T) {
+	event := must(proto.Marshal(&vxv1.StreamGenerateResponse{Event: &vxv1.StreamGenerateResponse_Delta{Delta: &vxv1.GenerateDelta{}}}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/connect+proto")
+		_, _ = w.Write(append([]byte{0, 0, 0, 0, byte(len(event))}, event...))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	c := client(t, vx.WithURL(server.URL), vx.WithKey(key), vx.WithTimeout(time.Second))
+	if _, err := final(c.Stream(ctx, asks("hello"))); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }
 

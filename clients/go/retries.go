@@ -59,8 +59,8 @@ func WithHeader(name, value string) CallOption {
 // WithOnHeader gets the headers of the response, such as X-Request-Id and Idempotency-Replayed.
 func WithOnHeader(f func(http.Header)) CallOption { return func(o *callOptions) { o.onHeader = f } }
 
-// withRetries makes attempts until one succeeds, an error is final, or the retries or the time are used up. The limit of
-// the time is the deadline of the context.
+// withRetries makes attempts until one succeeds, an error is final, or the retries or the time are used up. The deadline
+// of the context limits the time.
 func withRetries[T any](ctx context.Context, c *Client, e effect, options []CallOption, attempt func(callOptions) (T, error)) (T, error) {
 	o := callOptions{maxRetries: c.maxRetries, header: http.Header{}}
 	for _, set := range options {

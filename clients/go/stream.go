@@ -30,7 +30,8 @@ type Stream struct {
 // loop over Deltas ends the generation, unless the call has an idempotency key.
 func (c *Client) Stream(ctx context.Context, request *vxv1.GenerateRequest, options ...CallOption) (*Stream, error) {
 	message := streamRequestOf(request)
-	return withRetries(ctx, c, unkeyed, options, func(o callOptions) (*Stream, error) {
+	ctx, end := c.limit(ctx)
+	stream, err := withRetries(ctx, c, unkeyed, options, func(o callOptions) (*Stream, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		events, err := c.generate.StreamGenerate(ctx, requestOf(c, message, o))
 		if err == nil && !events.Receive() {
@@ -44,8 +45,13 @@ func (c *Client) Stream(ctx context.Context, request *vxv1.GenerateRequest, opti
 			o.onHeader(events.ResponseHeader())
 		}
 		reply := &vxv1.Message{Role: "assistant", Content: new(string)}
-		return &Stream{events: events, cancel: cancel, key: o.idempotencyKey, hasFirst: true, message: reply}, nil
+		leave := func() { cancel(); end() }
+		return &Stream{events: events, cancel: leave, key: o.idempotencyKey, hasFirst: true, message: reply}, nil
 	})
+	if err != nil {
+		end()
+	}
+	return stream, err
 }
 
 // streamRequestOf copies the fields, which are the same in both requests.
