@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -55,7 +54,7 @@ func WithMaxRetries(n int) Option { return func(c *Client) { c.maxRetries = n } 
 // earlier deadline of the context applies.
 func WithTimeout(limit time.Duration) Option { return func(c *Client) { c.timeout = limit } }
 
-// WithHTTPClient sets the HTTP client, for proxies, certificates and pools.
+// WithHTTPClient sets the HTTP client, for proxies, certificates and pools. The default follows no redirects.
 func WithHTTPClient(client connect.HTTPClient) Option { return func(c *Client) { c.http = client } }
 
 // Client is a client of one server with one API key. Goroutines can share it.
@@ -81,7 +80,7 @@ func (c Client) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "
 func New(options ...Option) (*Client, error) {
 	c := &Client{
 		url: os.Getenv("VX_URL"), key: os.Getenv("VX_KEY"),
-		maxRetries: defaultMaxRetries, timeout: defaultTimeout, http: http.DefaultClient,
+		maxRetries: defaultMaxRetries, timeout: defaultTimeout, http: noRedirects,
 	}
 	for _, set := range options {
 		set(c)
@@ -97,6 +96,7 @@ func New(options ...Option) (*Client, error) {
 		c.url = defaultURL
 	}
 	c.url = strings.TrimRight(c.url, "/")
+	c.http = recorder{c.http}
 	limit := connect.WithReadMaxBytes(maxBytes)
 	c.generate = vxv1connect.NewGenerateServiceClient(c.http, c.url, limit)
 	c.embed = vxv1connect.NewEmbedServiceClient(c.http, c.url, limit)
@@ -204,7 +204,7 @@ func unary[Request, Response any](
 ) (*Response, error) {
 	ctx, end := c.limit(ctx)
 	defer end()
-	return withRetries(ctx, c, e, options, func(o callOptions) (*Response, error) {
+	return withRetries(ctx, c, e, options, func(ctx context.Context, o callOptions) (*Response, error) {
 		response, err := method(ctx, requestOf(c, message, o))
 		if err != nil {
 			return nil, err

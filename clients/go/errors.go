@@ -1,6 +1,7 @@
 package vx
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -80,6 +81,10 @@ func toError(err error, idempotencyKey string) *Error {
 	wire := new(connect.Error)
 	if !errors.As(err, &wire) {
 		return result
+	}
+	// Connect also uses this code when the connection is reset.
+	if result.Code == connect.CodeCanceled && !connect.IsWireError(err) && !errors.Is(err, context.Canceled) {
+		result.Code = connect.CodeUnavailable
 	}
 	result.Message = wire.Message()
 	result.Header = wire.Meta()

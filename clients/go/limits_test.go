@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -80,6 +81,58 @@ func TestTheTimeLimitOfAStreamIsThatOfTheWholeStream(t *testing.T) {
 	c := client(t, vx.WithURL(server.URL), vx.WithKey(key), vx.WithTimeout(time.Second))
 	if _, err := final(c.Stream(ctx, asks("hello"))); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+}
+
+func TestACallIsRepeatedAfterAResetOfItsConnection(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = connection.(*net.TCPConn).SetLinger(0)
+		_ = connection.Close()
+	}))
+	defer server.Close()
+	c := client(t, vx.WithURL(server.URL), vx.WithKey(key), vx.WithMaxRetries(1))
+	if _, err := c.Me(ctx); failure(t, err).Code != connect.CodeUnavailable || calls.Load() != 2 {
+		t.Error(err, calls.Load())
+	}
+}
+
+func TestTheRetryAfterOfAProxyCounts(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.Header().Set("Retry-After", "3600")
+		http.Error(w, "<h1>slow down", http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	c := client(t, vx.WithURL(server.URL), vx.WithKey(key))
+	if _, err := c.Me(ctx); failure(t, err).RetryAfterSeconds() != 3600 {
+		t.Error(err)
+	}
+	if _, err := c.Stream(ctx, asks("hello"), vx.WithIdempotencyKey("k")); failure(t, err).RetryAfterSeconds() != 3600 {
+		t.Error(err)
+	}
+	if calls.Load() != 2 {
+		t.Error(calls.Load())
+	}
+}
+
+func TestARedirectIsNotFollowed(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the redirect was followed")
+	}))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	if _, err := client(t, vx.WithURL(server.URL), vx.WithKey(key)).Me(ctx); err == nil {
+		t.Error("no error")
 	}
 }
 

@@ -61,7 +61,7 @@ func WithOnHeader(f func(http.Header)) CallOption { return func(o *callOptions) 
 
 // withRetries makes attempts until one succeeds, an error is final, or the retries or the time are used up. The deadline
 // of the context limits the time.
-func withRetries[T any](ctx context.Context, c *Client, e effect, options []CallOption, attempt func(callOptions) (T, error)) (T, error) {
+func withRetries[T any](ctx context.Context, c *Client, e effect, options []CallOption, attempt func(context.Context, callOptions) (T, error)) (T, error) {
 	o := callOptions{maxRetries: c.maxRetries, header: http.Header{}}
 	for _, set := range options {
 		set(&o)
@@ -80,11 +80,13 @@ func withRetries[T any](ctx context.Context, c *Client, e effect, options []Call
 		o.header.Set("Idempotency-Key", o.idempotencyKey)
 	}
 	for retries := 0; ; retries++ {
-		result, err := attempt(o)
+		refused := new(refusal)
+		result, err := attempt(context.WithValue(ctx, refusalKey{}, refused), o)
 		if err == nil {
 			return result, nil
 		}
 		failure := toError(err, o.idempotencyKey)
+		refused.complete(failure)
 		delay := delayOf(failure, retries)
 		deadline, hasDeadline := ctx.Deadline()
 		isLate := hasDeadline && time.Now().Add(delay).After(deadline)

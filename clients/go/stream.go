@@ -31,7 +31,7 @@ type Stream struct {
 func (c *Client) Stream(ctx context.Context, request *vxv1.GenerateRequest, options ...CallOption) (*Stream, error) {
 	message := streamRequestOf(request)
 	ctx, end := c.limit(ctx)
-	stream, err := withRetries(ctx, c, unkeyed, options, func(o callOptions) (*Stream, error) {
+	stream, err := withRetries(ctx, c, unkeyed, options, func(ctx context.Context, o callOptions) (*Stream, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		events, err := c.generate.StreamGenerate(ctx, requestOf(c, message, o))
 		if err == nil && !events.Receive() {
