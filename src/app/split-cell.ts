@@ -7,6 +7,7 @@ import { SplitError } from "../store/split/split-error.ts";
 import { SplitSource } from "../store/split/split-source.ts";
 import { SplitStandby, startTimeOf } from "../store/split/split-standby.ts";
 import type { Split } from "../store/split/split-state.ts";
+import { haveEnded, isTrueWithin, standbysBehindAfter } from "./split-waits.ts";
 
 /** The steps, in their order. Until "confirmed" the source can take the lanes back. */
 export const SPLIT_STEPS = [
@@ -49,7 +50,6 @@ const QUIET_MS = 300;
 /** Calls to the lanes wait meanwhile. If it takes longer, the source takes the lanes back. */
 const MAX_RELEASED_MS = 1_200;
 const CONFIRM_MS = 60_000;
-const POLL_MS = 5;
 
 /**
  * Moves lanes from a cell to its standby, which becomes a cell. Each step is a committed transaction, so the next call goes on after
@@ -81,8 +81,10 @@ export async function splitCell(options: SplitOptions): Promise<SplitResult> {
         await handOver(source, standby, id);
       }
       await onStep("confirmed");
+      await requireConfirmation(source, id);
       await promote(standby, id);
       await onStep("promoted");
+      await requireConfirmation(source, id);
       // An earlier command may have done this.
       if (!(await hasState(standby, id, "finished"))) await standby.claim(id);
       const unownedMs = releasedAt === undefined ? undefined : performance.now() - releasedAt;
@@ -204,18 +206,35 @@ async function reasonToWait(
     return split !== undefined && split.changedAt.getTime() >= touchedAt.getTime();
   });
   if (!hasFollowed) return `the standby replays changes of the source more than ${QUIET_MS} ms late`;
+  const behind = await standbysBehindAfter(QUIET_MS, await source.position(), source);
+  if (behind.length > 0)
+    return `the standbys ${behind.join(", ")} of the source receive changes more than ${QUIET_MS} ms late`;
   if (!(await haveEnded(await source.transactions(), source, QUIET_MS)))
     return "a transaction at the source uses the table of lanes for long, such as pg_dump";
   return undefined;
 }
 
-/** Everything that the source writes about the lanes reaches the standby; then only the standby may claim them. */
+/**
+ * Everything that the source writes about the lanes reaches the standby; then only the standby may claim them. The other standbys get
+ * the release first, so one that replaces the source in a failover does not own the lanes either.
+ */
 async function handOver(source: SplitSource, standby: SplitStandby, id: string): Promise<void> {
+  const replayed = (await standby.findSplit(id))?.state;
+  if (replayed === "confirmed" || replayed === "finished") {
+    // The source lost its confirmation in a failover. To take the lanes back would give them two owners.
+    await source.setState(id, "released", "confirmed");
+    return;
+  }
   const until = performance.now() + MAX_RELEASED_MS;
   const left = () => Math.max(0, until - performance.now());
   try {
     if (!(await haveEnded(await source.transactions(), source, left())))
       throw new SplitError("a transaction at the source did not end in time");
+    const behind = await standbysBehindAfter(left(), await source.position(), source);
+    if (behind.length > 0)
+      throw new SplitError(
+        `the standbys ${behind.join(", ")} of the source did not receive the release in time`,
+      );
     if (!(await isTrueWithin(left(), async () => await hasState(standby, id, "released"))))
       throw new SplitError("the standby did not replay the change of the owner in time");
   } catch (error) {
@@ -224,6 +243,15 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
   }
   // From here on, the lanes belong to the standby, however long it takes.
   await source.setState(id, "released", "confirmed");
+}
+
+/** A standby that replaced the source in a failover may not have the confirmation. Then its state decides how to go on. */
+async function requireConfirmation(source: SplitSource, id: string): Promise<void> {
+  const state = (await source.findSplit(id))?.state;
+  if (state !== "confirmed" && state !== "finished")
+    throw new SplitError(
+      `the source has lost its confirmation of the split, as after a failover (state: ${state ?? "none"}); nothing was claimed; run the command again`,
+    );
 }
 
 async function promote(standby: SplitStandby, id: string): Promise<void> {
@@ -241,27 +269,4 @@ async function hasState(
   state: Split["state"],
 ): Promise<boolean> {
   return (await at.findSplit(id))?.state === state;
-}
-
-/** Transactions that begin later see the current owners. */
-async function haveEnded(
-  transactions: ReadonlySet<string>,
-  source: SplitSource,
-  withinMs: number,
-): Promise<boolean> {
-  let running = transactions;
-  return await isTrueWithin(withinMs, async () => {
-    const current = await source.transactions();
-    running = new Set([...running].filter((id) => current.has(id)));
-    return running.size === 0;
-  });
-}
-
-async function isTrueWithin(ms: number, check: () => Promise<boolean>): Promise<boolean> {
-  const until = performance.now() + ms;
-  for (;;) {
-    if (await check()) return true;
-    if (performance.now() > until) return false;
-    await wait(POLL_MS);
-  }
 }

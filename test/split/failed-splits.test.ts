@@ -163,6 +163,22 @@ test("a standby that someone promotes during a split owns nothing, and the sourc
   await other.stop();
 });
 
+test("nothing is released, or the source takes the lanes back, while another of its standbys does not receive changes", async () => {
+  const spare = await startStandby(database.primary, database.owner);
+  const onSpare = postgres({ ...loginTo(spare), max: 1 });
+  const [receiver] = await onSpare<{ pid: number }[]>`SELECT pid FROM pg_stat_wal_receiver`;
+  const pid = receiver?.pid as number;
+  const pause = () => Promise.resolve(process.kill(pid, "SIGSTOP"));
+  try {
+    await expectUnchanged(split({ ready: pause }), "did not receive the release in time; the source owns");
+    await expectUnchanged(split(), "of the source receive changes more than 300 ms late");
+  } finally {
+    process.kill(pid, "SIGCONT");
+    await onSpare.end();
+    await spare.stop();
+  }
+});
+
 test("of two commands at the same time, one finishes the split, and each lane has one owner", async () => {
   await expect(split({ released: () => split() })).rejects.toThrow("another command may have changed it");
   expect(await ownedBySource()).toBe(512);
@@ -171,4 +187,23 @@ test("of two commands at the same time, one finishes the split, and each lane ha
   const [source] = await database.owner`SELECT state FROM vx.cell_splits ORDER BY changed_at DESC LIMIT 1`;
   expect(source).toEqual({ state: "finished" });
   await expect(split()).rejects.toThrow("the server is not a standby");
+});
+
+test("if the source loses its confirmation in a failover, nothing is claimed, and the next command ends the split", async () => {
+  const other = await startStandby(database.primary, database.owner);
+  const onOther = postgres({ ...loginTo(other), max: 1 });
+  const cell = cellOn("other", other);
+  const changes = { standby: cell.address, cells: [a as CellToMigrate, cell], lanes: [0, 1, 2] };
+  // As a standby that has the release only would have it. The promoted server does not replay this.
+  const lose = () => database.owner`UPDATE vx.cell_splits SET state = 'released' WHERE state = 'confirmed'`;
+  await expect(split({ promoted: lose }, changes)).rejects.toThrow("the source has lost its confirmation");
+  expect(await onOther`SELECT name FROM vx.cell_name`).toEqual([{ name: "a" }]);
+  await split({}, changes);
+  expect(await onOther`SELECT name FROM vx.cell_name`).toEqual([{ name: "other" }]);
+  expect(await onOther`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`).toEqual(
+    changes.lanes.map((lane) => ({ lane })),
+  );
+  expect(await database.owner`SELECT FROM vx.lanes WHERE is_owned AND lane < 3`).toHaveLength(0);
+  await onOther.end();
+  await other.stop();
 });

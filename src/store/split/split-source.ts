@@ -72,6 +72,22 @@ export class SplitSource {
     return new Set(rows.map(({ id }) => id));
   }
 
+  /** The end of the write-ahead log that is on disk. */
+  async position(): Promise<string> {
+    const [row] = await this.#sql<{ at: string }[]>`SELECT pg_current_wal_flush_lsn()::text AS at`;
+    return row?.at ?? "";
+  }
+
+  /** The attached standbys that do not have the write-ahead log up to this position on disk. */
+  async standbysBehind(position: string): Promise<string[]> {
+    // Archivers replay nothing, and a logical subscriber cannot replace the source. Without pg_monitor, every column but the pid is null.
+    const rows = await this.#sql<{ name: string }[]>`
+      SELECT coalesce(application_name, 'hidden from logins without pg_monitor') AS name FROM pg_stat_replication r
+      WHERE (r.state IS NULL OR r.replay_lsn IS NOT NULL AND r.flush_lsn < ${position}::pg_lsn)
+        AND NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')`;
+    return rows.map(({ name }) => name);
+  }
+
   /** The servers whose cells.yaml has no cell of this name. */
   async serversWithout(cell: string): Promise<string[]> {
     const rows = await this.#sql<{ id: string }[]>`
