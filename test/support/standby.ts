@@ -30,6 +30,8 @@ const READY_MS = 20_000;
 export async function allowReplication(owner: postgres.Sql): Promise<void> {
   await owner`ALTER SYSTEM SET wal_level = 'replica'`;
   await owner`ALTER SYSTEM SET max_wal_senders = 4`;
+  // The checkpoint of a later backup would remove what a standby still receives, which then reconnects only after seconds.
+  await owner`ALTER SYSTEM SET wal_keep_size = '128MB'`;
 }
 
 /** Without an address of its own, the standby connects to the primary's socket. */
