@@ -21,6 +21,7 @@ import { largeCalls } from "./parts/large-calls.ts";
 import { openTelemetry } from "./parts/open-telemetry.ts";
 import { replicas } from "./parts/replicas.ts";
 import { restMe } from "./parts/rest-me.ts";
+import { storage } from "./parts/storage.ts";
 import { streamReaders } from "./parts/stream-readers.ts";
 import { streams } from "./parts/streams.ts";
 import { turns } from "./parts/turns.ts";
@@ -54,6 +55,7 @@ const parts: Record<string, AnyPart> = {
   "open-telemetry": openTelemetry,
   "rest-me": restMe,
   replicas,
+  storage,
   turns,
   upstreams,
   "stream-readers": streamReaders,

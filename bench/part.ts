@@ -11,7 +11,7 @@ export type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[
 /** One line of the result. Most limits are ratios of arms: an absolute value says as much about the machine. */
 export type Figure<Round> = {
   readonly name: string;
-  readonly unit: "/s" | "ms" | "µs" | "MiB" | "KiB" | "×";
+  readonly unit: "/s" | "ms" | "µs" | "MiB" | "KiB" | "B" | "×" | "";
   readonly min?: number;
   readonly max?: number;
   /** The value to reach, printed beside the limit and not checked. */

@@ -6,7 +6,7 @@ import type { Checkout } from "../checkout.ts";
 import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
 import { createPayers, type Payer } from "../payers.ts";
-import { startServer } from "../server.ts";
+import { type Server, startServer } from "../server.ts";
 import { openStore } from "../store.ts";
 
 const ACCOUNTS = 1_000;
@@ -17,7 +17,8 @@ export const billing: Part<{ many: Load; hot: Load; alone: Load }> = {
   rounds: 3,
   warmUpRounds: 1,
   open: async (checkout, cleanup) => {
-    const generate = await openBilling(checkout, cleanup);
+    const server = await startServer(checkout, cleanup);
+    const generate = await openBilling(checkout, cleanup, server, ACCOUNTS);
     const anyAccount = () => generate(Math.floor(Math.random() * ACCOUNTS));
     return {
       many: () => runCallers(CALLERS, SECONDS, anyAccount),
@@ -42,7 +43,13 @@ export const billing: Part<{ many: Load; hot: Load; alone: Load }> = {
   ],
 };
 
-async function openBilling(checkout: Checkout, cleanup: AsyncDisposableStack) {
+/** Holds and settles a call of the account with this number. */
+export async function openBilling(
+  checkout: Checkout,
+  cleanup: AsyncDisposableStack,
+  server: Server,
+  accounts: number,
+): Promise<(at: number) => Promise<void>> {
   const { Billing } =
     await checkout.load<typeof import("../../src/store/billing.ts")>("src/store/billing.ts");
   const { DatabaseClock } = await checkout.load<typeof import("../../src/store/driver/database-clock.ts")>(
@@ -50,8 +57,7 @@ async function openBilling(checkout: Checkout, cleanup: AsyncDisposableStack) {
   );
   const { typeIds } = await checkout.load<typeof import("../../src/app/type-ids.ts")>("src/app/type-ids.ts");
   const { laneOfId } = await checkout.load<typeof import("../../src/domain/lane.ts")>("src/domain/lane.ts");
-  const server = await startServer(checkout, cleanup);
-  const payers = await createPayers(server, ACCOUNTS);
+  const payers = await createPayers(server, accounts);
   const pool = await openStore(checkout, cleanup, { dataDir: server.dataDir, connections: 1 });
   const clock = new DatabaseClock(() => performance.now());
   // Older checkouts have one clock.
