@@ -79,3 +79,45 @@ test("an abort returns the unread texts of all kinds, but no read ones", () => {
   reply.append("c");
   expect(reply.abort(new Error("aborted"))).toBe("abf{}c");
 });
+
+test("a character that the upstream splits between two pieces is joined, in texts, reasoning and arguments", () => {
+  const [high = "", low = ""] = "\u{1f600}".split("");
+  const reply = new ReplyBuffer(100);
+  const call = (text: string, id = "", name = "") =>
+    reply.appendToolCall({ index: 0, id, name, arguments: text });
+  const think = (text: string) => reply.appendReasoning({ text, signature: undefined, encrypted: undefined });
+  const taken: unknown[] = [];
+  const take = () => {
+    const event = reply.nextEvent();
+    if (event) taken.push(event);
+  };
+  for (const half of [`a${high}`, `${low}b`]) {
+    think(half);
+    take();
+  }
+  for (const half of [`c${high}`, `${low}d`]) {
+    reply.append(half);
+    take();
+  }
+  call(`e${high}`, "call_1", "look");
+  take();
+  call(`${low}f`);
+  take();
+  expect(taken).toMatchObject([
+    { reasoning: { text: "a" } },
+    { reasoning: { text: "\u{1f600}b" } },
+    { text: "c" },
+    { text: "\u{1f600}d" },
+    { toolCall: { id: "call_1", name: "look", arguments: "e" } },
+    { toolCall: { id: "", arguments: "\u{1f600}f" } },
+  ]);
+});
+
+test("half of a character without the other half is replaced, so that every protocol can send the reply", () => {
+  const reply = new ReplyBuffer(100);
+  reply.append("a\ud83db\ude00");
+  reply.append("c\ud83d");
+  reply.complete();
+  expect(reply.nextEvent()).toEqual({ kind: "text", text: "a\ufffdb\ufffdc" });
+  expect(reply.nextEvent()).toMatchObject({ kind: "done" });
+});

@@ -5,6 +5,7 @@ import type { Usage } from "../../domain/usage.ts";
 import { UnreadDeltas } from "../unread-deltas.ts";
 import type { UpstreamEvent } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
+import { WholeCharacters } from "./whole-characters.ts";
 
 /** A reply is open until exactly one of the other states; only an abort changes those. */
 type State =
@@ -22,6 +23,10 @@ export class ReplyBuffer {
   readonly #maxTokens: number;
   #state: State = OPEN;
   readonly #unread = new UnreadDeltas();
+  readonly #text = new WholeCharacters();
+  readonly #reasoning = new WholeCharacters();
+  /** By the index of the call. */
+  readonly #arguments = new Map<number, WholeCharacters>();
   #pieces = 0;
   #chars = 0;
   #opaqueChars = 0;
@@ -42,8 +47,10 @@ export class ReplyBuffer {
   }
 
   /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
-  append(piece: string): void {
-    if (piece === "" || this.#state !== OPEN) return;
+  append(part: string): void {
+    if (part === "" || this.#state !== OPEN) return;
+    const piece = this.#text.next(part);
+    if (piece === "") return;
     const room = this.#room();
     const isCut = this.#measure(piece.length);
     this.#unread.appendText(piece.length > room ? truncate(piece, room) : piece);
@@ -57,23 +64,29 @@ export class ReplyBuffer {
 
   /** A part of a reasoning block; its text is appended to that of the part before, if that did not end a block. */
   appendReasoning(reasoning: Reasoning): void {
-    const { text, signature = "", encrypted = "" } = reasoning;
+    if (this.#state !== OPEN) return;
+    const { signature = "", encrypted = "" } = reasoning;
+    const text = reasoning.text === "" ? "" : this.#reasoning.next(reasoning.text);
     const opaqueChars = signature.length + encrypted.length;
-    if (text.length + opaqueChars === 0 || this.#state !== OPEN) return;
+    if (text.length + opaqueChars === 0) return;
     this.#opaqueChars += opaqueChars;
     if (!this.#isBlockOpen) this.#reasoningBlocks++;
     this.#isBlockOpen = opaqueChars === 0;
     const isCut = text !== "" && this.#measure(text.length);
     if (isCut || this.#isOpaqueTooLong()) this.cut();
-    else this.#unread.append({ kind: "reasoning", reasoning });
+    else this.#unread.append({ kind: "reasoning", reasoning: { ...reasoning, text } });
   }
 
   appendToolCall(toolCall: ToolCallDelta): void {
     if (this.#state !== OPEN) return;
     this.#hasToolCalls = true;
-    const { id, name, arguments: text } = toolCall;
+    const { index } = toolCall;
+    const id = toolCall.id.toWellFormed();
+    const name = toolCall.name.toWellFormed();
+    const text = this.#argumentsOf(index).next(toolCall.arguments);
+    if (id === "" && name === "" && text === "") return;
     if (this.#measure(id.length + name.length + text.length)) this.cut();
-    else this.#unread.append({ kind: "tool_call", toolCall });
+    else this.#unread.append({ kind: "tool_call", toolCall: { index, id, name, arguments: text } });
   }
 
   setFinishReason(reason: FinishReason): void {
@@ -150,6 +163,12 @@ export class ReplyBuffer {
   #end(): UpstreamEvent {
     const end = { kind: "done", finishReason: this.#endReason(), usage: this.#usage } as const;
     return this.#vectors ? { ...end, vectors: this.#vectors } : end;
+  }
+
+  #argumentsOf(index: number): WholeCharacters {
+    const known = this.#arguments.get(index) ?? new WholeCharacters();
+    this.#arguments.set(index, known);
+    return known;
   }
 
   #room(): number {
