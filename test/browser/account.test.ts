@@ -12,6 +12,7 @@ import {
   CUT_OFF,
   outside,
   overlapping,
+  RESIZED,
   REVERSED,
   REVERSING_NAME,
   STORED,
@@ -140,6 +141,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       : see(section === "keys" ? HOSTILE_NAME : "invoice 28"));
     for (const width of [320, 600, 768, 899, 900, 1024, 1150, 1600]) {
       await page.setViewportSize({ width, height: 900 });
+      await page.evaluate(RESIZED);
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
       expect(await outside(page, "main :not(.uplot *), header *")).toEqual([]);
       expect(await page.evaluate<string[]>(CUT_OFF)).toEqual([]);

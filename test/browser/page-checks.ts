@@ -50,6 +50,10 @@ export const STORED = `(async () => ({
   caches: await caches.keys(),
 }))()`;
 
+/** Evaluates to a promise that charts have the size of their window: they get it in the frame that shows a new one. */
+export const RESIZED =
+  "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))";
+
 /** Pairs of visible elements in the container that cover each other. */
 export function overlapping(page: Page, container: string, elements: string): Promise<string[]> {
   return page.evaluate(`[...document.querySelectorAll(${JSON.stringify(container)})].flatMap((container) => {
