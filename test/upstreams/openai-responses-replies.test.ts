@@ -69,8 +69,21 @@ describe("tool calls", () => {
     ]);
     expect(output.toolCalls).toEqual([
       { id: "a", name: "f", arguments: '{"x":1}' },
-      { id: "b", name: "g", arguments: "" },
+      { id: "b", name: "g", arguments: "{}" },
     ]);
+  });
+
+  test("without arguments get an empty object, which the next request can send back", () => {
+    const { output, deltas } = streamed([
+      added(0, call("a", "f", "")),
+      argument(0, ""),
+      done(0, call("a", "f", "")),
+    ]);
+    expect(output.toolCalls).toEqual([{ id: "a", name: "f", arguments: "{}" }]);
+    expect(deltas.at(-1)).toEqual({
+      kind: "tool_call",
+      toolCall: { index: 0, id: "", name: "", arguments: "{}" },
+    });
   });
 
   test("without a name are a failure", () => {

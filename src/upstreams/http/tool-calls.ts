@@ -63,7 +63,7 @@ export class ToolCalls {
       return;
     }
     if (part.id !== undefined && part.id !== "") call.id ??= part.id;
-    if (part.whole !== undefined) call.whole = part.whole;
+    if (part.whole) call.whole = part.whole;
     const text = part.arguments ?? "";
     if (text !== "") call.hasArguments = true;
     if (call.index === undefined && !part.name) {
