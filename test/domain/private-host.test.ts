@@ -35,6 +35,7 @@ describe("an image on a host inside a network is refused:", () => {
     ["an IPv6 loopback", "[::1]"],
     ["a mapped address", "[::ffff:127.0.0.1]"],
     ["a mapped address in hexadecimal", "[::ffff:7f00:1]"],
+    ["an address for stateless translation", "[::ffff:0:127.0.0.1]"],
     ["a compatible address", "[::127.0.0.1]"],
     ["a translated address", "[64:ff9b::7f00:1]"],
     ["a 6to4 address", "[2002:7f00:1::]"],
