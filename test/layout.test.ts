@@ -107,7 +107,7 @@ function resolved({ file, target }: Import): string {
 const own = imports.filter(({ target }) => target.startsWith("."));
 const foreign = imports.filter(({ target }) => !target.startsWith("."));
 
-test("there is something to look at", () => {
+test("the source files are found", () => {
   expect(files.length).toBeGreaterThan(50);
   expect(own.length).toBeGreaterThan(100);
 });
@@ -118,7 +118,7 @@ test("every folder has its place in the order, and only the entry point is a fil
   expect(files.filter((file) => !file.includes("/"))).toEqual(["main.ts"]);
 });
 
-test("no two files of different folders that are not the command line's have the same name", () => {
+test("files in different folders have different names, except in the command line", () => {
   const names = files.filter((file) => !file.startsWith("cli/")).map((file) => basename(file));
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
@@ -128,7 +128,7 @@ test("nothing under src imports the generators in tools", () => {
 });
 
 describe.each(Object.entries(MAY_IMPORT))("src/%s", (part, allowed) => {
-  test(`imports of ours only ${allowed.length === 0 ? "itself" : allowed.join(", ")}`, () => {
+  test(`imports only ${allowed.length === 0 ? "itself" : allowed.join(", ")} of this repository`, () => {
     const wrong = own
       .filter((one) => one.part === part)
       .filter((one) => {
@@ -140,7 +140,7 @@ describe.each(Object.entries(MAY_IMPORT))("src/%s", (part, allowed) => {
   });
 });
 
-test("nothing imports the command line but the program itself", () => {
+test("only the entry point imports the command line", () => {
   const wrong = own.filter(
     (one) => partOf(resolved(one)) === "cli" && !["cli", "main.ts"].includes(one.part),
   );
@@ -183,7 +183,7 @@ test("src/billing is independent of the protocol", () => {
   expect(wrong).toEqual([]);
 });
 
-test("no files import each other in a circle", () => {
+test("there are no import cycles", () => {
   const next = new Map<string, string[]>();
   for (const one of own) next.set(one.file, [...(next.get(one.file) ?? []), resolved(one)]);
   const done = new Set<string>();
@@ -211,7 +211,7 @@ test("a start loads no package of a feature that its settings do not use", () =>
   expect(wrong.map(({ file, target }) => `${file}: ${target}`)).toEqual([]);
 });
 
-test("the pages in console import of ours only generated code, the roles, forms of keys, amounts and CSV", () => {
+test("the pages in console import only generated code, roles, forms of keys, amounts and CSV of this repository", () => {
   const pageFiles = readdirSync("console", { recursive: true, encoding: "utf8" }).filter((file) =>
     /\.tsx?$/.test(file),
   );
@@ -224,7 +224,7 @@ test("the pages in console import of ours only generated code, the roles, forms 
   expect(wrong).toEqual([]);
 });
 
-test("the pages in console import nothing of each other, only what they share", () => {
+test("the pages in console do not import each other, only shared modules", () => {
   const wrong = ["account", "operator"].flatMap((page) =>
     readdirSync(`console/${page}`)
       .filter((file) =>
@@ -235,7 +235,7 @@ test("the pages in console import nothing of each other, only what they share", 
   expect(wrong).toEqual([]);
 });
 
-test("clock and randomness are passed in: domain, api, billing and store do not fetch them", () => {
+test("domain, api, billing and store get the clock and randomness as parameters", () => {
   const fetched = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b/;
   const wrong = files.filter(
     (file) =>

@@ -120,7 +120,7 @@ test("pages end where the archives begin", async () => {
 });
 
 test.each(["select", "write", "verify", "remove"] as const)(
-  "an interruption at the step %s loses no entry, and the next call goes on",
+  "an interruption at the step %s loses no entry, and the next call continues",
   async (step) => {
     const interrupted = archive(thisMonth, (progress) => {
       if (progress.step === step && progress.file === fileOf(SECOND_LAST)) throw new Error("interrupted");
@@ -286,7 +286,7 @@ test("an entry of a month without a partition is written, and its month gets non
   await expectConsistent(ENTRIES + 1);
 });
 
-test("a database whose data folder a server guards can be archived, by one command at a time", async () => {
+test("a database can be archived while a server uses its data folder, by one command at a time", async () => {
   const place = placeOf(database);
   const guard = new DatabaseGuard(place.address, "server");
   await guard.acquire();

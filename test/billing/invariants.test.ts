@@ -61,7 +61,7 @@ test("reasoning that the upstream did not report is counted, also if it was not 
   expect(await chargeFor("reply")).toMatchObject({ input: 5, output: 3, reasoning: 2 });
 });
 
-test("a hold for another amount than its size costs is not placed", async () => {
+test("a hold whose amount is not the cost of its size is not placed", async () => {
   let price = 1_000_000n;
   // Read once for the size, and once more for the assertion.
   const prices = Object.defineProperty({ ...tokenPrices(0n, 0n) }, "input", { get: () => price++ });

@@ -10,7 +10,7 @@ const reason = (take: () => void) => {
   }
 };
 
-test("one account cannot take the places of all others", () => {
+test("one account cannot use the capacity of all others", () => {
   const running = new RunningGenerations(80);
   for (let i = 0; i < 70; i++) running.reserve("greedy");
   expect(reason(() => running.reserve("greedy"))).toBe("overloaded");
@@ -21,7 +21,7 @@ test("one account cannot take the places of all others", () => {
   expect(reason(() => running.reserve("greedy"))).toBe("taken");
 });
 
-test("a process takes no more than it has places for, and says when all have ended", async () => {
+test("a process accepts generations up to its maximum, and reports when all have ended", async () => {
   const running = new RunningGenerations(8);
   for (let i = 0; i < 7; i++) running.reserve("one");
   expect(reason(() => running.reserve("one"))).toBe("overloaded");

@@ -410,7 +410,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await see("$0.00");
     });
 
-    test("is over after a reload, and nothing is stored", async () => {
+    test("ends with a reload, and nothing is stored", async () => {
       await signIn(account.secret);
       await chart().waitFor();
       expect(await page.evaluate(STORED)).toEqual({ local: [], session: [], databases: [], caches: [] });
@@ -421,7 +421,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     });
   });
 
-  test("a server that goes away is shown, and the call can be repeated", async () => {
+  test("an unreachable server is shown, and the call can be repeated", async () => {
     await signIn(account.secret, "#/ledger");
     await see("invoice 28");
     await browser.setOffline(true);
@@ -432,7 +432,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await see("invoice 1001");
   });
 
-  test("everything is reached with the keyboard, and a dialog returns the focus", async () => {
+  test("everything can be reached with the keyboard, and a dialog returns the focus", async () => {
     const focused = () =>
       page.evaluate<string>(
         "(document.activeElement.textContent || document.activeElement.ariaLabel || '').trim()",
@@ -475,7 +475,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await dialog().waitFor();
   });
 
-  test("there are no errors but those of refused calls, and no requests to other hosts", () => {
+  test("there are no errors except those of refused calls, and no requests to other hosts", () => {
     expect(watched.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
     expect(watched.foreign).toEqual([]);
   });

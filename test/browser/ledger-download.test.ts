@@ -82,7 +82,7 @@ describe.skipIf(!chromiumPath)("the ledger as CSV", () => {
     return { name: download.suggestedFilename(), lines };
   }
 
-  test("is whole and without formulas", async () => {
+  test("is complete and contains no formulas", async () => {
     await page.evaluate("delete globalThis.showSaveFilePicker");
     const { name, lines } = await saved("Download");
     expect(name).toBe("ledger.csv");
@@ -119,7 +119,7 @@ describe.skipIf(!chromiumPath)("the ledger as CSV", () => {
     expect((await page.evaluate<string>(READ_FILE)).split("\r\n").length).toBe(1 + 31 + 1);
   });
 
-  test("leaves no part of a file when the server goes away, and can be tried again", async () => {
+  test("leaves no partial file when the server stops, and can be repeated", async () => {
     await page.evaluate(CHOOSE_FILE);
     await browser.setOffline(true);
     await inDialog("Download").click();
@@ -141,7 +141,7 @@ describe.skipIf(!chromiumPath)("the ledger as CSV", () => {
     expect(await dialog().innerText()).toContain("The disk is full.");
   });
 
-  test("has several files of a limited size in browsers that keep files in memory", async () => {
+  test("is split into files of limited size in browsers that keep files in memory", async () => {
     const { secret } = await createLargeLedger(2_001);
     await limitFiles(2_000);
     await openLedger(secret);
@@ -158,7 +158,7 @@ describe.skipIf(!chromiumPath)("the ledger as CSV", () => {
     await dialog().waitFor({ state: "hidden" });
   });
 
-  test("causes no errors but those of the server that goes away", () => {
+  test("causes no errors except those of the stopped server", () => {
     expect(watched.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
     expect(watched.foreign).toEqual([]);
   });

@@ -283,7 +283,7 @@ test.each([
   expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
 });
 
-test("the export is for the role finance", async () => {
+test("the export requires the role finance", async () => {
   const { secret } = await operator.createOperator({ name: "ada", role: "support" });
   const env = { VX_ADMIN_URL: app.adminUrl, VX_ADMIN_TOKEN: secret };
   const { code, stderr } = await vx(["usage", "export"], env);

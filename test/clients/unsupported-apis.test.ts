@@ -62,7 +62,7 @@ describe.each([
   });
 });
 
-test("every row of the table is used: no route hides it", async () => {
+test("no route hides a row of the table", async () => {
   for (const { path, name } of UNSUPPORTED_APIS) {
     const answer = await get(`${path}/x`);
     expect(answer.status).toBe(400);
@@ -75,7 +75,7 @@ test("every row of the table is used: no route hides it", async () => {
   }
 });
 
-test("a path that only begins like one of the table is not found", async () => {
+test("a path that only starts like a path of the table is not found", async () => {
   for (const path of ["/v1/batchesx", "/v1/audiobooks/x", "/v1/message"])
     expect((await get(path)).status).toBe(404);
 });

@@ -108,7 +108,7 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
       }),
     });
 
-  test("gets the traces and metrics of all workers, also what waits when the server stops", async () => {
+  test("gets the traces and metrics of all workers, including those that are not yet sent when the server stops", async () => {
     await startServer();
     const ids = Array.from({ length: 40 }, (_, i) => `call-${i}`);
     for (const id of ids) expect((await generate(id)).status).toBe(200);

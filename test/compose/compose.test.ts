@@ -61,7 +61,7 @@ describe.skipIf(problem !== undefined)("the Compose file", () => {
     expect(spawnSync(program, [bad], { encoding: "utf8" }).stderr).toContain("stop_grace_periods");
   });
 
-  test("the server is another login than the owner of the schema, and its root is read-only", () => {
+  test("the server does not use the login of the schema's owner, and its root file system is read-only", () => {
     const login = (name: string) => new URL(services[name]?.environment?.DATABASE_URL ?? "").username;
     expect([login("migrate"), login("vx")]).toEqual(["owner", "vx_server"]);
     expect(services.vx?.read_only).toBe(true);

@@ -63,7 +63,7 @@ const RESULT = {
 describe.skipIf(missing.typescript)("openapi-typescript", () => {
   const folder = at("typescript");
 
-  test("generates types that compile and fit the responses", { timeout: TIMEOUT_MS }, async () => {
+  test("generates types that compile and match the responses", { timeout: TIMEOUT_MS }, async () => {
     const generator = join(folder, "node_modules/.bin/openapi-typescript");
     // In a folder of its own: it reads the redocly.yaml of the current one.
     await run(generator, [document, "--output", "vx.ts"], { cwd: folder });

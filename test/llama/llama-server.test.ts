@@ -140,7 +140,7 @@ describe.skipIf(missing !== undefined)("the server of llama-cpp-python", () => {
     expect(choices[0]?.message.content).toMatch(/^\s*\{/);
   });
 
-  test("a field that it refuses is an error of the upstream, and free", async () => {
+  test("a field that it refuses is an upstream error and is not charged", async () => {
     const before = await balanceOf(app, key);
     const response_format = { type: "json_schema" as const, json_schema: { name: "any", schema: {} } };
     await expect(client.chat.completions.create({ ...ask, response_format })).rejects.toMatchObject({

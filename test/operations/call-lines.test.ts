@@ -110,7 +110,7 @@ test.each(generators)("the log line of a call over $name contains its usage", as
 const rest = (): Generator =>
   (generators.find(({ name }) => name.startsWith("REST")) as (typeof generators)[0]).open(app.url);
 
-test("a failover logs one line for each failed attempt, without a stack, and the upstream that replied", async () => {
+test("a failover logs a line without a stack for each failed attempt, and names the upstream that replied", async () => {
   first.next(refuse(500), refuse(500), refuse(400));
   await rest().generate(REQUEST, optionsOf("failover"));
   const logged = await loggedBy("failover");

@@ -83,13 +83,16 @@ describe("a log that is not writable", () => {
   test.each([
     ["SIGTERM", 0],
     ["SIGUSR2", 1],
-  ] as const)("on a full disk the server serves, and ends on %s with %i", async (signal, code) => {
-    const full = openSync("/dev/full", "w");
-    const { server, url, secret } = await startWith({}, full);
-    closeSync(full);
-    expect(await getMe(url, secret)).toMatchObject({ status: 200 });
-    expect(await server.end(signal)).toBe(code);
-  });
+  ] as const)(
+    "on a full disk the server serves calls, and a stop on %s exits with %i",
+    async (signal, code) => {
+      const full = openSync("/dev/full", "w");
+      const { server, url, secret } = await startWith({}, full);
+      closeSync(full);
+      expect(await getMe(url, secret)).toMatchObject({ status: 200 });
+      expect(await server.end(signal)).toBe(code);
+    },
+  );
 
   test("with stdout and stderr closed, the server serves calls and exits with 0 on SIGTERM", async () => {
     const { server, url, secret } = await startWith({});

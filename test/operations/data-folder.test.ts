@@ -84,7 +84,7 @@ test("the embedded database allows the configured connections, even if it was le
   expect(row?.max).toBeGreaterThan(3 * (64 + 8 + 2 + 1));
 });
 
-test("the guard of a data folder is renewed after it lost its connection", async () => {
+test("the lock of a data folder is renewed after it lost its connection", async () => {
   const first = start();
   const secret = await first.line(/(vx_live_\w+)/);
   const url = await first.line(ready);
@@ -108,7 +108,7 @@ test("the guard of a data folder is renewed after it lost its connection", async
   expect(await getMe(url, secret)).toMatchObject({ status: 200 });
 });
 
-test("a server that lost the guard of its data folder continues, and leaves the database running when it stops", async () => {
+test("a server that lost the lock of its data folder continues, and leaves the database running when it stops", async () => {
   const server = start();
   const url = await server.line(ready);
   const owner = postgres(loginIn(inDataFolder()));

@@ -101,7 +101,7 @@ test("a reply without pieces has no first token", async () => {
   );
 });
 
-test("names that callers choose never become labels", async () => {
+test("names chosen by callers never become labels", async () => {
   const unpaid = await createTestKey(operatorOf(app));
   const before = await readMetrics();
   for (let i = 0; i < 20; i++) {
@@ -118,7 +118,7 @@ test("names that callers choose never become labels", async () => {
   expect(series(text) - series(before.text)).toBeLessThan(40);
 });
 
-test("an audit sets its findings, also one in the console, and the build is named", async () => {
+test("the findings of an audit are a metric, also of one in the console, and so is the build", async () => {
   const transport = createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "2" });
   const client = createClient(ConsoleService, transport);
   const audits = async () => (await readMetrics()).valueAt("vx_audits_total", 'result="consistent"') ?? 0;

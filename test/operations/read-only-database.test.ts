@@ -79,7 +79,7 @@ test("connections that were opened while the login was read-only are replaced", 
   await expectRecovery();
 });
 
-test("of several hosts, the writable one is used, in any order", async () => {
+test("the writable one of several hosts is used, in any order", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
   const url = `postgres://postgres@127.0.0.1:${toStandby.port},127.0.0.1:${route.port}/postgres?target_session_attrs=read-write&password=${primary.passwordOf("postgres")}`;
   const other = await startTestApp({ env: { DATABASE_URL: url } });

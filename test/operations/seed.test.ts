@@ -49,7 +49,7 @@ test("if the key cannot be created, the account is not created either; the next 
   expect(await counts()).toEqual({ accounts: 1, entries: 1, keys: 1 });
 });
 
-test("of several servers that start concurrently, one creates the demo account", async () => {
+test("one of several servers that start concurrently creates the demo account", async () => {
   const secrets = await Promise.all(Array.from({ length: 4 }, () => seed()));
   expect(secrets.filter((secret) => secret !== undefined)).toHaveLength(1);
   expect(await counts()).toEqual({ accounts: 1, entries: 1, keys: 1 });

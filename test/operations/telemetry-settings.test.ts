@@ -70,7 +70,7 @@ test("a ratio samples new traces only, and samplers without a parent ignore the 
   vi.unstubAllEnvs();
 });
 
-test("a collector that is down blocks nothing, uses bounded memory and is logged without a stack", async () => {
+test("an unreachable collector blocks nothing, uses bounded memory and is logged without a stack", async () => {
   vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
   const warnings: object[] = [];
   const log = { warn: (fields: object) => warnings.push(fields) } as never;

@@ -64,7 +64,7 @@ const REPLY = /^This is a reply of the sandbox\./;
 describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package", () => {
   const readme = "clients/typescript/README.md";
 
-  test("has types that its tests fit, and passes them", async () => {
+  test("has types that match its tests, and passes them", async () => {
     await run("tsc", ["--project", TYPESCRIPT]);
     await expectNodeTests(process.execPath);
   });
@@ -110,7 +110,7 @@ describe.skipIf(reasonToSkip("python", preparePython))("the wheel", () => {
   const python = join(PYTHON, "venv/bin/python");
   const at = { cwd: PYTHON };
 
-  test("has types that mypy accepts, like the calls of its tests", async () => {
+  test("has types that mypy accepts, and so do the calls of its tests", async () => {
     await run(python, ["-m", "mypy", "--strict", ...globSync(resolve("clients/python/tests/*.py"))], at);
     await run(python, ["-m", "mypy", "--config-file", resolve("clients/python/pyproject.toml")], {
       cwd: resolve("clients/python"),
@@ -153,7 +153,7 @@ describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
     },
   );
 
-  test("is like the protos, and so is the wheel", { timeout: TIMEOUT_MS }, async () => {
+  test("matches the protos, and so does the wheel", { timeout: TIMEOUT_MS }, async () => {
     await run(process.execPath, ["tools/generate-clients.ts", "--check"]);
   });
 });

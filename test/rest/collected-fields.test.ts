@@ -62,7 +62,7 @@ describe.each(https)("over $name", ({ send }) => {
     },
   );
 
-  test("so they are for the streaming method", async () => {
+  test("unknown names are also collected for the streaming method", async () => {
     expect((await say({ stream: true, ...EXTRA })).headers["content-type"]).toBe("text/event-stream");
     expect(received).toMatchObject({ stream: true, extraFields: EXTRA });
   });

@@ -23,7 +23,7 @@ describe.skipIf(missing !== undefined)("from Node", () => {
   });
   afterAll(() => app.stop());
 
-  test("the scripts fit the types of the clients", async () => {
+  test("the scripts match the types of the clients", async () => {
     await run("tsc", ["--project", FOLDER]);
   });
 

@@ -38,6 +38,6 @@ test.each([
   expect(await get(target)).toMatch(answer);
 });
 
-test("the Host header beside it does not count", async () => {
+test("the Host header is ignored", async () => {
   expect(await get("http://vx.example/v1/me", "{}")).toMatch(/^HTTP\/1\.1 200 /);
 });

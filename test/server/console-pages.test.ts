@@ -98,7 +98,7 @@ describe.each([
   });
 });
 
-test("each listener has its own page alone", async () => {
+test("each listener serves only its own page", async () => {
   const status = async (url: string, path: string) => (await sendHttp1(url, { method: "GET", path })).status;
   expect(await status(app.adminUrl, "/account")).toBe(404);
   const operatorFile = /"\/assets\/(operator-[^"]*\.js)"/.exec(await (await fetch(app.adminUrl)).text())?.[1];

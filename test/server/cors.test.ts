@@ -99,7 +99,7 @@ describe.each(https)("over $name", ({ send }) => {
     expect(corsHeaders(preflight)).toEqual([]);
   });
 
-  test("two Origin headers are no allowed origin", async () => {
+  test("two Origin headers are not an allowed origin", async () => {
     const headers = { ...bearer(keys.paid), origin: [ALLOWED, ALSO_ALLOWED] };
     expect(corsHeaders(await send(app.url, { method: "GET", path: "/v1/me", headers }))).toEqual([]);
   });

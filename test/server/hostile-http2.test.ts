@@ -70,14 +70,14 @@ describe("gRPC frames", () => {
 });
 
 describe("connections", () => {
-  test("a preface followed by garbage ends the connection only", async () => {
+  test("a preface followed by garbage ends only its connection", async () => {
     expect(
       (await talk(app.url, [PREFACE, "this is no frame, and it is long enough to be read as one"]))
         .closedByServer,
     ).toBe(true);
   });
 
-  test("a first frame that is not SETTINGS ends the connection only", async () => {
+  test("a first frame that is not SETTINGS ends only its connection", async () => {
     expect(
       (
         await talk(app.url, [
@@ -96,7 +96,7 @@ describe("connections", () => {
     expect(answer.bytes[3]).toBe(4);
   });
 
-  test("a client that resets every stream at once is served no longer, others are", async () => {
+  test("a client that resets every stream at once is disconnected, and others are served", async () => {
     const session = connect(app.url);
     session.on("error", () => undefined);
     const closed = new Promise<void>((resolve) => session.once("close", () => resolve()));

@@ -130,7 +130,7 @@ test("a server that is not the standby of exactly one further cell is refused", 
   await expectUnchanged(split({}, { lanes: Array.from(Array(1_024).keys()) }), "must keep a lane");
 });
 
-test("a standby that commits wait for is refused", async () => {
+test("a synchronous standby is refused", async () => {
   const setSynchronous = async (names: string) => {
     await database.owner.unsafe(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
     await database.owner`SELECT pg_reload_conf()`;
@@ -146,7 +146,7 @@ test("a standby that commits wait for is refused", async () => {
   await setSynchronous("");
 });
 
-test("a standby that someone promotes during a split owns nothing, and the source takes the lanes back", async () => {
+test("a standby that is promoted manually during a split owns nothing, and the source takes the lanes back", async () => {
   const other = await startStandby(database.primary, database.owner);
   const cell = cellOn("other", other);
   const cells = [a as CellToMigrate, cell];
@@ -179,7 +179,7 @@ test("nothing is released, or the source takes the lanes back, while another of 
   }
 });
 
-test("of two commands at the same time, one finishes the split, and each lane has one owner", async () => {
+test("one of two concurrent commands finishes the split, and each lane has one owner", async () => {
   await expect(split({ released: () => split() })).rejects.toThrow("another command may have changed it");
   expect(await ownedBySource()).toBe(512);
   const rows = await onStandby<{ lane: number }[]>`SELECT lane FROM vx.lanes WHERE is_owned ORDER BY lane`;
@@ -189,7 +189,7 @@ test("of two commands at the same time, one finishes the split, and each lane ha
   await expect(split()).rejects.toThrow("the server is not a standby");
 });
 
-test("if the source loses its confirmation in a failover, nothing is claimed, and the next command ends the split", async () => {
+test("if the source loses its confirmation in a failover, nothing is claimed, and the next command finishes the split", async () => {
   const other = await startStandby(database.primary, database.owner);
   const onOther = postgres({ ...loginTo(other), max: 1 });
   const cell = cellOn("other", other);

@@ -56,7 +56,7 @@ test("items that arrive during a batch are sent together in the next one", async
   expect(sizes).toEqual([1, 2]);
 });
 
-test("what a caller submits as soon as it has a result joins the items that wait", async () => {
+test("an item that a caller submits as soon as it has a result joins the waiting items", async () => {
   const { batcher, batches, settle } = createBatcher();
   const results = batcher.submit(0, "hold a").then(() => batcher.submit(0, "end a"));
   await settle();

@@ -210,7 +210,7 @@ async function runBatch(
 }
 
 test.each(["together", "one by one"] as const)(
-  "random credits, holds, settlements, voids, revocations and retries, sent %s, end as plain arithmetic says",
+  "random credits, holds, settlements, voids, revocations and retries, sent %s, have the results of plain arithmetic",
   async (steps) => {
     const property = fc.asyncProperty(fc.array(turn, { maxLength: 14 }), (turns) => run(turns, steps));
     await fc.assert(property, { numRuns: runs(50) });

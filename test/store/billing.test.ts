@@ -94,7 +94,7 @@ test("a settlement that is sent again, in the same batch or later, charges once 
 });
 
 test.each(["alone", "with other items"])(
-  "an ending %s under the name of another account ends nothing",
+  "an ending %s with the id of another account changes nothing",
   async (how) => {
     const payer = await createPayer(store.database, 1_000n);
     const lane = laneOfId(payer.accountId);

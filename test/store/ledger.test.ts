@@ -61,7 +61,7 @@ test("one idempotency key sent 40 times at once over two servers changes the bal
   expect((await on(1).listLedgerEntries({ accountId })).entries).toHaveLength(1);
 });
 
-test("concurrent withdrawals that exceed the balance succeed only as far as it covers them", async () => {
+test("concurrent withdrawals that exceed the balance succeed only as long as it covers them", async () => {
   const accountId = await createTestAccount(on(0));
   await on(0).creditAccount({ accountId, amountMicros: 100n, reason: "invoice", idempotencyKey: "in" });
   const endings = await Promise.allSettled(

@@ -97,7 +97,7 @@ test("changed functions are replaced, and functions without a file are dropped",
   });
 });
 
-test("of a function whose parameters change, only the new form stays", async () => {
+test("when the parameters of a function change, only the new form remains", async () => {
   await withDatabase("vx_template", async ({ owner }, as) => {
     const before = await functionsOf(owner);
     // One is left from an earlier migration, the other is replaced by this one.

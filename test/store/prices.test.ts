@@ -30,7 +30,7 @@ async function findings() {
 }
 
 describe("registering the prices of a catalog", () => {
-  test("only a change makes a version, a change back too", async () => {
+  test("only a change creates a version, including a change to earlier prices", async () => {
     expect([await versionOf(), await versionOf()]).toEqual([1, 1]);
     expect([await versionOf({ output: 0n }), await versionOf({ output: 0n })]).toEqual([2, 2]);
     expect(await versionOf()).toBe(3);
@@ -50,7 +50,7 @@ describe("registering the prices of a catalog", () => {
     expect(await versionOf({ [name]: 8n })).toBe(2);
   });
 
-  test("several servers that load the same change at once make one version", async () => {
+  test("several servers that load the same change at once create one version", async () => {
     await versionOf();
     let versions: Promise<(number | undefined)[]> = Promise.resolve([]);
     // Holds the writers back until several of them have started.

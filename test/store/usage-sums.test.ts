@@ -82,7 +82,7 @@ test("a page that is read in pieces includes all entries up to its number", asyn
   expect(requests).toBeGreaterThanOrEqual(throughSeq - 1n);
 });
 
-test("credits and released holds are no usage", async () => {
+test("credits and released holds are not counted as usage", async () => {
   const payer = await createPayer(store.database, 1_000n);
   const billing = createTestBilling(store.database);
   const id = newGenerationId(payer);
@@ -111,7 +111,7 @@ test("after 1,000 users of a day, further ones count for (other); users that hav
   expect(second.nextPageToken).toBe("");
 });
 
-test("the users of a new day are counted anew", async () => {
+test("each day has its own count of users", async () => {
   const billing = createTestBilling(store.database);
   const payer = await createPayer(store.database, 1_000n);
   await charge(billing, payer, 1n, "ada");

@@ -10,7 +10,7 @@ test("tokens have the bytes of their text", () => {
   }
 });
 
-test("a character that the tokens of one call only begin is not continued by those of the next", () => {
+test("the incomplete last character of one call is not completed by the tokens of the next call", () => {
   const unicorn = encode("🦄");
   const [begin, end] = [unicorn.slice(0, 1), unicorn.slice(1)];
   const whole = textOf(encode("🎈"));

@@ -67,6 +67,19 @@ test("held bytes are sent without loss when the conditions change", async () => 
   while (heard !== "ABC") await once(client, "data");
 });
 
+test("the replies on connections with one application name are held, and those on others are not", async () => {
+  await say("user\0x\0application_name\0some\0", "USER\0X\0APPLICATION_NAME\0SOME\0");
+  heard = "";
+  line.holdReplies("other");
+  await say("a", "A");
+  const release = line.holdReplies("some");
+  client.write("bc");
+  while (line.heldBackBytes < 2) await new Promise((resolve) => setImmediate(resolve));
+  expect(heard).toBe("A");
+  release();
+  while (heard !== "ABC") await once(client, "data");
+});
+
 test("a cut resets the connection", async () => {
   await say("a", "A");
   const ended = endOf(client);

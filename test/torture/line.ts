@@ -91,6 +91,18 @@ export class Line {
     };
   }
 
+  /** Holds the replies on the present connections with this application_name. The returned function releases them. */
+  holdReplies(applicationName: string): () => void {
+    const pairs = [...this.#pairs].filter((pair) => pair.applicationName === applicationName);
+    for (const pair of pairs) pair.holdsReplies = true;
+    return () => {
+      for (const pair of pairs) {
+        pair.holdsReplies = false;
+        pair.pump();
+      }
+    };
+  }
+
   /** Resets every open connection. */
   cut(): void {
     for (const pair of this.#pairs) pair.reset();
@@ -124,6 +136,9 @@ class Pair {
   readonly #target: Socket;
   hasSwallowed = false;
   isStalled = false;
+  holdsReplies = false;
+  /** From the first message of a connection to PostgreSQL. */
+  applicationName: string | undefined;
 
   constructor(client: Socket, target: Socket, conditions: () => NetworkConditions) {
     this.#client = client;
@@ -132,7 +147,10 @@ class Pair {
       this.hasSwallowed = true;
     };
     this.forward = new Flow(target, () => this.isStalled || conditions().holdsForward, conditions, swallowed);
-    this.back = new Flow(client, () => conditions().holdsBack, conditions, swallowed);
+    this.back = new Flow(client, () => this.holdsReplies || conditions().holdsBack, conditions, swallowed);
+    client.once("data", (chunk: Buffer) => {
+      this.applicationName = /\0application_name\0([^\0]*)\0/.exec(chunk.toString("latin1"))?.[1];
+    });
     for (const [from, flow, to] of [
       [client, this.forward, target],
       [target, this.back, client],

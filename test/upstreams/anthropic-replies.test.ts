@@ -135,7 +135,7 @@ describe("reasoning", () => {
   });
 });
 
-test("a whole reply has all of it", () => {
+test("a reply that is not streamed has all of it", () => {
   const whole = {
     type: "message",
     content: [

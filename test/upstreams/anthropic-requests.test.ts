@@ -152,7 +152,7 @@ describe("anthropic", () => {
     expect(body.tool_choice).toEqual(expected);
   });
 
-  test("only reasoning that the API can check is sent", async () => {
+  test("only reasoning with a signature that the API can verify is sent", async () => {
     const reasoning = [
       { text: "signed", signature: "s", encrypted: undefined },
       { text: "", signature: undefined, encrypted: "e" },
@@ -183,7 +183,7 @@ describe("anthropic", () => {
       return { thinking, output_config };
     };
 
-    test("makes newer Claude models think as much as they need", async () => {
+    test("enables adaptive thinking for newer Claude models", async () => {
       for (const model of ["claude-opus-5-5", "claude-sonnet-4-6", "us.anthropic.claude-opus-4-7-v1"]) {
         expect(await fieldsOf("minimal", model)).toEqual({
           thinking: { type: "adaptive" },

@@ -131,7 +131,7 @@ describe("tool calls", () => {
     expect(output).toEqual({ text: "fine", reasoning: [], toolCalls: [] });
   });
 
-  test("a whole reply has them too", () => {
+  test("a reply that is not streamed has them too", () => {
     const message = {
       role: "assistant",
       content: null,

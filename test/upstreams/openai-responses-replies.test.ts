@@ -177,7 +177,7 @@ describe("a failure", () => {
   });
 });
 
-test("a whole reply has all of it", () => {
+test("a reply that is not streamed has all of it", () => {
   const whole = {
     object: "response",
     status: "completed",

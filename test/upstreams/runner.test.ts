@@ -194,7 +194,7 @@ describe("an aborted call", () => {
     expect(runner.outcomes()).toEqual(["cancelled"]);
   });
 
-  test("a reader that stops between pieces or at the end releases the slot", async () => {
+  test("a reader that stops between pieces or at the end releases its slot", async () => {
     first.next(silentAfter(1));
     for await (const _ of runner.streamEvents(callOf(model))) break;
     for await (const event of runner.streamEvents(callOf(model))) if (event.kind === "done") break;
@@ -308,7 +308,7 @@ describe("with weights", () => {
   const weighted = () =>
     modelOf(first.settings(), second.settings({ weight: 1 }), second.settings({ model: "b", weight: 1 }));
 
-  test("calls with the same idempotency key meet the same upstream, other calls both", async () => {
+  test("calls with the same idempotency key use the same upstream, other calls use both", async () => {
     model = weighted();
     await start();
     const modelFor = async (idempotencyKey: string) => {

@@ -215,7 +215,7 @@ describe("operators with tokens of their own", () => {
     call?.close();
   });
 
-  test("of two admins that are revoked at once, one remains", async () => {
+  test("one of two admins that are revoked at once remains", async () => {
     await app.database.owner`UPDATE vx.operators SET revoked_at = clock_timestamp()`;
     const admins = [await createOperator("admin"), await createOperator("admin")];
     const reasons = await Promise.all(

@@ -322,7 +322,7 @@ describe("a refusal", () => {
   const rename = (from: string, to: string) =>
     app.database.owner.unsafe(`ALTER FUNCTION vx.${from}(text, smallint, text, text) RENAME TO ${to}`);
 
-  test("reaches its caller also if it cannot be logged; the log of the server says so", async () => {
+  test("is sent to the caller even if it cannot be logged; the log of the server says so", async () => {
     await rename("log_refusal", "no_log_refusal");
     try {
       expect(await reasonOf(viewer.revokeOperator({ operatorId: "op_none" }))).toBe("insufficient_role");

@@ -160,7 +160,7 @@ describe("sign-in", () => {
     for (const secret of secrets) expect(app.logText()).not.toContain(secret);
   });
 
-  test("after the first sign-in, only issuer and subject count", async () => {
+  test("after the first sign-in, only issuer and subject identify an operator", async () => {
     const { id, email } = await createOperator();
     await signIn();
     Object.assign(provider.behaviour, { email: "married@example.com", emailVerified: false });
@@ -241,7 +241,7 @@ async function expectFailure(
   return answer;
 }
 
-describe("answers that are not the provider's for this browser", () => {
+describe("responses that do not belong to the sign-in of this browser", () => {
   test("another state, no cookie of a sign-in, and the cookie of another sign-in", async () => {
     await createOperator();
     await expectFailure(400, "outdated", ({ searchParams }) => searchParams.set("state", "other"));
@@ -315,7 +315,7 @@ describe("answers that are not the provider's for this browser", () => {
     await signIn();
   });
 
-  test("a provider that fails or floods gets a page, and tokens still work", async () => {
+  test("a provider that fails or sends too much causes an error page, and tokens still work", async () => {
     for (const down of [
       { status: 500, bytes: 10, detail: "unexpected HTTP response status code" },
       { status: 200, bytes: 1_000_000, detail: "more than 262144 bytes" },

@@ -80,7 +80,7 @@ test("without a usage, the tokens of the texts are counted", async () => {
   expect(await chargesOf(operator, payer)).toMatchObject([{ inputTokens: 3n, outputTokens: 0n }]);
 });
 
-test("each text has the context window for itself", async () => {
+test("each text may fill the context window", async () => {
   const payer = await createPaidKey(operator);
   handler = answer();
   const input = Array.from({ length: 5 }, () => "word ".repeat(60));
@@ -91,7 +91,7 @@ test("each text has the context window for itself", async () => {
   expect(failure).toMatchObject({ status: 400, code: "context_length_exceeded", param: "input[1]" });
 });
 
-test("a failure is free", async () => {
+test("a failed call is not charged", async () => {
   const payer = await createPaidKey(operator);
   handler = (_, response) =>
     response.writeHead(200, { "content-type": "application/json" }).end('{"data":[]}');

@@ -106,7 +106,7 @@ test("more cached tokens than input, and more reasoning than output, count as al
   });
 });
 
-test("of several reports of a reply, the last one counts", async () => {
+test("the last of several usage reports is charged", async () => {
   openai.next(raw(chunks(said, reports(30, 10, 9, 4), reports(31, 10, 8, 4))));
   expect(await entryOf("openai")).toMatchObject({
     amountMicros: -(21n + 1n + 400n + 4_000n + 1n),
@@ -117,12 +117,12 @@ test("of several reports of a reply, the last one counts", async () => {
   });
 });
 
-test("a report without any token counts as none: the tokens are counted here", async () => {
+test("a usage report without tokens is ignored, and the server counts the tokens", async () => {
   openai.next(raw(chunks(said, reports(0, 0, 0, 0))));
   expect(await entryOf("openai")).toMatchObject({ inputTokens: 5n, outputTokens: 1n });
 });
 
-test("of two reports, the last one is charged, once", async () => {
+test("the last of two usage reports is charged, once", async () => {
   openai.next(
     raw(chunks({ ...said, ...reports(10, 0, 1, 0), choices: said.choices }, reports(30, 10, 9, 4))),
   );

@@ -92,7 +92,7 @@ async function createPayer(): Promise<TestKey> {
   return payer;
 }
 
-test("a call by an alias gets a reply and a charge of the model's id", async () => {
+test("a call by an alias gets a reply and a charge with the model's id", async () => {
   const payer = await createPayer();
   const call = await fetch(`${app.url}/v1/generate`, {
     method: "POST",

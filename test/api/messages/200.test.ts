@@ -34,7 +34,7 @@ const ask = (
 ) =>
   client.messages.create({ model: MODEL, max_tokens: 500, messages: [{ role: "user", content }], ...rest });
 
-test("messages of the system between others, and the query of the beta client, are accepted", async () => {
+test("system messages between others, and the query of the beta client, are accepted", async () => {
   const message = await client.beta.messages.create({
     model: MODEL,
     max_tokens: 500,
@@ -73,7 +73,7 @@ describe("a message", () => {
     });
   });
 
-  test("that the token limit cuts says so", async () => {
+  test("that reaches the token limit has the stop reason max_tokens", async () => {
     expect(await ask("[[tokens=100]]", { max_tokens: 5 })).toMatchObject({
       stop_reason: "max_tokens",
       usage: { output_tokens: 5 },
@@ -131,7 +131,7 @@ describe("tools", () => {
   });
 });
 
-test("a schema for the reply is met", async () => {
+test("the reply matches the schema of the request", async () => {
   const schema = {
     type: "object",
     properties: { answer: { type: "string" }, score: { type: "integer" } },

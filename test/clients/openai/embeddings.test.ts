@@ -109,7 +109,7 @@ test("a million numbers are written in several turns", async () => {
 });
 
 describe("the charge", () => {
-  test("is that of the input tokens", async () => {
+  test("is the price of the input tokens", async () => {
     const payer = await createPaidKey(operator);
     const { usage } = await openAi(app, payer).embeddings.create({ ...MODEL, input: ["one two", "three"] });
     expect(usage).toMatchObject({ prompt_tokens: 3, total_tokens: 3, cost_micros: 1 });
@@ -118,7 +118,7 @@ describe("the charge", () => {
     ]);
   });
 
-  test("is nothing for a failure", async () => {
+  test("is zero for a failed call", async () => {
     const payer = await createPaidKey(operator);
     const failed = openAi(app, payer).embeddings.create({ ...MODEL, input: "[[fail_after=0]]" });
     expect((await failureOf(failed)).status).toBe(502);

@@ -74,11 +74,12 @@ export const lateStatements: Fault = {
   lastsSeconds: 10,
   strike: async ({ arena, victim }) => {
     const line = arena.databaseLines[victim];
-    // Calls queue while replies wait, so each statement sent afterwards is a batch of several items.
-    line?.set({ holdsBack: true });
-    await wait(300);
+    // Calls are admitted while the replies to holds and settlements wait, so that the statement sent next places many
+    // holds. A late statement without holds would be harmless.
+    const releaseReplies = line?.holdReplies("vx billing");
+    await wait(500);
     const release = line?.stall();
-    line?.set({});
+    releaseReplies?.();
     await wait(10_000);
     release?.();
   },
