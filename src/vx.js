@@ -12,9 +12,6 @@ const [major, minor] = process.versions.node.split(".").map(Number);
 if (major > 22 || (major === 22 && minor >= 18)) {
   // Later starts load compiled code, which takes less time and memory.
   nodeModule.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/vx", import.meta.url)));
-  // The garbage of loading must not enlarge the heap; the server lifts these limits when it is ready.
-  setFlagsFromString("--semi-space-growth-factor=1");
-  setFlagsFromString("--heap-growing-percent=50");
   // Objects that outlive one burst of calls must not make V8 allocate later ones of their kind in the old generation.
   setFlagsFromString("--no-allocation-site-pretenuring");
   await import("./main.ts");

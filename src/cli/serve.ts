@@ -50,7 +50,7 @@ async function run(config: Config, log: Log): Promise<number> {
   log.info({ admin: app.adminUrl }, "operator listener is open");
   await prepareForLoad();
   reloads.start(() => app.reload());
-  // The ready line must come last, also if stdout and stderr go to the same place.
+  // The ready line must come last, even if stdout and stderr go to the same place.
   if (log.isLevelEnabled("info")) await flushed(log);
   process.stdout.write(`vx ready on ${app.url}\n`);
   const delayMs = await stop.requested;
