@@ -18,7 +18,7 @@ export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
 }
 
 /**
- * Reserved for the guard of the data folder, migrations, psql, the three connections that PostgreSQL keeps
+ * Reserved for the lock of the data folder, migrations, psql, the three connections that PostgreSQL keeps
  * for superusers, and abandoned connections whose backend still runs while they are replaced.
  */
 const RESERVED_CONNECTIONS = 30;

@@ -72,7 +72,7 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
   return supervise(embedded, guard, log);
 }
 
-/** Holds the guard of the data folder, and stops the database only while this server holds the guard. */
+/** Holds the lock of the data folder, and stops the database only while this server holds the lock. */
 function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): PreparedDatabase {
   let isOurs = true;
   const hold = async () => {
@@ -83,7 +83,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
         "another server uses the data folder too; this server will not stop the database when it exits",
       );
     }
-    if (!wasOurs && isOurs) log.info("this server now uses the data folder alone");
+    if (!wasOurs && isOurs) log.info("this server now has the lock of the data folder");
   };
   return {
     address: socketOf(embedded, APP_ROLE),
@@ -99,7 +99,7 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
     },
     stop: async () => {
       await hold().catch((error: unknown) =>
-        log.warn({ err: error }, "renewing the guard of the data folder failed"),
+        log.warn({ err: error }, "renewing the lock of the data folder failed"),
       );
       await guard.close();
       if (isOurs) await embedded.stop();

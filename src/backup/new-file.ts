@@ -30,7 +30,7 @@ export async function writeNewFile(path: string, write: (file: FileHandle) => Pr
   }
 }
 
-/** Whether the file exists. If it does, it stays after a crash of the machine, also if its writer was killed. */
+/** Whether the file exists. If it does, it survives a crash of the machine, even if its writer was killed. */
 export async function keepIfExists(path: string): Promise<boolean> {
   if ((await stat(path).catch(ignoreMissing)) === undefined) return false;
   await removeUnfinished(path);
