@@ -1,7 +1,7 @@
 import type { ServiceFigures } from "../store/service-figures.ts";
 
 /** The state of an upstream, and its attempts in the window. */
-export type UpstreamFigures = {
+type UpstreamFigures = {
   readonly name: string;
   readonly openBreakers: number;
   readonly openAccounts: number;

@@ -3,7 +3,7 @@ import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { DatabaseGuard } from "../store/driver/guard.ts";
 
 /** The embedded database, opened for a command. */
-export type EmbeddedDatabase = {
+type EmbeddedDatabase = {
   /** The login of the superuser. */
   readonly address: DatabaseAddress;
   readonly clusterDir: string;

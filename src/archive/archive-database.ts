@@ -36,7 +36,7 @@ export type ArchivedHead = {
   readonly last: EntryEnd;
 };
 
-export type EntryEnd = { readonly seq: number; readonly balanceMicros: number; readonly hash: string };
+type EntryEnd = { readonly seq: number; readonly balanceMicros: number; readonly hash: string };
 
 type HeadRow = {
   lane: number;

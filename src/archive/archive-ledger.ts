@@ -24,7 +24,7 @@ export type ArchiveProgress = {
   readonly inTotal: number;
 };
 
-export type ArchiveOptions = {
+type ArchiveOptions = {
   readonly place: LedgerPlace;
   readonly folder: string;
   /** Months from this one on stay in the ledger. */

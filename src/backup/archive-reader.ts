@@ -21,7 +21,7 @@ const CHUNK_BYTES = 1024 * 1024;
 /** Node's compressor may write one at the end. */
 const EMPTY_FRAME = zstdCompressSync("", { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
 
-export type ArchiveSink = {
+type ArchiveSink = {
   /** Called first. Throws if this backup cannot be restored here. */
   description(description: Description): void | Promise<void>;
   /** `path` is relative to the PostgreSQL folder. Must read the content to its end. */

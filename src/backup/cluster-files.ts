@@ -4,7 +4,7 @@ import { BackupError } from "./backup-error.ts";
 import { isPlainPath } from "./backup-format.ts";
 
 /** `path` is relative to the PostgreSQL folder. */
-export type ClusterFile = { readonly path: string; readonly bytes: number };
+type ClusterFile = { readonly path: string; readonly bytes: number };
 
 /** PostgreSQL creates the contents of these folders itself; pg_wal is copied at the end of a backup. */
 const EMPTY_FOLDERS = [

@@ -27,7 +27,7 @@ export type CreateOptions = {
   readonly onProgress: (bytesDone: number, bytesInTotal: number) => void;
 };
 
-export type CreatedBackup = {
+type CreatedBackup = {
   /** The size of the file. */
   readonly bytes: number;
   readonly databaseBytes: number;

@@ -7,7 +7,7 @@ import { BackupError } from "./backup-error.ts";
 export const BLOCK_BYTES = 512;
 /** Two empty blocks end an archive. */
 export const END_BYTES = 2 * BLOCK_BYTES;
-export const MAX_NAME_BYTES = 100;
+const MAX_NAME_BYTES = 100;
 /** The size is eleven octal digits. */
 const MAX_FILE_BYTES = 0o77777777777;
 

@@ -1,5 +1,5 @@
 /** The first segment of the write-ahead log that a backup needs, and the position up to which it needs it. */
-export type WalRange = { readonly firstFile: string; readonly stop: string; readonly segmentBytes: number };
+type WalRange = { readonly firstFile: string; readonly stop: string; readonly segmentBytes: number };
 
 const NAME = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/;
 const POSITION = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/;

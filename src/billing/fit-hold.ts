@@ -4,7 +4,7 @@ import type { GenerationRequest } from "./generation-request.ts";
 import { countedSize, minSize, type Payer, type Size, sizeOf, sizeWithin } from "./generation-size.ts";
 import type { Tokens } from "./token-counts.ts";
 
-export type HoldToFit = {
+type HoldToFit = {
   readonly model: Model;
   readonly request: GenerationRequest;
   readonly payer: Payer;

@@ -34,7 +34,7 @@ export type PendingGeneration = {
 };
 
 /** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
-export type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
+type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
 
 export async function placeHold(parts: HoldParts, pending: PendingGeneration): Promise<Placed> {
   const { request, model } = pending;

@@ -4,7 +4,7 @@ import { isWellKnown } from "./json/well-known.ts";
 import { fieldWriterOf } from "./json/writer.ts";
 
 /** Prints messages as lines of CSV (RFC 4180). */
-export type CsvWriter = { readonly header: string; readonly line: (message: Message) => string };
+type CsvWriter = { readonly header: string; readonly line: (message: Message) => string };
 
 type Column = { readonly name: string; readonly read: (message: Message) => string };
 

@@ -29,7 +29,7 @@ export type UpstreamSettings = SandboxSettings | RemoteSettings;
 /** The kinds of upstreams that can create embeddings and complete texts. */
 export const TASK_KINDS: readonly UpstreamSettings["kind"][] = ["sandbox", "openai"];
 
-export type PromptOverhead = { readonly base: number; readonly perMessage: number };
+type PromptOverhead = { readonly base: number; readonly perMessage: number };
 
 /** What a model can do besides replying to text with text. A request that needs more is refused. */
 export const CAPABILITIES = ["tools", "images", "json_schema", "reasoning", "embeddings"] as const;

@@ -33,7 +33,7 @@ for (const subnet of PRIVATE_SUBNETS) {
 }
 
 /** IPv4 addresses written as IPv6 ones are judged as IPv4. */
-export function isPrivateAddress(address: string): boolean {
+function isPrivateAddress(address: string): boolean {
   return privateAddresses.check(address, familyOf(address));
 }
 

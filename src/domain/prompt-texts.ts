@@ -70,7 +70,7 @@ export function inputTokenBound(input: PromptInput): number {
 }
 
 /** What an upstream gets of a prompt besides texts and images. */
-export type OpaqueInput = PromptInput & Pick<Prompt, "stop">;
+type OpaqueInput = PromptInput & Pick<Prompt, "stop">;
 
 /**
  * Maximum tokens of what an upstream gets besides texts and images. Most upstreams count none for it, so only the hold

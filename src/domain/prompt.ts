@@ -50,7 +50,7 @@ export const NO_OPTIONS: PromptOptions = {};
 /** The formats of requests. A request of one format can be sent to an upstream of another one. */
 export type Format = "native" | "openai-chat" | "openai-responses" | "anthropic-messages";
 
-export type ExtraFields = {
+type ExtraFields = {
   readonly format: Format;
   readonly fields: JsonObject;
   /** Names that would change the reply: they are refused unless the model passes them on. */

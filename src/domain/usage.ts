@@ -16,16 +16,6 @@ export type Usage = {
   readonly imageTokens: number;
 };
 
-export const NO_USAGE: Usage = {
-  input: 0,
-  cachedInput: 0,
-  cacheWrite: 0,
-  output: 0,
-  reasoning: 0,
-  images: 0,
-  imageTokens: 0,
-};
-
 /** The counts that an upstream reported; each detail is part of its total. */
 type Reported = {
   readonly inputTokens: number;

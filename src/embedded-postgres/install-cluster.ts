@@ -16,7 +16,7 @@ import {
 } from "./temporary-folder.ts";
 
 /** Writes the files of a cluster into an empty folder. */
-export type ClusterFiller = (folder: ClusterFolder, major: string) => Promise<void>;
+type ClusterFiller = (folder: ClusterFolder, major: string) => Promise<void>;
 
 type InstallOptions = {
   readonly dataDir: string;
@@ -110,7 +110,7 @@ async function recover(
 }
 
 /** A folder of PostgreSQL that is being filled. It belongs to this user until it is complete. */
-export class ClusterFolder {
+class ClusterFolder {
   readonly #path: string;
   readonly #user: ServerUser;
   readonly #made = new Set<string>(["."]);

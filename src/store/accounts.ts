@@ -24,7 +24,7 @@ export type AccountRow = {
 };
 
 /** An undefined field is not changed; an empty one is removed. */
-export type AccountProfile = {
+type AccountProfile = {
   readonly externalId: string | undefined;
   readonly email: string | undefined;
   readonly notes: string | undefined;

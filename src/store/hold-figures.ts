@@ -1,7 +1,7 @@
 import type { Cells } from "./driver/cells.ts";
 
 /** Of all servers that use the database. */
-export type HoldFigures = { readonly open: number; readonly heldMicros: number; readonly expired: number };
+type HoldFigures = { readonly open: number; readonly heldMicros: number; readonly expired: number };
 
 type HoldRow = { readonly holds: bigint; readonly held_micros: bigint; readonly expired: bigint };
 

@@ -122,7 +122,7 @@ export async function listKeys(database: Cells, accountId: string, page: Page) {
 }
 
 /** A key with the name of its account, and its place in the results of a search. */
-export type FoundKeyRow = KeyRow & { account_name: string; list: number; sorted_name: string };
+type FoundKeyRow = KeyRow & { account_name: string; list: number; sorted_name: string };
 
 /** A page of the keys of all accounts that match. */
 export async function searchKeys(database: Cells, { id, start, end, name }: KeyQuery, page: Page) {

@@ -9,7 +9,7 @@ const LANES_PER_ROUND = 64;
 /** One statement deletes a limited number of expired responses, so a busy lane needs several per round. */
 const MAX_SWEEPS_PER_ROUND = 16;
 
-export type OwnHold = { readonly holdId: string; readonly accountId: string };
+type OwnHold = { readonly holdId: string; readonly accountId: string };
 
 type PresenceOptions = {
   readonly serverId: string;

@@ -1,7 +1,7 @@
 import type { Metrics } from "./metrics.ts";
 
 /** Of an upstream: the first four are at this time, the attempts since the start. */
-export type UpstreamCounts = {
+type UpstreamCounts = {
   openBreakers: number;
   openAccounts: number;
   running: number;

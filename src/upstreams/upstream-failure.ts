@@ -16,7 +16,7 @@ const FAILURE_KINDS = {
   garbled: { retry: false, unhealthy: true },
 } as const;
 
-export type FailureKind = keyof typeof FAILURE_KINDS;
+type FailureKind = keyof typeof FAILURE_KINDS;
 
 const MAX_LOG_LENGTH = 400;
 

@@ -4,9 +4,9 @@ import type { GenerationSpec } from "../../src/billing/generation-spec.ts";
 import { canBecome, type GenerationState } from "../../src/billing/generation-state.ts";
 import { type HoldParts, type PendingGeneration, placeHold } from "../../src/billing/place-hold.ts";
 import { tokenPrices } from "../../src/domain/price.ts";
-import { NO_USAGE } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { Progress } from "../../src/upstreams/progress.ts";
+import { NO_USAGE } from "../support/no-usage.ts";
 import { modelOf, promptOf, requestOf } from "../support/samples.ts";
 
 const KINDS: GenerationState["kind"][] = ["running", "detached", "settling", "settled", "unsettled"];

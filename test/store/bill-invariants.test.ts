@@ -2,10 +2,10 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { typeIds } from "../../src/app/type-ids.ts";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { NO_USAGE } from "../../src/domain/usage.ts";
 import { bill } from "../../src/store/bill.ts";
 import type { BillItem, Charge, EndRequest, HoldRequest } from "../../src/store/bill-item.ts";
 import type { Billing } from "../../src/store/billing.ts";
+import { NO_USAGE } from "../support/no-usage.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 import { clock, createTestBilling, useStore } from "../support/store.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";

@@ -57,6 +57,15 @@ export class Line {
     return bytes;
   }
 
+  /** Bytes to the target that wait on connections with this application_name. */
+  heldForwardBytes(applicationName: string): number {
+    let bytes = 0;
+    for (const pair of this.#pairs) {
+      if (pair.applicationName === applicationName) bytes += pair.forward.waitingBytes;
+    }
+    return bytes;
+  }
+
   /** Whether an open connection has dropped bytes. */
   get hasSwallowed(): boolean {
     return [...this.#pairs].some((pair) => pair.hasSwallowed);

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { NO_USAGE } from "../../src/domain/usage.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import {
   endAfter,
@@ -16,6 +15,7 @@ import {
   silent,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { NO_USAGE } from "../support/no-usage.ts";
 import { WIRES } from "./subjects.ts";
 import { kindOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
 

@@ -17,7 +17,7 @@ import {
 } from "../unsupported-fields.ts";
 import { optionalNumberAt } from "../untyped-members.ts";
 
-export type CompletionRequest = CreateCompletionRequest | StreamCompletionRequest;
+type CompletionRequest = CreateCompletionRequest | StreamCompletionRequest;
 
 /** Converts OpenAI's request. The prompt is a text and not a message, because base models have no template for one. */
 export async function generationRequestOfCompletion(

@@ -11,7 +11,7 @@ import {
 } from "./responses-reply.ts";
 
 /** What the events of one stream have in common. */
-export type StreamedResponse = {
+type StreamedResponse = {
   readonly generationId: string;
   readonly model: string;
   readonly settings: ResponseInit;

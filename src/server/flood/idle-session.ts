@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { SlotArray } from "../../domain/slot-array.ts";
 
-export type SessionLimits = {
+type SessionLimits = {
   readonly http2FirstCallMs: number;
   readonly http2SessionIdleMs: number;
   readonly http2StreamIdleMs: number;

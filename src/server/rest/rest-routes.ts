@@ -58,7 +58,7 @@ export type RestRouteOptions = {
 
 type SharedRoute = { usual: Endpoint | undefined; selected: RestRoute["selected"] };
 
-export type RestRoutes = {
+type RestRoutes = {
   readonly trie: RouteTrie<RestRoute>;
   /** The form of errors at an address without a route. */
   readonly formOfPath: FormOfPath;

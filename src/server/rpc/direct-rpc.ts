@@ -26,7 +26,7 @@ type DirectRpcOptions = RpcMethodOptions &
     readonly log: Log;
   };
 
-export type DirectRpcs = {
+type DirectRpcs = {
   /** The paths of the fallback; their calls over gRPC-Web and Connect are served here if they have a common form. */
   readonly rpcs: ReadonlyMap<string, ServePath>;
   /** The same for gRPC: the fallback serves calls whose stream is not taken. */

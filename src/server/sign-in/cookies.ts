@@ -1,6 +1,6 @@
 import type { HttpResponse } from "../http.ts";
 
-export type Cookie = {
+type Cookie = {
   readonly name: string;
   readonly value: string;
   readonly sameSite: "Strict" | "Lax";

@@ -11,7 +11,7 @@ const PAUSE_MS = 100;
 /** A cell that does not respond delays the calls that wait for an owner by this time. */
 const MAX_READING_MS = 500;
 
-export type DirectoryCell = {
+type DirectoryCell = {
   readonly name: string;
   /** A pool without slow statements. */
   readonly pool: Cell;

@@ -13,7 +13,7 @@ const GRACE_MS = 1_000;
 const RECONNECT_MS = 200;
 
 /** Opens the sessions of a connection. */
-export type SessionSource = { open(options: SessionOptions): Promise<Session> };
+type SessionSource = { open(options: SessionOptions): Promise<Session> };
 
 export type Parameter = string | number | bigint | boolean | Uint8Array | Date | null;
 

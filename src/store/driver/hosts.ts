@@ -8,7 +8,7 @@ const STAGGER_MS = 300;
 const FIRST_SEARCH_MS = 1_000;
 
 /** The server accepts writes although another one was promoted in its place. */
-export class OldPrimaryError extends Error {
+class OldPrimaryError extends Error {
   constructor(server: string) {
     super(`${server} is an old primary: another server of this database has been promoted`);
   }

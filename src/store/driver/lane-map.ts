@@ -1,7 +1,7 @@
 import { LANE_COUNT, type Lane } from "../../domain/lane.ts";
 
 /** The epochs of the lanes that a cell owns by its own table. */
-export type OwnedLanes = ReadonlyMap<Lane, bigint>;
+type OwnedLanes = ReadonlyMap<Lane, bigint>;
 
 /**
  * The owner of each lane. The tables of the cells decide: a lane that several of them claim belongs to the claim with the highest

@@ -16,7 +16,7 @@ import { callAttributes, nameOfCall } from "./call-attributes.ts";
 import { RecordedSpan, type SpanRecord } from "./recorded-span.ts";
 
 /** What the traces of a process share. */
-export type TraceParts = {
+type TraceParts = {
   readonly ids: IdGenerator;
   readonly resource: Resource;
   readonly scope: ReadableSpan["instrumentationScope"];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { UpstreamSettings } from "../../domain/model.ts";
 
 /** A number above 0 and at most 1 for each upstream. */
-export type Draw = (upstream: UpstreamSettings) => number;
+type Draw = (upstream: UpstreamSettings) => number;
 
 /**
  * The upstreams with a weight in a drawn order, then the others in theirs. Each weighted upstream is first with a

@@ -3,7 +3,7 @@ import { messageOf } from "../../../src/api/messages/messages-reply.ts";
 import { messageEvents } from "../../../src/api/messages/messages-stream.ts";
 import type { Reply } from "../../../src/billing/generation-request.ts";
 import type { Delta } from "../../../src/domain/output.ts";
-import { NO_USAGE } from "../../../src/domain/usage.ts";
+import { NO_USAGE } from "../../support/no-usage.ts";
 
 const call = (index: number, id: string, text: string): Delta => ({
   kind: "tool_call",

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { SERVER_LOGIN } from "../database.ts";
+import type { Line } from "../line.ts";
 import { replaceInFunction } from "../planted/plant.ts";
 import type { Fault } from "./fault.ts";
 
@@ -71,19 +72,37 @@ export function pauseDatabase(seconds: number): Fault {
 /** Statements on the servers' present connections arrive long after the servers have opened new ones. */
 export const lateStatements: Fault = {
   name: "database: statements 10 s late",
-  lastsSeconds: 10,
+  lastsSeconds: 13,
   strike: async ({ arena, victim }) => {
     const line = arena.databaseLines[victim];
-    // Calls are admitted while the replies to holds and settlements wait, so that the statement sent next places many
-    // holds. A late statement without holds would be harmless.
-    const releaseReplies = line?.holdReplies("vx billing");
-    await wait(500);
-    const release = line?.stall();
-    releaseReplies?.();
+    const release = line && (await stallBatch(line));
     await wait(10_000);
     release?.();
   },
 };
+
+const BILLING = "vx billing";
+/** Longer than the other statements on the connection for holds and settlements. */
+const BATCH_BYTES = 1_000;
+/** With other faults at the same time, there may be no such batch. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Stalls the present connections when a batch with many holds is next. Calls are admitted while the replies to holds and
+ * settlements wait, so their holds queue. A late statement without holds would be harmless, so another statement is
+ * released, and the stall begins again.
+ */
+async function stallBatch(line: Line): Promise<() => void> {
+  for (let attempts = 1; ; attempts++) {
+    const releaseReplies = line.holdReplies(BILLING);
+    await wait(500);
+    const release = line.stall();
+    releaseReplies();
+    await wait(100);
+    if (line.heldForwardBytes(BILLING) > BATCH_BYTES || attempts === MAX_ATTEMPTS) return release;
+    release();
+  }
+}
 
 /** The servers' role may not log in, and their connections are terminated. */
 export const lockRole: Fault = {

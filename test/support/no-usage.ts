@@ -1,0 +1,11 @@
+import type { Usage } from "../../src/domain/usage.ts";
+
+export const NO_USAGE: Usage = {
+  input: 0,
+  cachedInput: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: 0,
+  images: 0,
+  imageTokens: 0,
+};
