@@ -57,7 +57,7 @@ export function App() {
     end(isEnded ? undefined : NOT_ENDED);
   };
 
-  // Until the server has said whether the browser has a session, neither page is right.
+  // Until the server reports whether the browser has a session, neither page can be shown.
   if (hasOpenId === undefined) return null;
   if (session === undefined) return <TokenForm notice={notice} onSubmit={submit} hasOpenId={hasOpenId} />;
   return (

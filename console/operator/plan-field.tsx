@@ -4,7 +4,7 @@ import { useApi } from "./operator-session.ts";
 
 type PlanFieldProps = {
   readonly value: string;
-  /** What no choice means; without it, a plan must be chosen. */
+  /** The label of the empty choice; without it, a plan must be chosen. */
   readonly none?: string;
   readonly hint?: string;
   readonly onChange: (plan: string) => void;

@@ -6,7 +6,7 @@ import type { AdminClient } from "./operator-session.ts";
 export function usageOf(api: AdminClient, accountId: string): UsageSource {
   return {
     list: async (request, options) => {
-      // Keys of several accounts can have the same name, so that of the account follows.
+      // Keys of several accounts can have the same name, so the name of the account follows.
       const isOfAccounts = accountId === "" && request.groupBy.includes("key");
       const groupBy = isOfAccounts ? [...request.groupBy, "account"] : request.groupBy;
       const { rows, nextPageToken } = await api.getUsage({ ...request, groupBy, accountId }, options);

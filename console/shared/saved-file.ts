@@ -13,8 +13,8 @@ export type SavedFile = {
 type PickFile = (options: { readonly suggestedName: string }) => Promise<FileSystemFileHandle>;
 
 /**
- * Only Chromium can write to a file that the viewer chooses, and only for HTTPS and the own machine. Otherwise the
- * file is kept in memory. Undefined if the viewer chooses no file.
+ * Only Chromium can write to a file that the viewer chooses, and only over HTTPS or on this machine. Otherwise the file is kept
+ * in memory. Undefined if the viewer chooses no file.
  */
 export async function openSavedFile(name: string): Promise<SavedFile | undefined> {
   const { showSaveFilePicker } = globalThis as { showSaveFilePicker?: PickFile };

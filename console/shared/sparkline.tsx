@@ -7,7 +7,7 @@ type SparklineProps = {
   readonly values: readonly number[];
 };
 
-/** The course of a value, without a scale: the value itself stands beside it. */
+/** A line chart without a scale: the value is shown beside it. */
 export function Sparkline({ label, values }: SparklineProps) {
   const highest = Math.max(...values, Number.MIN_VALUE);
   const step = WIDTH / Math.max(values.length - 1, 1);

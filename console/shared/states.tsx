@@ -8,7 +8,7 @@ type EmptyStateProps = {
   readonly children?: ComponentChildren;
 };
 
-/** What a list shows that has nothing to show: what would be here, and what to do. */
+/** The content of an empty list: what it would contain, and what to do. */
 export function EmptyState({ title, children }: EmptyStateProps) {
   return (
     <div class="state">

@@ -52,9 +52,9 @@ const MAX_RELEASED_MS = 1_200;
 const CONFIRM_MS = 60_000;
 
 /**
- * Moves lanes from a cell to its standby, which becomes a cell. Each step is a committed transaction, so the next call goes on after
- * the last one. At no time do both own a lane: the source gives up the lanes, everything that it wrote reaches the standby, and
- * only then the source confirms that it will not take them back, and the standby claims them.
+ * Moves lanes from a cell to its standby, which becomes a cell. Each step is a committed transaction, so the next call
+ * continues after the last one. The two cells never own a lane at the same time: the source gives up the lanes, everything that
+ * it wrote reaches the standby, and only then the source confirms that it will not take them back, and the standby claims them.
  */
 export async function splitCell(options: SplitOptions): Promise<SplitResult> {
   const { source: cell, lanes, onStep } = options;
@@ -128,7 +128,7 @@ async function findTarget({ source, cells }: SplitOptions, standby: SplitStandby
   return target;
 }
 
-/** The split to go on with: the one that an earlier command left, or a new one. */
+/** The split to continue: the one that an earlier command left, or a new one. */
 async function findOrBegin(
   options: SplitOptions,
   target: string,
@@ -221,7 +221,7 @@ async function reasonToWait(
 async function handOver(source: SplitSource, standby: SplitStandby, id: string): Promise<void> {
   const replayed = (await standby.findSplit(id))?.state;
   if (replayed === "confirmed" || replayed === "finished") {
-    // The source lost its confirmation in a failover. To take the lanes back would give them two owners.
+    // The source lost its confirmation in a failover. Taking the lanes back would give them two owners.
     await source.setState(id, "released", "confirmed");
     return;
   }
@@ -245,7 +245,7 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
   await source.setState(id, "released", "confirmed");
 }
 
-/** A standby that replaced the source in a failover may not have the confirmation. Then its state decides how to go on. */
+/** A standby that replaced the source in a failover may not have the confirmation. Then its state decides how to continue. */
 async function requireConfirmation(source: SplitSource, id: string): Promise<void> {
   const state = (await source.findSplit(id))?.state;
   if (state !== "confirmed" && state !== "finished")

@@ -7,9 +7,9 @@ const PROBE_MS = 5_000;
 const OVERDUE_MS = 5_000;
 
 /**
- * Cells of cells.yaml that are not in use yet, because all lanes belong to others, such as a standby that will become a cell. Each
- * is used as soon as some lane has no owner: then it may be the owner. A cell in use is never left out of lists, also while it
- * cannot be reached.
+ * Cells of cells.yaml that are not in use yet, because all lanes belong to others, such as a standby that will become a cell.
+ * Each is used as soon as some lane has no owner: then it may be the owner. A cell in use is never left out of lists, even
+ * while it cannot be reached.
  */
 export class WaitingCells {
   readonly #known: Map<string, CellToMigrate>;

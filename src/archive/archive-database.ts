@@ -28,7 +28,7 @@ export type Archive = {
   readonly removedAt: Date | undefined;
 };
 
-/** What an archive has of an account: the entries after one number, up to another. */
+/** The entries of an account in an archive: those after one number, up to another. */
 export type ArchivedHead = {
   readonly lane: number;
   readonly accountId: string;
@@ -74,7 +74,7 @@ export class ArchiveDatabase {
     }
   }
 
-  /** Of a cell that was never split, the database does not know the name. */
+  /** A database whose cell was never split does not store the name of the cell. */
   async #requireName(cell: string): Promise<void> {
     const [row] = await this.#sql<{ name: string | null }[]>`SELECT name FROM ${this.#in}.cell_state()`;
     if (row?.name != null && row.name !== cell)
@@ -126,7 +126,7 @@ export class ArchiveDatabase {
     await this.#sql`SELECT ${this.#in}.forget_unfinished_archives()`;
   }
 
-  /** Decides which entries the archive has; returns their number. */
+  /** Selects the entries of the archive; returns their number. */
   async addHeads(lane: number, month: number): Promise<number> {
     const [row] = await this.#sql<{ entries: bigint }[]>`
       SELECT * FROM ${this.#in}.add_archived_heads(${lane}::smallint, ${month}::integer)`;

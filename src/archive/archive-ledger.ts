@@ -12,7 +12,7 @@ import { type VerifiedEntries, verifyEntries } from "./verify-entries.ts";
 
 /** An audit of many archives reads one after the other, with this much memory. */
 const WINDOW_LOG = 20;
-/** The ledger is removed between two reads of it that take longer than a second. */
+/** A removal waits until no statement uses the ledger; long reads can make it fail several times. */
 const MAX_REMOVALS = 120;
 const REMOVAL_PAUSE_MS = 500;
 
@@ -35,7 +35,7 @@ type ArchiveOptions = {
 
 /**
  * Moves old partitions of the ledger to files, oldest first. An entry is removed only after the file that has it was written to
- * disk, read back and verified. Whatever interrupts this, the next call goes on with the partition that was not removed.
+ * disk, read back and verified. After an interruption, the next call continues with the partition that was not removed.
  */
 export async function archiveLedger(options: ArchiveOptions): Promise<Archive[]> {
   const database = await ArchiveDatabase.open(options.place);
@@ -116,7 +116,7 @@ async function writeEntries(
   });
 }
 
-/** What a reader of the file may want to know without reading it. Nothing of vx reads it. */
+/** Information for people who look at the file. vx does not read it. */
 async function writeManifest(
   path: string,
   file: string,

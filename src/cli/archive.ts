@@ -70,7 +70,7 @@ async function archive(folder: string, options: Options): Promise<void> {
           });
           all.push(...ofCell.map((one) => ({ ...one, cell: place.cell })));
         } catch (error) {
-          // A cell that cannot be archived does not keep the others from it.
+          // A cell that cannot be archived does not prevent the archiving of the others.
           if (!(error instanceof ArchiveError)) throw error;
           problems.push(`${prefix}${error.message}`);
         }

@@ -13,7 +13,7 @@ import { printOut } from "./output.ts";
 import { jsonLine } from "./print.ts";
 import { createProgress } from "./progress.ts";
 
-/** Audits the database, also while no server runs, and the archived entries that it continues. */
+/** Audits the database, even while no server runs, and the archived entries that it continues. */
 export async function auditWithArchives(folder: string, isJson: boolean): Promise<void> {
   const { audit, archives } = await explained(folder, "read", async (signal) => {
     const progress = createProgress(process.stderr);

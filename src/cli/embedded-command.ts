@@ -6,7 +6,7 @@ import { CommandFailure, usageFailure } from "./failure.ts";
 import { withInterrupt } from "./interrupt.ts";
 import { readSettings } from "./target.ts";
 
-/** The settings of the embedded database. A database of one's own has better tools. */
+/** The settings of the embedded database. Other databases have better tools. */
 export function embeddedSettings(): { readonly dataDir: string } {
   const { databaseUrl, dataDir } = readSettings(process.env, ["DATABASE_URL", "VX_DATA_DIR"]);
   if (databaseUrl === undefined) return { dataDir };

@@ -30,7 +30,7 @@ async function run(): Promise<void> {
   await printOut("The schema of the database is up to date.\n");
 }
 
-/** A cell that cannot be migrated does not keep the others from it. */
+/** A cell that cannot be migrated does not prevent the migration of the others. */
 async function migrateCells(): Promise<void> {
   const cells = await readCellSettings();
   const problems: string[] = [];

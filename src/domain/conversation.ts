@@ -156,7 +156,7 @@ function isShort(text: string): boolean {
   return text !== "" && text.length <= MAX_ID_CHARACTERS;
 }
 
-/** The value is not used, so its names need not be right: parseJson() takes ten times as long for some texts. */
+/** The value is not used, so wrong names do not matter: parseJson() takes ten times as long for some texts. */
 function isObjectText(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);

@@ -10,7 +10,7 @@ const COLON = /\s*:/y;
 const MAX_ESCAPED_NAMES = 10_000;
 const MAX_CHARACTERS = 1_048_576;
 
-/** Begins the names that stand for others, and no name of a peer. */
+/** The start of the placeholders; names of peers never start with it. */
 const PLACEHOLDER = randomUUID();
 
 /**

@@ -33,7 +33,7 @@ export function costOf(prices: Prices, usage: Usage): Micros {
   return roundedUp(tokens) + BigInt(usage.images) * prices.image + prices.request;
 }
 
-/** The maximum cost of a generation: each token is priced at the dearest meter that it may count for. */
+/** The maximum cost of a generation: each token is priced at the most expensive meter that may apply to it. */
 export function maxCostOf(prices: Prices, { inputTokens, outputTokens, images }: Extent): Micros {
   const tokens = BigInt(inputTokens) * maxInputPrice(prices) + BigInt(outputTokens) * maxOutputPrice(prices);
   return roundedUp(tokens) + BigInt(images) * prices.image + prices.request;

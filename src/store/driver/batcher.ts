@@ -21,8 +21,8 @@ type Waiting<Item, Result> = {
 };
 
 /**
- * While a batch runs, arriving items wait and form the next batch. There is no timer: a batch waits only for the
- * turn of the event loop, so that it includes what callers submit because of the results of the batch before.
+ * While a batch runs, arriving items wait and form the next batch. There is no timer: a batch waits only for the turn of the
+ * event loop, so that it includes the items that callers submit in response to the previous results.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;

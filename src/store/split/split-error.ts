@@ -1,2 +1,2 @@
-/** A split cannot begin or go on. The message is for the operator. */
+/** A split cannot begin or continue. The message is for the operator. */
 export class SplitError extends Error {}

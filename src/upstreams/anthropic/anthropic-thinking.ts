@@ -2,8 +2,8 @@ import type { Prompt, PromptMessage, ReasoningEffort } from "../../domain/prompt
 import { isOwnReasoning } from "./anthropic-messages.ts";
 
 /**
- * Claude models from 4.6 on decide themselves how long they think, and the later ones refuse a budget. Older ones,
- * and other models on servers with this API, accept only a budget.
+ * Claude models from 4.6 on choose how long they think, and the later ones refuse a budget. Older ones, and other models on
+ * servers with this API, accept only a budget.
  */
 const ADAPTIVE_MODELS = /claude-(?!instant|[123]\b|[123][-.]|(?:opus|sonnet|haiku)-4(?!-[6-9](?!\d)))/i;
 

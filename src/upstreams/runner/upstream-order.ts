@@ -21,7 +21,7 @@ export function orderOf(upstreams: readonly UpstreamSettings[], draw: Draw): rea
   return [...weighted.map(({ upstream }) => upstream), ...others];
 }
 
-/** The same numbers on every server and after every restart, so that a retry meets the same upstream. */
+/** The same numbers on every server and after every restart, so that a retry uses the same upstream. */
 export function drawByKey(accountId: string, idempotencyKey: string): Draw {
   return (upstream) => {
     const hash = createHash("sha256").update(

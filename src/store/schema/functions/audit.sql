@@ -2,10 +2,10 @@
 -- The piece starts after row p_seq of p_account_id; p_rows, p_sum and p_hash are the totals of that account so far. A
 -- p_seq of 2^63 - 1 means that the account is complete.
 --
--- Returns one row per difference. The first row has an empty rule, the totals, and the position of the next piece: no
--- account at the end of the lane. An account is compared with its rows in the piece that contains its last row, so both
--- are from one snapshot; earlier rows change only by tampering. Rows of an account with archived entries continue the last
--- of these; an audit during which entries are archived goes on there.
+-- Returns one row per difference. The first row has an empty rule, the totals, and the position of the next piece: no account
+-- at the end of the lane. An account is compared with its rows in the piece that contains its last row, so both are from one
+-- snapshot; earlier rows change only by tampering. Rows of an account with archived entries continue the last of these; an
+-- audit during which entries are archived continues there.
 --
 -- Not STABLE: the ledger is locked before the snapshot is taken. A statement that waited for the removal of a partition with
 -- an older snapshot would find neither the rows nor the archive that has them.

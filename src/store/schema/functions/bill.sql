@@ -1,5 +1,5 @@
--- One batch of everything that moves money for generations. Endings come first, so that what they release can be held
--- in the same batch. p_lanes are the lanes of the batch, each once.
+-- One batch of everything that moves money for generations. Endings come first, so that the amounts they release can be held in
+-- the same batch. p_lanes are the lanes of the batch, each once.
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its calls were already answered.

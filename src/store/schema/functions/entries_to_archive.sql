@@ -1,5 +1,5 @@
 -- The entries of a lane that the archive of this month has, as lines of JSON in the order of account and number: at most
--- p_limit, after entry p_seq of p_account_id. Tells of each whether its charge is that of its usage at its prices.
+-- p_limit, after entry p_seq of p_account_id. Also returns whether each charge is the cost of its usage at its prices.
 CREATE OR REPLACE FUNCTION entries_to_archive(
   p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer
 ) RETURNS TABLE (account_id text, seq bigint, line text, is_charge_right boolean)

@@ -1,5 +1,5 @@
--- The account with this id, or else at most two accounts with this external id or this name. The external id of one account
--- can be the name of another: then neither is meant for certain. Old rows of lanes that another cell owns do not count.
+-- The account with this id, or else at most two accounts with this external id or this name. The external id of one account can
+-- be the name of another: then the reference is ambiguous. Old rows of lanes that another cell owns do not count.
 CREATE OR REPLACE FUNCTION find_accounts(p_reference text) RETURNS SETOF account_views
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

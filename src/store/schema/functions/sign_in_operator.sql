@@ -1,6 +1,6 @@
--- Starts a session of the operator with this identity; returns nothing if no active operator has it. The first sign-in
--- binds the identity to the operator with this e-mail address, which must be verified; afterwards only issuer and
--- subject count.
+-- Starts a session of the operator with this identity; returns nothing if no active operator has it. The first sign-in binds
+-- the identity to the operator with this e-mail address, which must be verified; afterwards only issuer and subject identify
+-- the operator.
 CREATE OR REPLACE FUNCTION sign_in_operator(
   p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text
 ) RETURNS TABLE (id text, name text, role operator_role)

@@ -1,5 +1,5 @@
--- The ledger is partitioned by month, so that old months can be archived and dropped. The table of before becomes the
--- first partition, for all months up to a bound; online/ has made sure of the bound, so that no row is read here.
+-- The ledger is partitioned by month, so that old months can be archived and dropped. The table of before becomes the first
+-- partition, for all months up to a bound; online/ has checked the bound, so that no row is read here.
 --
 -- No settlement runs until the functions whose variables have the row type of the ledger are applied again, in the same
 -- transaction: the type of before is now that of the first partition.
@@ -40,7 +40,7 @@ BEGIN
 END
 $$;
 
--- A write never fails for want of a partition: rows of months without one are in this table.
+-- A write never fails because a partition is missing: rows of months without one are in this table.
 CREATE TABLE ledger_other_months PARTITION OF ledger DEFAULT;
 
 -- Replaced, not dropped: functions return its row type.

@@ -7,7 +7,7 @@ export type FlatSchema = JsonObject;
 /** References and compositions that lead from one schema to its flat form. */
 const MAX_STEPS = 64;
 
-/** Of two schemas that must both match, the value of each keyword that both have. */
+/** The merged values of the keywords that two schemas have in common, both of which must match. */
 const MERGES: { readonly [keyword: string]: (one: JsonValue, other: JsonValue) => JsonValue } = {
   required: (one, other) => [...new Set([...listOf(one), ...listOf(other)])],
   properties: mergeProperties,

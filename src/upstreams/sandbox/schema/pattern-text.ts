@@ -29,7 +29,7 @@ const ESCAPE =
 type Options = {
   /** Selects other characters of classes. */
   readonly variant: number;
-  /** How often the first part that may repeat without limit repeats in addition. */
+  /** The number of additional repetitions of the first part that may repeat without limit. */
   readonly repeats: number;
 };
 

@@ -27,7 +27,7 @@ const FORMATS: { readonly [format: string]: (variant: number) => string } = {
   byte: () => "dGV4dA==",
 };
 
-/** A text with the format, the pattern and the length of a schema. A format counts more than a pattern. */
+/** A text with the format, the pattern and the length of a schema. A format takes precedence over a pattern. */
 export function textFor(schema: FlatSchema, variant: number): string {
   const { format, pattern } = schema;
   if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]?.(variant) ?? "";
