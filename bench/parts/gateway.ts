@@ -62,8 +62,8 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
     {
       name: "metered / not metered",
       unit: "×",
-      min: 2.5,
-      goal: 4,
+      min: 1.5,
+      goal: 2.5,
       value: (r) => r.metered.perSecond / r.peer.perSecond,
     },
     {
