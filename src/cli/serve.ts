@@ -29,11 +29,12 @@ export async function serve(): Promise<number> {
 }
 
 async function run(config: Config, log: Log): Promise<number> {
-  const stop = new StopRequest(log, config.shutdownDelayMs);
+  const hasFiles = [config.modelsFile, config.cellsFile, config.tls, config.adminTls].some(Boolean);
+  // Without files to reload, SIGHUP stops the server: it is the signal of a terminal that was closed.
+  const signals: NodeJS.Signals[] = hasFiles ? ["SIGINT", "SIGTERM"] : ["SIGINT", "SIGTERM", "SIGHUP"];
+  const stop = new StopRequest(log, config.shutdownDelayMs, signals);
   const reloads = new ReloadRequests(log);
-  // Without files to reload, SIGHUP ends the server, as it does with other programs.
-  if (config.modelsFile ?? config.cellsFile ?? config.tls ?? config.adminTls)
-    process.on("SIGHUP", () => reloads.request());
+  if (hasFiles) process.on("SIGHUP", () => reloads.request());
   let app: Running;
   try {
     app = await startApp({ config, log, print: (line) => process.stdout.write(`${line}\n`) });
@@ -47,7 +48,7 @@ async function run(config: Config, log: Log): Promise<number> {
     process.stderr.write(`vx: ${(error as Error).message}\n`);
     return EXIT_FAILED;
   }
-  log.info({ admin: app.adminUrl }, "operator listener is open");
+  log.info({ admin: app.adminUrl, pid: process.pid }, "operator listener is open");
   await prepareForLoad();
   reloads.start(() => app.reload());
   // The ready line must come last, even if stdout and stderr go to the same place.

@@ -13,9 +13,9 @@ export class StopRequest {
   #isRequested = false;
   #exitCode = 0;
 
-  constructor(log: Log, signalDelayMs: number) {
+  constructor(log: Log, signalDelayMs: number, signals: readonly NodeJS.Signals[]) {
     this.#log = log;
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    for (const signal of signals) {
       process.on(signal, () => {
         // A second signal is ignored: npm and systemd may both send one for the same stop.
         if (this.#isRequested)

@@ -44,6 +44,14 @@ test("the first start creates a demo key and an operator token that stay valid, 
   await expectCleanEnd(second, "SIGINT");
 });
 
+test("without files to reload, SIGHUP to the process in the log stops the server as SIGTERM does", async () => {
+  const server = start();
+  await server.line(ready);
+  const line = server.stderr().match(/^.*"operator listener is open".*$/m)?.[0] ?? "";
+  expect(JSON.parse(line)).toMatchObject({ pid: server.child.pid });
+  await expectCleanEnd(server, "SIGHUP");
+});
+
 async function expectCleanEnd(server: ServerProcess, signal: NodeJS.Signals): Promise<void> {
   const postmaster = postmasterPid();
   expect(isAlive(postmaster)).toBe(true);

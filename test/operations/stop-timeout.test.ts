@@ -11,7 +11,7 @@ const HANGING_SERVER = (cause: string) => `
   import { createLog } from ${module("telemetry/log.ts")};
   setInterval(() => undefined, 1_000);
   mock.timers.enable({ apis: ["setTimeout"] });
-  new StopRequest(createLog("silent"), 0);
+  new StopRequest(createLog("silent"), 0, ["SIGTERM"]);
   ${cause};
   setImmediate(() => mock.timers.tick(1_000_000));`;
 
