@@ -22,7 +22,7 @@ test.each([
 
 test("an endpoint enables traces and metrics, an exporter enables its own", () => {
   expect(readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT })).toMatchObject({
-    traces: { protocol: "http/protobuf", sampler: "parentbased_always_on", maxQueueSize: 2_048 },
+    traces: { protocol: "http/protobuf", sampler: "parentbased_always_on", maxQueueSize: 16_384 },
     metrics: { protocol: "http/protobuf", exportIntervalMillis: 60_000 },
     oldNames: false,
   });

@@ -49,7 +49,7 @@ test("spans are encoded to the bytes of OpenTelemetry's own serializer", () => {
     fc.property(spans, attributes, text, (fields, resourceAttributes, version) => {
       const resource = resourceFromAttributes(resourceAttributes);
       const scope = { name: "vx", version };
-      const recorded = fields.map((one) => new RecordedSpan({ ...one, resource, scope }));
+      const recorded = fields.map((one) => new RecordedSpan(one, resource, scope));
       const expected = ProtobufTraceSerializer.serializeRequest(recorded);
       expect(Buffer.from(encoder.encode(recorded)).equals(expected ?? Buffer.of())).toBe(true);
     }),

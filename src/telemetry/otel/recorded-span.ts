@@ -27,8 +27,6 @@ export type SpanRecord = {
   readonly endedAtMs: number;
   readonly isError: boolean;
   readonly attributes: Attributes;
-  readonly resource: Resource;
-  readonly scope: Scope;
 };
 
 /**
@@ -45,15 +43,9 @@ export class RecordedSpan implements ReadableSpan {
   readonly attributes: Attributes;
   readonly resource: Resource;
   readonly instrumentationScope: Scope;
-  readonly links = NONE;
-  readonly events = NONE;
-  readonly ended = true;
-  readonly droppedAttributesCount = 0;
-  readonly droppedEventsCount = 0;
-  readonly droppedLinksCount = 0;
   readonly #context: SpanContext;
 
-  constructor(span: SpanRecord) {
+  constructor(span: SpanRecord, resource: Resource, scope: Scope) {
     this.name = span.name;
     this.kind = span.kind;
     this.#context = span.context;
@@ -62,8 +54,32 @@ export class RecordedSpan implements ReadableSpan {
     this.endTime = timeOf(span.endedAtMs);
     this.status = span.isError ? ERROR : UNSET;
     this.attributes = span.attributes;
-    this.resource = span.resource;
-    this.instrumentationScope = span.scope;
+    this.resource = resource;
+    this.instrumentationScope = scope;
+  }
+
+  get links(): NoItems {
+    return NONE;
+  }
+
+  get events(): NoItems {
+    return NONE;
+  }
+
+  get ended(): boolean {
+    return true;
+  }
+
+  get droppedAttributesCount(): number {
+    return 0;
+  }
+
+  get droppedEventsCount(): number {
+    return 0;
+  }
+
+  get droppedLinksCount(): number {
+    return 0;
   }
 
   get duration(): HrTime {

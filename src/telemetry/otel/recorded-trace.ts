@@ -119,9 +119,9 @@ export class RecordedTrace implements ServerTrace {
     });
   }
 
-  #record(span: Omit<SpanRecord, "resource" | "scope">): void {
+  #record(span: SpanRecord): void {
     const { resource, scope, onEnd } = this.#parts;
-    onEnd(new RecordedSpan({ ...span, resource, scope }));
+    onEnd(new RecordedSpan(span, resource, scope));
   }
 
   #timesOf(startedAtMs: number, endedAtMs: number) {

@@ -7,6 +7,10 @@ const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
+/** Shorter texts are written here: a call into Node takes longer than they do. Their length is one byte. */
+const MAX_SHORT_LENGTH = 64;
+const ASCII = 0x80;
+
 const HAS_IS_REMOTE = 0x100;
 const IS_REMOTE = 0x200;
 
@@ -112,15 +116,32 @@ export class TraceEncoder {
   #id(field: number, hex: string): void {
     const start = this.#begin(field);
     this.#reserve(hex.length / 2);
-    this.#at += this.#bytes.write(hex, this.#at, "hex");
+    const bytes = this.#bytes;
+    let at = this.#at;
+    for (let i = 0; i < hex.length; i += 2)
+      bytes[at++] = (digitOf(hex.charCodeAt(i)) << 4) | digitOf(hex.charCodeAt(i + 1));
+    this.#at = at;
     this.#end(start);
   }
 
   #text(field: number, text: string): void {
     const start = this.#begin(field);
     this.#reserve(text.length * 3);
-    this.#at += this.#bytes.write(text, this.#at);
+    this.#at += this.#writeShort(text) || this.#bytes.write(text, this.#at);
     this.#end(start);
+  }
+
+  /** Returns 0 if the text is too long or not ASCII; what was written then has no meaning. */
+  #writeShort(text: string): number {
+    if (text.length > MAX_SHORT_LENGTH) return 0;
+    const bytes = this.#bytes;
+    const at = this.#at;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code >= ASCII) return 0;
+      bytes[at + i] = code;
+    }
+    return text.length;
   }
 
   #number(field: number, value: number): void {
@@ -151,6 +172,10 @@ export class TraceEncoder {
 
   #varint(value: number): void {
     this.#reserve(10);
+    if (value < 0x80) {
+      this.#bytes[this.#at++] = value;
+      return;
+    }
     let rest = value;
     for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) this.#bytes[this.#at++] = (rest % 0x80) | 0x80;
     this.#bytes[this.#at++] = rest;
@@ -162,6 +187,11 @@ export class TraceEncoder {
     this.#bytes.copy(bytes, 0, 0, this.#at);
     this.#bytes = bytes;
   }
+}
+
+/** Of a hexadecimal digit in ASCII; the letters have the bit 0x40. */
+function digitOf(code: number): number {
+  return (code & 0xf) + (code >> 6) * 9;
 }
 
 /** Of a length as a varint. */
