@@ -1,6 +1,7 @@
 import type { Lane } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
+import type { Parameter } from "./driver/connection.ts";
 import { lanesInUse } from "./lanes-in-use.ts";
 import { namedCell } from "./named-cell.ts";
 import { currentQuarter } from "./usage-sums.ts";
@@ -170,19 +171,9 @@ async function auditUsage(
     const [sums] = await cell.call<Sums>("stored_usage", lane, accountId, quarter, nextSums, size);
     return { ...at, stored: stored + BigInt(sums?.fingerprint ?? 0), nextSums: sums?.next ?? undefined };
   }
-  const [next, ...findings] = await cell.call<UsageAuditRow>(
-    "audit_usage",
-    lane,
-    accountId,
-    at.next_seq,
-    at.next_sum,
-    stored.toString(),
-    quarter,
-    pieceRows,
-    MAX_FINDINGS - report.findings.length,
-  );
-  if (!next) throw new Error("the audit of the usage has no position");
-  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  const sums = [at.next_sum, stored.toString(), quarter];
+  const parameters = [lane, accountId, at.next_seq, ...sums, pieceRows];
+  const next = await readPiece<UsageAuditRow>(cell, report, "audit_usage", parameters);
   if (next.next_account_id === null) return undefined;
   const position = {
     next_account_id: next.next_account_id,
@@ -207,16 +198,8 @@ async function auditArchivedUsage(
   report: AuditReport,
 ): Promise<ArchivedUsagePosition | undefined> {
   type Row = AuditFinding & (ArchivedUsagePosition | { next: null });
-  const [position, ...findings] = await cell.call<Row>(
-    "audit_archived_usage",
-    lane,
-    at.next,
-    at.next_sum,
-    pieceRows * SUMS_PER_ENTRY,
-    MAX_FINDINGS - report.findings.length,
-  );
-  if (!position) throw new Error("the audit of the archived usage has no position");
-  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  const parameters = [lane, at.next, at.next_sum, pieceRows * SUMS_PER_ENTRY];
+  const position = await readPiece<Row>(cell, report, "audit_archived_usage", parameters);
   return position.next === null ? undefined : position;
 }
 
@@ -236,21 +219,12 @@ async function auditEvents(
   pieceRows: number,
   report: AuditReport,
 ): Promise<EventPosition | undefined> {
-  const [totals, ...findings] = await cell.call<EventAuditRow>(
-    "audit_operator_events",
-    at.next_lane,
-    at.next_seq,
-    at.next_hash,
-    pieceRows,
-    MAX_FINDINGS - report.findings.length,
-  );
-  if (!totals) throw new Error("the audit of the operator log has no totals");
+  const parameters = [at.next_lane, at.next_seq, at.next_hash, pieceRows];
+  const totals = await readPiece<EventAuditRow>(cell, report, "audit_operator_events", parameters);
   report.operatorEvents += totals.events;
-  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
   return totals.next_lane === null ? undefined : totals;
 }
 
-/** Adds the findings to the report and returns the position of the next piece. */
 async function auditPiece(
   cell: FunctionCaller,
   lane: number,
@@ -258,22 +232,25 @@ async function auditPiece(
   pieceRows: number,
   report: AuditReport,
 ): Promise<Position | undefined> {
-  const [totals, ...findings] = await cell.call<AuditRow>(
-    "audit",
-    lane,
-    at.next_account_id,
-    at.next_seq,
-    at.next_rows,
-    at.next_sum,
-    at.next_hash,
-    pieceRows,
-    MAX_FINDINGS - report.findings.length,
-  );
-  if (!totals) throw new Error("the audit of a piece has no totals");
+  const account = [at.next_account_id, at.next_seq, at.next_rows, at.next_sum, at.next_hash];
+  const totals = await readPiece<AuditRow>(cell, report, "audit", [lane, ...account, pieceRows]);
   report.accounts += totals.accounts;
   report.entries += totals.entries;
   report.keys += totals.keys;
   report.balanceMicros += BigInt(totals.balance_micros);
-  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
   return totals.next_account_id === null ? undefined : totals;
+}
+
+/** Adds the findings of a piece to the report. Returns the first row, which has the totals and the position of the next piece. */
+async function readPiece<Row extends AuditFinding>(
+  cell: FunctionCaller,
+  report: AuditReport,
+  name: string,
+  parameters: readonly Parameter[],
+): Promise<Row> {
+  const room = MAX_FINDINGS - report.findings.length;
+  const [first, ...findings] = await cell.call<Row>(name, ...parameters, room);
+  if (!first) throw new Error(`vx.${name} returned no totals`);
+  for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
+  return first;
 }
