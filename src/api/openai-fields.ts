@@ -74,8 +74,15 @@ export function schemaFormatOf(format: JsonObject, field: string): ResponseForma
   };
 }
 
+/** The highest effort of some models is named "xhigh". */
 export function effortOf(effort: JsonValue | undefined, field: string): ReasoningEffort | undefined {
-  return isAbsent(effort) ? undefined : choiceAt(effort, field, REASONING_EFFORTS);
+  if (isAbsent(effort)) return undefined;
+  return effort === "xhigh" ? "high" : choiceAt(effort, field, REASONING_EFFORTS);
+}
+
+/** The arguments of a call as JSON text. Some servers send none as an empty text, and clients send it back. */
+export function callArgumentsOf(text: JsonValue | undefined, field: string): string {
+  return textAt(text, field) || "{}";
 }
 
 export function imageDetailOf(detail: JsonValue | undefined, field: string): ImageDetail | undefined {

@@ -42,8 +42,9 @@ function imageOfDataUrl(text: string, field: string): Image {
 export function imageOfBase64(mediaType: string, base64: string, field: string): Image {
   const type = imageTypeOf(mediaType, field);
   if ((base64.length / 4) * 3 - paddingOf(base64) > MAX_IMAGE_BYTES) throw tooLarge(field);
-  if (base64.length % 4 !== 0) throw DomainError.ofField(field, NOT_BASE64);
-  refuseOtherType(Buffer.from(base64.slice(0, 16), "base64"), type, field);
+  const head = base64.slice(0, 16);
+  if (base64.length % 4 !== 0 || !BASE64.test(head)) throw DomainError.ofField(field, NOT_BASE64);
+  refuseOtherType(Buffer.from(head, "base64"), type, field);
   return { kind: "data", mediaType: type, base64 };
 }
 
@@ -64,6 +65,7 @@ export async function imageOfBytes(mediaType: string, bytes: Uint8Array, field: 
 }
 
 const TYPES = IMAGE_TYPES.join(", ");
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const NOT_BASE64 = "must be base64 with padding and without other characters";
 
 /** Checks every character. */

@@ -103,3 +103,13 @@ function lengthOf({ length }: Buffer): Buffer {
   }
   return Buffer.from(bytes);
 }
+
+test("a group of an unknown field is skipped, with the groups in it", () => {
+  const inner = [0x0b, 0x0a, 0x01, 0x61, 0x0c];
+  const group = [0xfb, 0x07, ...inner, 0x08, 0x01, 0xfc, 0x07];
+  const once = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { model: "m" }));
+  const read = finish(readBinary(GenerateRequestSchema, Buffer.concat([Buffer.from(group), once])));
+  expect(hex(GenerateRequestSchema, read)).toBe(Buffer.from(once).toString("hex"));
+  const wrongEnd = [0xfb, 0x07, 0x0c];
+  expect(() => finish(readBinary(GenerateRequestSchema, Buffer.from(wrongEnd)))).toThrow(/not valid/);
+});

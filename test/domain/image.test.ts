@@ -45,6 +45,12 @@ test("an image whose bytes are of another type is refused", async () => {
   await expect(imageOfBytes("", Buffer.from("text"), "f")).rejects.toEqual(refused("f", /bytes of an image/));
 });
 
+test("a text that is not base64 is refused as such", () => {
+  expect(() => imageOfUrl("data:image/png;base64,not base64 at all!!!", "f")).toThrow(
+    refused("f", /must be base64/),
+  );
+});
+
 test.each([
   "data:,",
   "data:image/png,abc",

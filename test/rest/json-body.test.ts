@@ -182,6 +182,13 @@ describe.each(https)("over $name", ({ send }) => {
     }
   });
 
+  test("the error of a timestamp without a zone shows the right form", async () => {
+    const answer = await post("/v1/keys", JSON.stringify({ name: "x", expires_at: "2099-01-01T00:00:00" }));
+    expect(expectError(answer, "invalid_argument", "expires_at").message).toBe(
+      'expires_at: must be a time with its zone, such as "2026-01-31T12:00:00Z"',
+    );
+  });
+
   test.each(["2099-02-29", "2096-02-30", "2099-04-31", "2099-06-00"])(
     "the date %s, which does not exist, is rejected with the name of the field",
     async (date) => {

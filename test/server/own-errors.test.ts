@@ -65,6 +65,16 @@ describe("a message that cannot be parsed is the caller's mistake, with reason a
   });
 });
 
+test("a message of a GET that is not base64 is named", async () => {
+  const query = "?connect=v1&encoding=proto&base64=1&message=%21%21";
+  const answer = await sendHttp1(app.url, { method: "GET", path: path + query, headers: bearer(secret) });
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(answer.body.toString())).toMatchObject({
+    code: "invalid_argument",
+    message: 'The parameter "message" of the query is not valid base64.',
+  });
+});
+
 test("an error of a service keeps its own details", async () => {
   const answer = await sendHttp1(app.url, send("application/json", Buffer.from('{"keyId":"key_none"}')));
   expect(answer.status).toBe(404);

@@ -80,6 +80,11 @@ describe("tool calls", () => {
     expect(output).toEqual({ text: "", reasoning: [], toolCalls: [] });
   });
 
+  test("of two blocks with the same index are a failure", () => {
+    const block = (id: string) => start(0, { type: "tool_use", id, name: "f", input: {} });
+    expect(() => streamed([block("a"), stop(0), block("b")])).toThrow("two blocks have the same index");
+  });
+
   test("without a name are a failure", () => {
     expect(() => streamed([start(0, { type: "tool_use", id: "a" })])).toThrow("a tool call has no name");
   });

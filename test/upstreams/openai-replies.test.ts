@@ -150,6 +150,14 @@ describe("tool calls", () => {
     expect(done?.finishReason).toBe("tool_calls");
   });
 
+  test("a reply that is not streamed needs a message", () => {
+    for (const choices of [undefined, [], [{}], [{ message: null, finish_reason: "stop" }]]) {
+      expect(() => replyOf(openai, { whole: { choices, usage: { completion_tokens: 3 } } })).toThrow(
+        "the response is not a chat completion",
+      );
+    }
+  });
+
   test("arguments beyond max_tokens end the reply", () => {
     const pieces = Array.from({ length: 1_000 }, () => call(0, undefined, undefined, "x".repeat(100)));
     const { done, output } = streamed([call(0, "a", "f", ""), ...pieces], "tool_calls", 10);

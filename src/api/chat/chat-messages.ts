@@ -4,7 +4,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonValue } from "../../domain/json.ts";
 import type { ContentPart, PromptMessage, ToolCall } from "../../domain/prompt.ts";
-import { imageDetailOf, joinedTexts, requireType, shown } from "../openai-fields.ts";
+import { callArgumentsOf, imageDetailOf, joinedTexts, requireType, shown } from "../openai-fields.ts";
 import { jsonIn, refuseUnsupported, type UnsupportedField } from "../unsupported-fields.ts";
 import { isAbsent, listAt, objectAt, optionalListAt, textAt } from "../untyped-members.ts";
 
@@ -44,7 +44,7 @@ function toolCallOf(value: JsonValue, field: string): ToolCall {
   return {
     id: textAt(call.id, `${field}.id`),
     name: textAt(called.name, `${field}.function.name`),
-    arguments: textAt(called.arguments, `${field}.function.arguments`),
+    arguments: callArgumentsOf(called.arguments, `${field}.function.arguments`),
   };
 }
 

@@ -3,7 +3,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import type { ContentPart, ToolCall } from "../../domain/prompt.ts";
-import { imageDetailOf, joinedTexts, shown } from "../openai-fields.ts";
+import { callArgumentsOf, imageDetailOf, joinedTexts, shown } from "../openai-fields.ts";
 import { isDirectCaller, isOneOf, refuseMembers, type UnsupportedMember } from "../unsupported-fields.ts";
 import { choiceAt, isAbsent, listAt, objectAt, textAt } from "../untyped-members.ts";
 import { type Conversation, ConversationBuilder } from "./responses-conversation.ts";
@@ -70,7 +70,7 @@ function toolCallOf(item: JsonObject, field: string): ToolCall {
   return {
     id: callIdOf(item, field),
     name: textAt(item.name, `${field}.name`),
-    arguments: textAt(item.arguments, `${field}.arguments`),
+    arguments: callArgumentsOf(item.arguments, `${field}.arguments`),
   };
 }
 

@@ -1,6 +1,9 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
 
+/** Far below the limit of the stack, also in the decoder. */
+const MAX_GROUP_LEVELS = 64;
+
 /** Steps over the bytes of a protobuf message without decoding them. */
 export class Cursor {
   readonly #bytes: Uint8Array;
@@ -31,12 +34,13 @@ export class Cursor {
     throw malformed();
   }
 
-  /** Skips a value; groups are refused, because no message here has any. */
-  skip(wireType: number): void {
+  /** Skips a value. No field here is a group, but an unknown field may be one. */
+  skip(wireType: number, levels = 0): void {
     if (wireType === WireType.Varint) this.#varint();
     else if (wireType === WireType.Bit64) this.#forward(8);
     else if (wireType === WireType.Bit32) this.#forward(4);
     else if (wireType === WireType.LengthDelimited) this.#forward(this.uint32());
+    else if (wireType === WireType.StartGroup && levels < MAX_GROUP_LEVELS) this.#skipGroup(levels + 1);
     else throw malformed();
   }
 
@@ -45,6 +49,15 @@ export class Cursor {
     const end = this.at + length;
     if (end > this.#end) throw malformed();
     return end;
+  }
+
+  /** The decoder checks that the number of the end is that of the start. */
+  #skipGroup(levels: number): void {
+    for (;;) {
+      const wireType = this.uint32() & 7;
+      if (wireType === WireType.EndGroup) return;
+      this.skip(wireType, levels);
+    }
   }
 
   #forward(length: number): void {

@@ -15,13 +15,21 @@ export function isWrapper(desc: DescMessage): boolean {
   return WRAPPERS.has(desc.typeName);
 }
 
-/** Parses a value whose form only the protobuf library knows. The library reads February 30 as March 2. */
+/** Parses a value whose form only the protobuf library knows. */
 export function parseWellKnown(desc: DescMessage, json: JsonValue): Message {
-  const message = fromJson(desc, json);
-  if (desc.typeName === "google.protobuf.Timestamp" && !hasDay(json as string)) {
-    throw new Error("must be a date that exists");
+  return desc.typeName === "google.protobuf.Timestamp" ? parseTime(desc, json) : fromJson(desc, json);
+}
+
+/** The errors of the library do not say which form is right, and it reads February 30 as March 2. */
+function parseTime(desc: DescMessage, json: JsonValue): Message {
+  let time: Message;
+  try {
+    time = fromJson(desc, json);
+  } catch {
+    throw new Error('must be a time with its zone, such as "2026-01-31T12:00:00Z"');
   }
-  return message;
+  if (!hasDay(json as string)) throw new Error("must be a date that exists");
+  return time;
 }
 
 /** Whether the month of an RFC 3339 time has its day. */

@@ -18,7 +18,7 @@ import { respondRpc } from "./respond-rpc.ts";
 import { failRpc, type RpcCall, rpcCallKey } from "./rpc-call.ts";
 import { isRpcRefused, type RpcRoute, type RpcRouteOptions, rpcRoutes } from "./rpc-routes.ts";
 import { type OpenRpcOptions, openRpcServer } from "./serve-open-rpc.ts";
-import { abortOnClose, decodedHeaders, universalRequest } from "./universal-request.ts";
+import { abortOnClose, checkQueryMessage, decodedHeaders, universalRequest } from "./universal-request.ts";
 
 type RpcOptions = RpcRouteOptions & {
   readonly gate: Gate;
@@ -89,6 +89,7 @@ async function receiveRpc(
     const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
     // Connect reads the query of a GET, and refuses unknown compressions.
     const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);
+    if (request.method === "GET") checkQueryMessage(request);
     const message = isReadHere ? await readRpcRequest(route, form, request, limits) : undefined;
     return { call, admitted, message, response, observation };
   } catch (error) {

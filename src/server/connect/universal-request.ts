@@ -1,5 +1,7 @@
+import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { DomainError } from "../../domain/errors.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
 import { isKnownEncoding } from "../rpc/compression.ts";
 import { updateDeadline } from "../rpc/deadline-header.ts";
@@ -15,13 +17,31 @@ export function universalRequest(
   return {
     httpVersion: request.httpVersion,
     method: request.method ?? "",
-    // Only the query is read. The Host header is caller input and may be anything.
-    url: `http://vx${request.url}`,
+    url: urlOf(request),
     header,
     body,
     signal,
     ...(contextValues && { contextValues }),
   };
+}
+
+/** Connect answers a message in the query that is not base64 with "internal error". */
+export function checkQueryMessage(request: HttpRequest): void {
+  const { searchParams } = new URL(urlOf(request));
+  if (searchParams.get("base64") !== "1") return;
+  try {
+    base64Decode(searchParams.get("message") ?? "");
+  } catch (cause) {
+    throw new DomainError("invalid_argument", {
+      message: 'The parameter "message" of the query is not valid base64.',
+      cause,
+    });
+  }
+}
+
+/** Only the query is read. The Host header is caller input and may be anything. */
+function urlOf(request: HttpRequest): string {
+  return `http://vx${request.url}`;
 }
 
 /** The headers of a request whose message is decoded: without those that describe the bytes that were sent. */

@@ -76,6 +76,7 @@ export class AnthropicReader implements ResponseReader {
         this.#reply.appendReasoning({ text: "", signature: undefined, encrypted: asText(block.data) });
         break;
       case "tool_use":
+        if (this.#toolCalls.has(key)) throw new UpstreamFailure("garbled", "two blocks have the same index");
         this.#toolCalls.append(key, {
           id: asText(block.id),
           name: asText(block.name),

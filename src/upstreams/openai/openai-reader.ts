@@ -42,9 +42,9 @@ export class OpenaiReader implements ResponseReader {
 
   readWhole(body: string): void {
     const completion = readObject(body);
-    const choice = firstObject(completion.choices);
-    if (!choice) throw new UpstreamFailure("garbled", "the response is not a chat completion");
-    this.#read(completion, asObject(choice.message));
+    const message = asObject(firstObject(completion.choices)?.message);
+    if (!message) throw new UpstreamFailure("garbled", "the response is not a chat completion");
+    this.#read(completion, message);
     this.#complete();
   }
 

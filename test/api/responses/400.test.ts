@@ -44,7 +44,7 @@ describe("a 400 names the field:", () => {
     ["text.verbosity", { text: { verbosity: "low" } }],
     ["text.format.type", { text: { format: { type: "grammar" } } }],
     ["text.format.name", { text: { format: { type: "json_schema", schema: {} } } }],
-    ["reasoning.effort", { reasoning: { effort: "xhigh" } }],
+    ["reasoning.effort", { reasoning: { effort: "extreme" } }],
     ["reasoning.summary", { reasoning: { summary: "long" } }],
     ["metadata.a", { metadata: { a: 1 } }],
     ["metadata.a", { metadata: { a: "x".repeat(513) } }],

@@ -39,6 +39,11 @@ test("a text after a text, and a call after a result, belong to the next reply",
   ]);
 });
 
+test("an empty text as the arguments of a call means none", () => {
+  const input = [{ ...call("1"), arguments: "" }, output("1")];
+  expect(conversationOf(undefined, input).messages[0]?.toolCalls).toEqual([called("1")]);
+});
+
 test.each([
   { text: "a", signature: "s", encrypted: undefined },
   { text: "", signature: "s", encrypted: undefined },
