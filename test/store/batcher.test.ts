@@ -68,6 +68,34 @@ test("an item that a caller submits as soon as it has a result joins the waiting
   expect(await Promise.all([results, waiting])).toEqual(["done end a", "done hold b"]);
 });
 
+test("many waiting items are sent before the results of the batch before are delivered", async () => {
+  const { batcher, batches, settle } = createBatcher();
+  const sentBefore: number[] = [];
+  const first = batcher.submit(0, "a").then(() => sentBefore.push(batches.length));
+  await settle();
+  const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
+  const others = Promise.all(items.map((item) => batcher.submit(0, item)));
+  batches[0]?.answer();
+  await first;
+  expect(sentBefore).toEqual([2]);
+  expect(batches[1]?.items).toEqual(items);
+  batches[1]?.answer();
+  expect(await others).toEqual(items.map((item) => `done ${item}`));
+});
+
+test("the error of a batch is delivered after many waiting items are sent, and they are not affected", async () => {
+  const { batcher, batches, settle } = createBatcher();
+  const lost = expect(batcher.submit(0, "a")).rejects.toThrow("connection lost");
+  await settle();
+  const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
+  const others = Promise.all(items.map((item) => batcher.submit(0, item)));
+  batches[0]?.fail(new Error("connection lost"));
+  await lost;
+  expect(batches).toHaveLength(2);
+  batches[1]?.answer();
+  expect(await others).toEqual(items.map((item) => `done ${item}`));
+});
+
 test("a batch has at most the maximum of items, in the order of arrival", async () => {
   const { batcher, batches, settle } = createBatcher({ maxBatch: 2 });
   const results = Promise.all(["a", "b", "c", "d", "e"].map((item) => batcher.submit(0, item)));

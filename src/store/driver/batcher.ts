@@ -20,9 +20,21 @@ type Waiting<Item, Result> = {
   readonly reject: (error: unknown) => void;
 };
 
+/** A batch with its results, or with the error of the whole batch. */
+type Finished<Item, Result> = { readonly batch: readonly Waiting<Item, Result>[] } & (
+  | { readonly results: readonly (Result | DomainError)[] }
+  | { readonly error: unknown }
+);
+
+/** From this number of waiting items on, the next batch is sent before the results of the batch before are delivered. */
+const MIN_OVERLAP = 8;
+
 /**
- * While a batch runs, arriving items wait and form the next batch. There is no timer: a batch waits only for the turn of the
- * event loop, so that it includes the items that callers submit in response to the previous results.
+ * While a batch runs, arriving items wait and form the next batch. There is no timer.
+ *
+ * If many items wait when a batch returns, they are sent first and the results are delivered afterwards, so the database
+ * works while the callers process their results. If few wait, the next batch waits for the turn of the event loop, so that
+ * it includes the items that callers submit in response to them: a small batch costs nearly as much as a larger one.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
@@ -56,29 +68,39 @@ export class Batcher<Item, Result> {
   }
 
   async #sendBatches(pipeline: number): Promise<void> {
+    const waiting = this.#waiting[pipeline] ?? [];
+    let before: Finished<Item, Result> | undefined;
     for (;;) {
-      await nextTurn();
-      const batch = this.#takeBatch(pipeline);
-      if (batch.length === 0) break;
-      this.#depth -= batch.length;
-      this.#options.onBatch?.(batch.length);
-      try {
-        const results = await this.#options.execute(batch.map((waiting) => waiting.item));
-        batch.forEach((waiting, i) => {
-          const result = results[i];
-          if (result === undefined || result instanceof DomainError) waiting.reject(result ?? noResult());
-          else waiting.resolve(result);
-        });
-      } catch (error) {
-        for (const waiting of batch) waiting.reject(error);
+      if (before && waiting.length < MIN_OVERLAP) {
+        deliver(before);
+        before = undefined;
       }
+      if (!before) await nextTurn();
+      const batch = this.#takeBatch(waiting);
+      if (batch.length === 0) break;
+      const finished = this.#execute(batch);
+      if (before) {
+        // At the end of this turn the statement is on its way.
+        await nextTurn();
+        deliver(before);
+      }
+      before = await finished;
     }
     this.#busy[pipeline] = false;
   }
 
-  #takeBatch(pipeline: number): Waiting<Item, Result>[] {
+  async #execute(batch: Waiting<Item, Result>[]): Promise<Finished<Item, Result>> {
+    this.#depth -= batch.length;
+    this.#options.onBatch?.(batch.length);
+    try {
+      return { batch, results: await this.#options.execute(batch.map((waiting) => waiting.item)) };
+    } catch (error) {
+      return { batch, error };
+    }
+  }
+
+  #takeBatch(waiting: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const { maxBatch, weight } = this.#options;
-    const waiting = this.#waiting[pipeline] ?? [];
     let count = Math.min(maxBatch, waiting.length);
     if (weight) {
       let sum = 0;
@@ -90,6 +112,18 @@ export class Batcher<Item, Result> {
     }
     return waiting.splice(0, count);
   }
+}
+
+function deliver<Item, Result>(finished: Finished<Item, Result>): void {
+  if ("error" in finished) {
+    for (const waiting of finished.batch) waiting.reject(finished.error);
+    return;
+  }
+  finished.batch.forEach((waiting, i) => {
+    const result = finished.results[i];
+    if (result === undefined || result instanceof DomainError) waiting.reject(result ?? noResult());
+    else waiting.resolve(result);
+  });
 }
 
 function noResult(): DomainError {
