@@ -140,7 +140,7 @@ async function findOrBegin(
   if (last?.state === "released" || last?.state === "confirmed") {
     if (last.target === target && sameLanes(last.lanes, lanes)) return last;
     throw new SplitError(
-      `the split of the lanes ${laneRanges(last.lanes)} to the cell "${last.target}" is not finished; run its command again`,
+      `the split of the lanes ${laneRanges(last.lanes)} to the cell "${last.target}" is not finished; run its command again, or undo it with --abort`,
     );
   }
   if (!(await standby.isInRecovery())) throw new SplitError("the server is not a standby");
@@ -200,12 +200,8 @@ async function reasonToWait(
   const servers = await source.serversWithout(target);
   if (servers.length > 0)
     return `the servers ${servers.join(", ")} cannot use the cell "${target}": add it to their cells.yaml, send them SIGHUP, and check that they reach it`;
-  const touchedAt = await source.touch(id);
-  const hasFollowed = await isTrueWithin(QUIET_MS, async () => {
-    const split = await standby.findSplit(id);
-    return split !== undefined && split.changedAt.getTime() >= touchedAt.getTime();
-  });
-  if (!hasFollowed) return `the standby replays changes of the source more than ${QUIET_MS} ms late`;
+  if (!(await followsWithin(() => QUIET_MS, source, standby, id)))
+    return `the standby replays changes of the source more than ${QUIET_MS} ms late`;
   const behind = await standbysBehindAfter(QUIET_MS, await source.position(), source);
   if (behind.length > 0)
     return `the standbys ${behind.join(", ")} of the source receive changes more than ${QUIET_MS} ms late`;
@@ -235,7 +231,8 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
       throw new SplitError(
         `the standbys ${behind.join(", ")} of the source did not receive the release in time`,
       );
-    if (!(await isTrueWithin(left(), async () => await hasState(standby, id, "released"))))
+    // To have replayed the release is not enough: after a failover, the standby must follow the new source.
+    if (!(await followsWithin(left, source, standby, id)))
       throw new SplitError("the standby did not replay the change of the owner in time");
   } catch (error) {
     await source.takeBack(id);
@@ -243,6 +240,21 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
   }
   // From here on, the lanes belong to the standby, however long it takes.
   await source.setState(id, "released", "confirmed");
+}
+
+/** Whether the standby replays within this time what the source writes now, and so everything before. */
+async function followsWithin(
+  ms: () => number,
+  source: SplitSource,
+  standby: SplitStandby,
+  id: string,
+): Promise<boolean> {
+  const touchedAt = await source.touch(id);
+  return await isTrueWithin(ms(), async () => {
+    // Not "at least": after a failover, the clock of the source may be behind what the standby has.
+    const split = await standby.findSplit(id);
+    return split?.changedAt.getTime() === touchedAt.getTime();
+  });
 }
 
 /** A standby that replaced the source in a failover may not have the confirmation. Then its state decides how to continue. */
@@ -260,6 +272,9 @@ async function promote(standby: SplitStandby, id: string): Promise<void> {
     throw new SplitError(
       "the standby does not follow the source; attach it again, then run the command again",
     );
+  // It may have replaced the standby that was checked when the split began.
+  const problem = await standby.promotionProblem();
+  if (problem !== undefined) throw new SplitError(`the standby ${problem}`);
   await standby.promote();
 }
 

@@ -1,41 +1,76 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
+import { abortSplit } from "../app/abort-split.ts";
 import { SPLIT_STEPS, type SplitResult, splitCell } from "../app/split-cell.ts";
 import { LANE_COUNT, type Lane, laneRanges, parseLanes } from "../domain/lane.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
+import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { readCellSettings } from "./cell-settings.ts";
-import { type JsonOption, requiredOption, withExamples } from "./command.ts";
+import { type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printError, printOut } from "./output.ts";
 import { createProgress } from "./progress.ts";
 import { visible } from "./visible.ts";
 
-type Options = JsonOption & { readonly to: string; readonly lanes: string };
+type Options = JsonOption & { readonly to?: string; readonly lanes?: string; readonly abort?: true };
 
 export function defineSplit(command: Command): void {
   withExamples(command, [
     "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
+    "VX_CELLS=cells.yaml vx cells split a --abort",
   ])
     .description(
       "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
     )
     .argument("<source>", "the name of the cell that gives up lanes")
+    .option("--to <url>", "the standby; the login must own the tables and be allowed to promote it")
+    .option("--lanes <lanes>", "the lanes to move, such as 512-767,800")
+    .option(
+      "--abort",
+      "give the lanes of an unfinished split back to the source, for example if the standby is lost",
+    )
     .option("--json", "print the result as JSON")
-    .action(split);
-  requiredOption(
-    command,
-    "--to <url>",
-    "the standby; the login must own the tables and be allowed to promote it",
-  );
-  requiredOption(command, "--lanes <lanes>", "the lanes to move, such as 512-767,800");
+    .action(run);
 }
 
-async function split(name: string, options: Options): Promise<void> {
+async function run(name: string, options: Options): Promise<void> {
+  const { to, lanes, abort } = options;
+  if (abort && (to !== undefined || lanes !== undefined))
+    throw usageFailure("--abort needs neither --to nor --lanes");
   const cells = await readCellSettings();
   const source = cells.find((cell) => cell.name === name);
   if (!source) throw usageFailure(`VX_CELLS has no cell "${name}"`);
-  const lanes = readLanes(options.lanes);
-  const problem = databaseUrlProblem(options.to);
+  if (abort) {
+    await abortUnfinished(source, options.json === true);
+    return;
+  }
+  if (to === undefined || lanes === undefined)
+    throw usageFailure(`the option '${to === undefined ? "--to <url>" : "--lanes <lanes>"}' is missing`);
+  await split(source, cells, { to, lanes: readLanes(lanes), isJson: options.json === true });
+}
+
+async function abortUnfinished(source: CellToMigrate, isJson: boolean): Promise<void> {
+  let lanes: string;
+  try {
+    lanes = laneRanges(await abortSplit(source));
+  } catch (error) {
+    throw new CommandFailure((error as Error).message);
+  }
+  await printOut(
+    isJson
+      ? `${JSON.stringify({ source: source.name, lanes })}\n`
+      : `The split is undone. The cell "${source.name}" owns the lanes ${lanes}.\n`,
+  );
+}
+
+type SplitArguments = { readonly to: string; readonly lanes: readonly Lane[]; readonly isJson: boolean };
+
+async function split(
+  source: CellToMigrate,
+  cells: readonly CellToMigrate[],
+  { to, lanes, isJson }: SplitArguments,
+): Promise<void> {
+  const problem = databaseUrlProblem(to);
   if (problem !== undefined) throw usageFailure(`--to ${problem}`);
   const progress = createProgress(process.stderr);
   let share = 0;
@@ -46,7 +81,7 @@ async function split(name: string, options: Options): Promise<void> {
     result = await splitCell({
       source,
       cells,
-      standby: { kind: "url", url: options.to },
+      standby: { kind: "url", url: to },
       lanes,
       newId: () => `split_${randomUUID()}`,
       onStep: (step) => {
@@ -63,7 +98,7 @@ async function split(name: string, options: Options): Promise<void> {
   } finally {
     progress.clear();
   }
-  await printResult(name, result, options.json === true);
+  await printResult(source.name, result, isJson);
 }
 
 function readLanes(text: string): Lane[] {

@@ -82,6 +82,25 @@ test("status names a cell that cannot be reached and exits with 1", async () => 
   expect(stdout).not.toContain("secret");
 });
 
+test("a split needs a standby and lanes, or --abort alone", async () => {
+  writeCells([{ name: "a" }, { name: "b" }]);
+  const to = ["--to", database.url];
+  const misuses = [[], to, ["--lanes", "7"], ["--abort", ...to], ["--abort", "--lanes", "7"]];
+  for (const args of misuses) expect((await run("cells", "split", "a", ...args)).code).toBe(2);
+  expect(await run("cells", "split", "a", "--abort")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: 'vx: the cell "a" has no unfinished split\n',
+  });
+  await database.owner`SELECT cell_a.begin_split('split_1', 'a', 'b', '{7,8}')`;
+  await database.owner`SELECT cell_a.release_lanes('split_1')`;
+  expect((await run("cells", "status")).stdout).toMatch(/^a .* 510 /m);
+  const { code, stdout } = await run("cells", "split", "a", "--abort", "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({ source: "a", lanes: "7-8" });
+  expect((await run("cells", "status")).stdout).toMatch(/^a .* 512 +0-511$/m);
+});
+
 test.each([
   ["no list", "{}", /cells: must be a list/],
   [

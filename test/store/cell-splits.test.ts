@@ -70,6 +70,20 @@ test("lanes that were taken back cannot be claimed, and their epoch has increase
   });
 });
 
+test("a released split is aborted on the timeline of the release only", async () => {
+  await withSplit(async (id) => {
+    const abort = () => store.owner`SELECT vx.abort_split(${id})`;
+    await release(id);
+    await store.owner`UPDATE vx.cell_splits SET timeline = '0000000A'`;
+    await expect(abort()).rejects.toThrow("replaced in a failover");
+    expect(await ownersOf()).toBe("0 t 1, 512 f 2, 513 f 2");
+    await store.owner`UPDATE vx.cell_splits SET timeline = vx.current_timeline()`;
+    await abort();
+    expect(await ownersOf()).toBe("0 t 1, 512 t 3, 513 t 3");
+    await expect(abort()).rejects.toThrow("not in the state");
+  });
+});
+
 test("a split begins only while no other is unfinished, with lanes of the cell, under its name", async () => {
   await withSplit(async (id) => {
     await expect(begin()).rejects.toThrow("one_unfinished_split");

@@ -185,6 +185,7 @@ CREATE TABLE cell_splits (
   lanes smallint[] NOT NULL,
   state text NOT NULL,
   changed_at timestamp with time zone NOT NULL,
+  timeline text,
   CONSTRAINT split_state_known CHECK ((state = ANY (ARRAY['begun'::text, 'released'::text, 'confirmed'::text, 'finished'::text, 'returned'::text]))),
   CONSTRAINT cell_splits_pkey PRIMARY KEY (id)
 );
@@ -524,6 +525,7 @@ CREATE VIEW priced_ledger AS
    FROM (ledger l
      LEFT JOIN price_versions p ON (((p.model = l.model) AND (p.version = l.price_version))));
 
+-- FUNCTION abort_split(p_id text) RETURNS void
 -- FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
 -- FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE(entries bigint)
 -- FUNCTION add_usage(p_rows ledger[], p_now timestamp with time zone, p_has_users boolean) RETURNS void
@@ -553,6 +555,7 @@ CREATE VIEW priced_ledger AS
 -- FUNCTION create_key(p_act text, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamp with time zone, p_visible_start text, p_visible_end text) RETURNS SETOF key_view; for the server
 -- FUNCTION create_ledger_partitions() RETURNS TABLE(created text); for the server
 -- FUNCTION create_operator(p_act text, p_id text, p_name text, p_role text, p_email text, p_fingerprint bytea) RETURNS SETOF operator_view; for the server
+-- FUNCTION current_timeline() RETURNS text
 -- FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolean, p_plan integer) RETURNS integer
 -- FUNCTION end_session(p_fingerprint bytea, p_request_id text) RETURNS void; for the server
 -- FUNCTION entries_to_archive(p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer) RETURNS TABLE(account_id text, seq bigint, line text, is_charge_right boolean)

@@ -41,10 +41,12 @@ export class SplitSource {
     await this.#call("begin_split", id, source, target, `{${lanes.join(",")}}`);
   }
 
-  /** Makes a change that the standby must replay. Returns its time. */
+  /** Makes a change that the standby must replay. Returns its time, which no earlier change has. */
   async touch(id: string): Promise<Date> {
     const [row] = await this.#sql<{ at: Date }[]>`
-      UPDATE ${this.#sql(this.#schema)}.cell_splits SET changed_at = clock_timestamp() WHERE id = ${id} RETURNING changed_at AS at`;
+      UPDATE ${this.#sql(this.#schema)}.cell_splits
+      SET changed_at = greatest(clock_timestamp(), changed_at + interval '1 millisecond')
+      WHERE id = ${id} RETURNING changed_at AS at`;
     return row?.at ?? new Date(0);
   }
 
@@ -54,6 +56,11 @@ export class SplitSource {
 
   async takeBack(id: string): Promise<void> {
     await this.#call("return_lanes", id);
+  }
+
+  /** Fails after a failover of the source: the standby may then have a confirmation that the source lacks. */
+  async abort(id: string): Promise<void> {
+    await this.#call("abort_split", id);
   }
 
   async setState(id: string, from: Split["state"], to: Split["state"]): Promise<void> {

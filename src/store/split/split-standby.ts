@@ -46,12 +46,17 @@ export class SplitStandby {
 
   /** Why the server cannot become a cell; undefined if it can. */
   async problem(): Promise<string | undefined> {
-    const [row] = await this.#session.sql<{ may_promote: boolean; synchronous: string; receiver: boolean }[]>`
+    const rows = await this.#session.sql`SELECT FROM pg_stat_wal_receiver`;
+    if (rows.length === 0) return "does not receive the write-ahead log of a primary";
+    return await this.promotionProblem();
+  }
+
+  /** Why a promotion would fail, or the new cell would not accept writes; undefined if neither. */
+  async promotionProblem(): Promise<string | undefined> {
+    const [row] = await this.#session.sql<{ may_promote: boolean; synchronous: string }[]>`
       SELECT has_function_privilege('pg_promote(boolean, integer)', 'EXECUTE') AS may_promote,
-             current_setting('synchronous_standby_names') AS synchronous,
-             EXISTS (SELECT FROM pg_stat_wal_receiver) AS receiver`;
-    if (!row?.receiver) return "does not receive the write-ahead log of a primary";
-    if (!row.may_promote)
+             current_setting('synchronous_standby_names') AS synchronous`;
+    if (!row?.may_promote)
       return "cannot be promoted by this login; GRANT EXECUTE ON FUNCTION pg_promote to it";
     if (row.synchronous !== "")
       return "has synchronous_standby_names, so its commits would wait for a standby of its own; reset it there";

@@ -9,6 +9,7 @@ DECLARE
   v_lanes constant smallint[] := set_split_state(p_id, 'begun', 'released');
   v_released integer;
 BEGIN
+  UPDATE cell_splits s SET timeline = current_timeline() WHERE s.id = p_id;
   -- In ascending order, as all statements lock lanes.
   PERFORM 1 FROM lanes l WHERE l.lane = ANY (v_lanes) ORDER BY l.lane FOR UPDATE;
   UPDATE lanes l SET is_owned = false, epoch = l.epoch + 1 WHERE l.lane = ANY (v_lanes) AND l.is_owned;
