@@ -13,13 +13,17 @@ export function cpuFigure<Arm extends string>(arm: Arm): Figure<Record<Arm, Serv
   return { name, unit: "µs", value: (round) => round[arm].cpuMicros };
 }
 
-/** Adds the CPU time per call of the process and its descendants. */
-export function withCpuTime(pid: number, arm: () => Promise<Load>): () => Promise<ServerLoad> {
+/** Adds the CPU time per call of the processes and their descendants. */
+export function withCpuTime(
+  pids: number | readonly number[],
+  arm: () => Promise<Load>,
+): () => Promise<ServerLoad> {
+  const read = () => [pids].flat().reduce((sum, pid) => sum + cpuMicrosOf(pid), 0);
   return async () => {
-    const [cpuBefore, startedAt] = [cpuMicrosOf(pid), performance.now()];
+    const [cpuBefore, startedAt] = [read(), performance.now()];
     const load = await arm();
     const calls = (load.perSecond * (performance.now() - startedAt)) / 1000;
-    return { ...load, cpuMicros: (cpuMicrosOf(pid) - cpuBefore) / calls };
+    return { ...load, cpuMicros: (read() - cpuBefore) / calls };
   };
 }
 

@@ -11,6 +11,7 @@ import { alone } from "./parts/alone.ts";
 import { bigBody } from "./parts/big-body.ts";
 import { bigLedger } from "./parts/big-ledger.ts";
 import { billing } from "./parts/billing.ts";
+import { cells } from "./parts/cells.ts";
 import { gateway } from "./parts/gateway.ts";
 import { generate } from "./parts/generate.ts";
 import { grpcGenerate } from "./parts/grpc-generate.ts";
@@ -55,6 +56,7 @@ const parts: Record<string, AnyPart> = {
   "open-telemetry": openTelemetry,
   "rest-me": restMe,
   replicas,
+  cells,
   storage,
   turns,
   upstreams,
