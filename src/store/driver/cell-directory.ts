@@ -6,7 +6,7 @@ import { LaneMap } from "./lane-map.ts";
 import { LaneMoved } from "./store-error.ts";
 
 /** A move of lanes takes less than two seconds, so that calls wait for it and do not fail. */
-const MAX_RESENDS = 50;
+const MAX_RESENDING_MS = 5_000;
 const PAUSE_MS = 100;
 /** A cell that does not respond delays the calls that wait for an owner by this time. */
 const MAX_READING_MS = 500;
@@ -74,19 +74,22 @@ export class CellDirectory {
 
   /** Sends to the owner of the lane, again after another cell became the owner. */
   async route<Result>(lane: Lane, send: (cell: number) => Promise<Result>): Promise<Result> {
-    for (let resends = 0; ; resends++) {
+    let deadline: AbortSignal | undefined;
+    for (;;) {
       const cell = lane === LANE_COUNT ? 0 : this.#map.ownerOf(lane);
       if (cell !== undefined) {
         this.#requireUsable(cell);
         try {
           return await send(cell);
         } catch (error) {
-          if (!(error instanceof LaneMoved) || resends === MAX_RESENDS) throw error;
+          if (!(error instanceof LaneMoved) || deadline?.aborted) throw error;
         }
-      } else if (resends === MAX_RESENDS) {
+      } else if (deadline?.aborted) {
         throw new DomainError("unavailable", { cause: new Error(`no cell owns lane ${lane}`) });
       }
-      if (resends > 0) await wait(PAUSE_MS);
+      if (deadline) await wait(PAUSE_MS);
+      // A limit on their number alone would be ten times as long while a cell does not respond.
+      deadline ??= AbortSignal.timeout(MAX_RESENDING_MS);
       await this.#readOwners();
     }
   }
