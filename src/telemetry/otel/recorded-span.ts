@@ -30,32 +30,44 @@ export type SpanRecord = {
 };
 
 /**
- * A span that is complete when it is made. A span of the SDK costs five times as much, because it can be changed at
+ * A span that is complete when it is made, and small: many wait for their export. A span of the SDK costs five times as much, because it can be changed at
  * any time: see docs/decisions/0019-opentelemetry.md.
  */
 export class RecordedSpan implements ReadableSpan {
   readonly name: string;
   readonly kind: SpanKind;
   readonly parentSpanContext?: SpanContext;
-  readonly startTime: HrTime;
-  readonly endTime: HrTime;
-  readonly status: SpanStatus;
   readonly attributes: Attributes;
   readonly resource: Resource;
   readonly instrumentationScope: Scope;
   readonly #context: SpanContext;
+  readonly #startedAtMs: number;
+  readonly #endedAtMs: number;
+  readonly #isError: boolean;
 
   constructor(span: SpanRecord, resource: Resource, scope: Scope) {
     this.name = span.name;
     this.kind = span.kind;
     this.#context = span.context;
     if (span.parent) this.parentSpanContext = span.parent;
-    this.startTime = timeOf(span.startedAtMs);
-    this.endTime = timeOf(span.endedAtMs);
-    this.status = span.isError ? ERROR : UNSET;
+    this.#startedAtMs = span.startedAtMs;
+    this.#endedAtMs = span.endedAtMs;
+    this.#isError = span.isError;
     this.attributes = span.attributes;
     this.resource = resource;
     this.instrumentationScope = scope;
+  }
+
+  get startTime(): HrTime {
+    return timeOf(this.#startedAtMs);
+  }
+
+  get endTime(): HrTime {
+    return timeOf(this.#endedAtMs);
+  }
+
+  get status(): SpanStatus {
+    return this.#isError ? ERROR : UNSET;
   }
 
   get links(): NoItems {
@@ -83,7 +95,8 @@ export class RecordedSpan implements ReadableSpan {
   }
 
   get duration(): HrTime {
-    const nanos = (this.endTime[0] - this.startTime[0]) * 1e9 + this.endTime[1] - this.startTime[1];
+    const [start, end] = [this.startTime, this.endTime];
+    const nanos = (end[0] - start[0]) * 1e9 + end[1] - start[1];
     return [Math.floor(nanos / 1e9), nanos % 1e9];
   }
 

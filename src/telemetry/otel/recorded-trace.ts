@@ -1,4 +1,10 @@
-import { createTraceState, type SpanContext, SpanKind, TraceFlags } from "@opentelemetry/api";
+import {
+  type Attributes,
+  createTraceState,
+  type SpanContext,
+  SpanKind,
+  TraceFlags,
+} from "@opentelemetry/api";
 import type { Resource } from "@opentelemetry/resources";
 import type { IdGenerator, ReadableSpan } from "@opentelemetry/sdk-trace";
 import type {
@@ -14,6 +20,8 @@ import type { ServerTrace, TracedCall } from "../server-trace.ts";
 import { attemptAttributes, operationOf } from "./attempt-attributes.ts";
 import { callAttributes, nameOfCall } from "./call-attributes.ts";
 import { RecordedSpan, type SpanRecord } from "./recorded-span.ts";
+
+const NO_ATTRIBUTES: Attributes = Object.freeze({});
 
 /** What the traces of a process share. */
 type TraceParts = {
@@ -99,7 +107,7 @@ export class RecordedTrace implements ServerTrace {
           ...this.#timesOf(startedAtMs, this.#parts.now()),
           context,
           parent,
-          attributes: failure === undefined ? {} : { "error.type": reasonOf(failure) },
+          attributes: failure === undefined ? NO_ATTRIBUTES : { "error.type": reasonOf(failure) },
           isError: isFault(failure),
         });
       },
