@@ -87,7 +87,8 @@ export class RecordedTrace implements ServerTrace {
     this.#record({
       name: nameOfCall(call),
       kind: SpanKind.SERVER,
-      ...this.#timesOf(startedAtMs, call.endedAtMs),
+      startedAtMs: startedAtMs + this.#offsetMs,
+      endedAtMs: call.endedAtMs + this.#offsetMs,
       context: this.#context,
       parent: parent && { ...parent, traceFlags: parent.flags, isRemote: true },
       attributes: callAttributes(call),
@@ -104,7 +105,8 @@ export class RecordedTrace implements ServerTrace {
         this.#record({
           name: stage,
           kind: SpanKind.INTERNAL,
-          ...this.#timesOf(startedAtMs, this.#parts.now()),
+          startedAtMs: startedAtMs + this.#offsetMs,
+          endedAtMs: this.#parts.now() + this.#offsetMs,
           context,
           parent,
           attributes: failure === undefined ? NO_ATTRIBUTES : { "error.type": reasonOf(failure) },
@@ -119,7 +121,8 @@ export class RecordedTrace implements ServerTrace {
     this.#record({
       name: `${operationOf(attempt.prompt)} ${attributes["gen_ai.request.model"]}`,
       kind: SpanKind.CLIENT,
-      ...this.#timesOf(result.startedAtMs, result.endedAtMs),
+      startedAtMs: result.startedAtMs + this.#offsetMs,
+      endedAtMs: result.endedAtMs + this.#offsetMs,
       context: this.#contextOf(spanId),
       parent: this.#context,
       attributes,
@@ -130,10 +133,6 @@ export class RecordedTrace implements ServerTrace {
   #record(span: SpanRecord): void {
     const { resource, scope, onEnd } = this.#parts;
     onEnd(new RecordedSpan(span, resource, scope));
-  }
-
-  #timesOf(startedAtMs: number, endedAtMs: number) {
-    return { startedAtMs: startedAtMs + this.#offsetMs, endedAtMs: endedAtMs + this.#offsetMs };
   }
 
   #contextOf(spanId: string): SpanContext {
