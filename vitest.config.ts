@@ -15,6 +15,7 @@ const EXTRAS = [
   "own",
   "backup",
   "split",
+  "citus",
   "package",
   "image",
   "compose",

@@ -5,6 +5,7 @@ import { readBytes } from "../domain/read-bytes.ts";
 import { fieldOf } from "../models/path.ts";
 import { valueProblem } from "../models/value-problem.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
+import { ENGINES } from "../store/driver/engine.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { ConfigError } from "./config-error.ts";
 
@@ -22,7 +23,7 @@ const cellSchema = z.strictObject({
     if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
   }),
   schema: name.default("vx"),
-  engine: z.literal("postgresql").default("postgresql"),
+  engine: z.enum(ENGINES).default("postgresql"),
   lanes: z.union([z.string(), z.number()]).default("").transform(lanesOf),
 });
 const fileSchema = z.strictObject({
@@ -59,6 +60,7 @@ export async function readCells(path: string | undefined): Promise<readonly Cell
     name: cell.name,
     address: { kind: "url", url: cell.database_url },
     schema: cell.schema,
+    engine: cell.engine,
     lanes: cell.lanes,
   }));
 }

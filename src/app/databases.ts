@@ -1,8 +1,9 @@
 import { CellDirectory } from "../store/driver/cell-directory.ts";
 import { CellRouter } from "../store/driver/cell-router.ts";
 import type { Cells } from "../store/driver/cells.ts";
+import { CitusWorkers } from "../store/driver/citus-workers.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { Database, type DatabaseOptions } from "../store/driver/database.ts";
+import { Database, type DatabaseOptions, type Servers } from "../store/driver/database.ts";
 import { Hosts } from "../store/driver/hosts.ts";
 import { type CellToMigrate, migrateCell } from "../store/schema/migrate-cell.ts";
 import type { Config } from "./config.ts";
@@ -40,10 +41,10 @@ export function openDatabases(
   cells?: readonly CellToMigrate[],
 ): Databases {
   if (!cells) {
-    return { directory: undefined, waiting: undefined, ...openPools(config, role, address) };
+    return { directory: undefined, waiting: undefined, ...openPools(config, role, new Hosts(address)) };
   }
   const used = cells.filter(({ lanes }, i) => i === 0 || lanes.length > 0);
-  const pools = used.map((cell) => openPools(config, role, cell.address, cell.schema));
+  const pools = used.map((cell) => openPools(config, role, serversOf(cell), cell.schema));
   const directoryCell = (cell: CellToMigrate, { monitor: pool }: Pools) => ({
     name: cell.name,
     pool,
@@ -66,7 +67,7 @@ export function openDatabases(
     monitor: routerOf("monitor"),
   };
   const waiting = new WaitingCells(cells, used, role, (cell) => {
-    const added = openPools(config, role, cell.address, cell.schema);
+    const added = openPools(config, role, serversOf(cell), cell.schema);
     for (const purpose of Object.keys(PURPOSES) as (keyof Pools)[]) routers[purpose].append(added[purpose]);
     const index = directory.append({ ...directoryCell(cell, added), assumedLanes: [] });
     directory.exclude(index);
@@ -75,9 +76,12 @@ export function openDatabases(
   return { directory, waiting, ...routers };
 }
 
-function openPools(config: Config, role: string, address: DatabaseAddress, schema = "vx"): Pools {
+function serversOf({ engine, address, schema }: CellToMigrate): Servers {
+  return engine === "citus" ? new CitusWorkers(address, schema) : new Hosts(address);
+}
+
+function openPools(config: Config, role: string, servers: Servers, schema = "vx"): Pools {
   const sizes = poolSizes(config);
-  const hosts = new Hosts(address);
   const open = (purpose: keyof Pools) => {
     const options: DatabaseOptions = {
       name: PURPOSES[purpose],
@@ -88,7 +92,7 @@ function openPools(config: Config, role: string, address: DatabaseAddress, schem
       maxStatements: MAX_STATEMENTS,
       maxWaitMs: MAX_WAIT_MS,
     };
-    return new Database(hosts, options);
+    return new Database(servers, options);
   };
   return {
     single: open("single"),

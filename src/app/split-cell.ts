@@ -58,6 +58,9 @@ const CONFIRM_MS = 60_000;
  */
 export async function splitCell(options: SplitOptions): Promise<SplitResult> {
   const { source: cell, lanes, onStep } = options;
+  if (cell.engine !== "postgresql") {
+    throw new SplitError(`the cell "${cell.name}" is on Citus, which has no standby with a copy of it alone`);
+  }
   const source = await SplitSource.open(cell.address, cell.schema);
   try {
     const standby = await SplitStandby.open(options.standby, cell.schema);

@@ -1,7 +1,7 @@
 import { BackupError } from "../backup/backup-error.ts";
 import { fileProblem } from "../domain/file-problem.ts";
 import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
-import { MigrationError } from "../store/schema/migrate.ts";
+import { MigrationError } from "../store/schema/migration-error.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { withInterrupt } from "./interrupt.ts";
 import { readSettings } from "./target.ts";

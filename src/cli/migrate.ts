@@ -1,5 +1,6 @@
-import { MigrationError, migrate } from "../store/schema/migrate.ts";
+import { migrate } from "../store/schema/migrate.ts";
 import { migrateCell } from "../store/schema/migrate-cell.ts";
+import { MigrationError } from "../store/schema/migration-error.ts";
 import { readCellSettings } from "./cell-settings.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";

@@ -4,7 +4,7 @@ import { ConfigError } from "../app/config-error.ts";
 import { StartError } from "../app/start-error.ts";
 import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
 import { ModelsError } from "../models/models-error.ts";
-import { MigrationError } from "../store/schema/migrate.ts";
+import { MigrationError } from "../store/schema/migration-error.ts";
 import { createLog, flushed, type Log } from "../telemetry/log.ts";
 import { EXIT_FAILED, EXIT_USAGE } from "./exit.ts";
 import { prepareForLoad } from "./prepare-for-load.ts";

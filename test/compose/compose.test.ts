@@ -13,7 +13,10 @@ type Service = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly read_only?: boolean;
 };
-type Project = { readonly services: Readonly<Record<string, Service>> };
+type Project = {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly configs?: Readonly<Record<string, { readonly content?: string }>>;
+};
 
 const program = join(CLIENTS, "compose");
 const folder = createTemporaryFolder("compose");
@@ -24,6 +27,13 @@ if (problem !== undefined) console.warn(`SKIPPED: the Compose file is not checke
 function buildProgram(): string | undefined {
   mkdirSync(CLIENTS, { recursive: true });
   return problemOf("go", "-C", "test/compose/go", "build", "-o", resolve(program), ".");
+}
+
+function load(path: string): Project {
+  const env = { ...process.env, VX_ADMIN_TOKEN: "token" };
+  const { status, stdout, stderr } = spawnSync(program, [path], { encoding: "utf8", env });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  return JSON.parse(stdout) as Project;
 }
 
 describe.skipIf(problem !== undefined)("the Compose file", () => {
@@ -37,9 +47,7 @@ describe.skipIf(problem !== undefined)("the Compose file", () => {
       filter: (path) => !/\/secrets$|\.env$/.test(path),
     });
     execFileSync(join(folder.path, "deploy/compose/create-secrets"));
-    const { status, stdout, stderr } = spawnSync(program, [file], { encoding: "utf8" });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    services = (JSON.parse(stdout) as Project).services;
+    services = load(file).services;
   });
   afterAll(() => folder.remove());
 
@@ -53,6 +61,16 @@ describe.skipIf(problem !== undefined)("the Compose file", () => {
       .map(({ source }) => source);
     expect(sources.length).toBeGreaterThan(5);
     expect(sources.filter((source) => !existsSync(source))).toEqual([]);
+  });
+
+  test("of a Citus cluster is valid, and the server does not use the login of the schema's owner", () => {
+    const { services: nodes, configs } = load(join(folder.path, "deploy/citus.yaml"));
+    expect(Object.keys(nodes).sort()).toEqual(
+      ["cluster", "coordinator", "migrate", "vx", "worker-1", "worker-2"].sort(),
+    );
+    expect(configs?.["cells.yaml"]?.content).toContain(
+      "postgres://vx_server@coordinator/vx\n    engine: citus",
+    );
   });
 
   test("is refused if a name is misspelt", () => {

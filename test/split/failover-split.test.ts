@@ -55,7 +55,7 @@ function sqlOn(server: PrimaryServer): postgres.Sql {
 /** The source has two hosts, as after a change of its database_url for a failover. */
 function source(): CellToMigrate {
   const url = urlTo(database.primary).replace("host=", `host=${encodeURIComponent(spare.socketDir)},`);
-  return { name: "a", address: { kind: "url", url }, schema: "vx", lanes: [] };
+  return { name: "a", address: { kind: "url", url }, schema: "vx", engine: "postgresql", lanes: [] };
 }
 
 /** Runs the command, with an action after one of its steps. */
@@ -63,7 +63,10 @@ async function split(step?: SplitStep, action?: () => Promise<unknown>, to = tar
   const url = urlTo(to);
   await splitCell({
     source: source(),
-    cells: [source(), { name: "b", address: { kind: "url", url }, schema: "vx", lanes: [] }],
+    cells: [
+      source(),
+      { name: "b", address: { kind: "url", url }, schema: "vx", engine: "postgresql", lanes: [] },
+    ],
     standby: { kind: "url", url },
     lanes: LANES,
     newId: randomUUID,

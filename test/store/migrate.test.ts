@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
 import type { DatabaseAddress, Sql } from "../../src/store/driver/connect.ts";
-import { MigrationError, migrate } from "../../src/store/schema/migrate.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
+import { MigrationError } from "../../src/store/schema/migration-error.ts";
 import { lockTables } from "../../src/store/schema/table-locks.ts";
 import { previousData } from "../backup/previous-release.ts";
 import { startTestApp } from "../support/app.ts";

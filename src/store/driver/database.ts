@@ -1,6 +1,7 @@
 import { DomainError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Cells } from "./cells.ts";
+import type { CitusWorkers } from "./citus-workers.ts";
 import { Connection, type Parameter } from "./connection.ts";
 import type { DatabaseAddress } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
@@ -18,6 +19,9 @@ export type DatabaseOptions = SessionOptions & {
   readonly maxWaitMs: number;
 };
 
+/** All pools of one database or cell share them. */
+export type Servers = Hosts | CitusWorkers;
+
 type Waiting = {
   readonly resolve: (connection: Connection) => void;
   readonly reject: (error: DomainError) => void;
@@ -32,19 +36,19 @@ export class Database implements Cells {
   readonly #options: DatabaseOptions;
   readonly #schema: string;
   readonly #connections: readonly Connection[];
-  readonly #watch: PrimaryWatch;
+  readonly #watch: PrimaryWatch | CitusWorkers;
   /** Last in, first out: connections that are not needed are never opened. */
   readonly #idle: Connection[];
   /** In order of arrival. */
   readonly #waiting = new Set<Waiting>();
   #closed = false;
 
-  constructor(servers: DatabaseAddress | Hosts, options: DatabaseOptions) {
-    const hosts = servers instanceof Hosts ? servers : new Hosts(servers);
+  constructor(servers: DatabaseAddress | Servers, options: DatabaseOptions) {
+    const source = "open" in servers ? servers : new Hosts(servers);
     this.#options = options;
     this.#schema = options.schema ?? "vx";
-    this.#connections = Array.from({ length: options.connections }, () => new Connection(hosts, options));
-    this.#watch = new PrimaryWatch(hosts, options);
+    this.#connections = Array.from({ length: options.connections }, () => new Connection(source, options));
+    this.#watch = source instanceof Hosts ? new PrimaryWatch(source, options) : source;
     this.#idle = [...this.#connections];
   }
 

@@ -43,11 +43,33 @@ export function databaseUrlProblem(url: string): string | undefined {
 /** The servers of an address, in the order of connection attempts. */
 export function endpointsOf(address: DatabaseAddress): Endpoint[] {
   if (address.kind === "url") return parseUrl(address.url);
-  const { folder, user, password, database } = address;
-  return [socketEndpoint(folder, USUAL_PORT, { user, database, ...(password && { password }) }, "")];
+  return [socketEndpoint(address.folder, USUAL_PORT, socketLogin(address), "")];
+}
+
+/** Another server with the login and settings of the address. */
+export function endpointAt(address: DatabaseAddress, host: string, port: number): Endpoint {
+  const { login, driverUrl } =
+    address.kind === "url" ? partsOf(address.url) : { login: socketLogin(address), driverUrl: "" };
+  return tcpEndpoint(host, port, login, driverUrl);
+}
+
+function socketLogin({ user, password, database }: DatabaseAddress & { kind: "socket" }): Login {
+  return { user, database, ...(password && { password }) };
 }
 
 function parseUrl(url: string): Endpoint[] {
+  const { login, driverUrl, hosts } = partsOf(url);
+  return hosts.map(({ host, port }) =>
+    host.startsWith("/")
+      ? socketEndpoint(host, port, login, driverUrl)
+      : tcpEndpoint(host, port, login, driverUrl),
+  );
+}
+
+type Host = { readonly host: string; readonly port: number };
+type UrlParts = { readonly login: Login; readonly driverUrl: string; readonly hosts: readonly Host[] };
+
+function partsOf(url: string): UrlParts {
   const [whole, userInfo = "", authority = "", path = "", query = ""] = URL_FORM.exec(url) ?? [];
   if (whole === undefined) {
     throw new Error(
@@ -59,12 +81,7 @@ function parseUrl(url: string): Endpoint[] {
   const login = loginOf(userInfo, path, parameters);
   const hosts = hostsOf(authority, parameters);
   for (const name of OWN_PARAMETERS) parameters.delete(name);
-  const driverUrl = `postgres://localhost/?${parameters}`;
-  return hosts.map(({ host, port }) =>
-    host.startsWith("/")
-      ? socketEndpoint(host, port, login, driverUrl)
-      : tcpEndpoint(host, port, login, driverUrl),
-  );
+  return { login, driverUrl: `postgres://localhost/?${parameters}`, hosts };
 }
 
 /** The server writes in every call, so it accepts only connections that can write. */
@@ -82,7 +99,7 @@ function loginOf(userInfo: string, path: string, parameters: URLSearchParams): L
 }
 
 /** Hosts are separated by commas. Each has its own port, or all share one. */
-function hostsOf(authority: string, parameters: URLSearchParams): { host: string; port: number }[] {
+function hostsOf(authority: string, parameters: URLSearchParams): Host[] {
   const ports = (parameters.get("port") ?? "").split(",");
   const names = parameters.get("host")?.split(",");
   const places = names

@@ -1,11 +1,14 @@
 import { LANE_COUNT, type Lane, lanesOfText } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress } from "../driver/connect.ts";
-import { MigrationError, migrate } from "./migrate.ts";
+import type { Engine } from "../driver/engine.ts";
+import { migrate } from "./migrate.ts";
+import { MigrationError } from "./migration-error.ts";
 
 export type CellToMigrate = {
   readonly name: string;
   readonly address: DatabaseAddress;
   readonly schema: string;
+  readonly engine: Engine;
   /** The lanes that the cell owns when it is created. Afterwards its own table decides. */
   readonly lanes: readonly Lane[];
 };
@@ -17,7 +20,7 @@ const TIMEOUT_MS = 5_000;
  * own them, so that no lane has two owners.
  */
 export async function migrateCell(cell: CellToMigrate, all: readonly CellToMigrate[]): Promise<void> {
-  const { name, address, schema, lanes } = cell;
+  const { name, address, schema, engine, lanes } = cell;
   if (lanes.length > 0 && (await ownedLanes(cell)) === undefined) {
     for (const other of all) {
       if (other === cell) continue;
@@ -33,7 +36,7 @@ export async function migrateCell(cell: CellToMigrate, all: readonly CellToMigra
       }
     }
   }
-  await migrate(address, { schema, lanes });
+  await migrate(address, { schema, engine, lanes });
 }
 
 /** The lanes that a cell owns; undefined if it does not exist yet. */

@@ -1,12 +1,19 @@
 import type { Lane } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
+import type { Engine } from "../driver/engine.ts";
 import { applyFunctions } from "./apply-functions.ts";
+import {
+  adaptFunctions,
+  changeAllNodes,
+  distributeSchema,
+  functionsForCitus,
+  requireCoordinator,
+  requireUndistributed,
+} from "./citus.ts";
+import { MigrationError } from "./migration-error.ts";
 import { compareReleases, RELEASE } from "./release.ts";
 import { areEqual, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
 import { isLockTimeout, LocksNotAvailable, lockTables, withShortWaits } from "./table-locks.ts";
-
-/** An error with a one-line message for the operator. */
-export class MigrationError extends Error {}
 
 const DEFAULT_SCHEMA = "vx";
 
@@ -24,6 +31,7 @@ const LOCK_ATTEMPTS = 300;
 /** The cell to create, or the only database. */
 type MigrationTarget = {
   readonly schema?: string;
+  readonly engine?: Engine;
   /** The lanes that a new cell owns; all of them if undefined. */
   readonly lanes?: readonly Lane[];
 };
@@ -35,13 +43,17 @@ type State = { readonly version: number; readonly release: string; readonly olde
  */
 export async function migrate(
   address: DatabaseAddress,
-  { schema = DEFAULT_SCHEMA, lanes }: MigrationTarget = {},
+  { schema = DEFAULT_SCHEMA, engine = "postgresql", lanes }: MigrationTarget = {},
 ): Promise<void> {
   let sql: Sql | undefined;
   try {
     sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
     await requirePostgres(sql);
-    const [tables, functions] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const isCitus = engine === "citus";
+    if (isCitus) await requireCoordinator(sql);
+    else await requireUndistributed(sql, schema);
+    const [tables, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const functions = isCitus ? functionsForCitus(plain) : plain;
     const state = await readState(sql, schema);
     // An older server can run with a newer schema and does not change it.
     if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
@@ -54,6 +66,7 @@ export async function migrate(
     if (state && (await isUpToDate(sql, schema, tables, functions)))
       return await createPartitions(sql, schema);
     await sql`SELECT pg_advisory_lock(${LOCK})`;
+    if (isCitus) await changeAllNodes(sql);
     await prepare(sql, schema);
     const applied = await readChecksums(sql, schema, "migrations");
     verify(applied, tables);
@@ -67,7 +80,9 @@ export async function migrate(
       if (applied.size === 0 && lanes) {
         await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
       }
+      if (isCitus) await distributeSchema(transaction, schema);
       await applyFunctions(transaction, schema, functions);
+      if (isCitus) await adaptFunctions(transaction, schema);
     });
     await createPartitions(sql, schema);
   } catch (error) {

@@ -55,7 +55,8 @@ BEGIN
              p.reason, p.request_id, p.key_id, p.model, p.price_version, p.input, p.cached_input, p.cache_write,
              p.output, p.reasoning, p.images, p.image_tokens, p.user_id, p.trace_id, p.created_at) AS expected_hash,
            CASE WHEN p.kind <> 'generation' THEN p.amount_micros
-             ELSE -charge_of(p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images, v) END
+             ELSE -charge_of(p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images,
+               ROW(v.*)::price_versions) END
              AS expected_amount, p.amount_micros,
            coalesce(s.rows, 0) + row_number() OVER chain AS expected_seq,
            coalesce(s.sum, 0) + sum(p.amount_micros) OVER chain AS expected_balance

@@ -13,7 +13,7 @@ AS $$
 BEGIN
   RETURN QUERY
   WITH piece AS MATERIALIZED (
-    SELECT e.lane, e.seq, e.hash, e.account_id, e AS event FROM operator_events e
+    SELECT e.lane, e.seq, e.hash, e.account_id, ROW(e.*)::operator_events AS event FROM operator_events e
     WHERE (e.lane, e.seq) > (p_lane, p_seq) ORDER BY e.lane, e.seq LIMIT p_limit
   ), rows AS MATERIALIZED (
     SELECT p.lane, p.seq, p.hash, p.account_id,

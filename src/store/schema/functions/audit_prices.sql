@@ -10,7 +10,7 @@ BEGIN
            c.version, c.model)
   FROM (
     SELECT v.model, v.version, v.hash, row_number() OVER chain AS expected_version,
-           price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, v) AS expected_hash
+           price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, ROW(v.*)::price_versions) AS expected_hash
     FROM price_versions v WINDOW chain AS (PARTITION BY v.model ORDER BY v.version)
   ) c
   WHERE c.hash <> c.expected_hash OR c.version <> c.expected_version

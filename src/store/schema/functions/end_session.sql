@@ -3,12 +3,13 @@ CREATE OR REPLACE FUNCTION end_session(p_fingerprint bytea, p_request_id text) R
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
+  v_now constant timestamptz := clock_timestamp();
+  v_session operator_sessions;
   v_operator operators;
 BEGIN
-  DELETE FROM operator_sessions s USING operators o
-    WHERE s.fingerprint = p_fingerprint AND o.id = s.operator_id AND session_expiry(s) > clock_timestamp()
-    RETURNING o.* INTO v_operator;
-  IF FOUND THEN
+  DELETE FROM operator_sessions s WHERE s.fingerprint = p_fingerprint RETURNING s.* INTO v_session;
+  IF session_expiry(v_session) > v_now THEN
+    SELECT o.* INTO v_operator FROM operators o WHERE o.id = v_session.operator_id;
     PERFORM append_operator_event(
       ROW(v_operator.id, v_operator.name, 'SignOut', '', '', '{}', p_request_id)::operator_act,
       no_lane(), v_operator.id, '', 'ok');

@@ -18,7 +18,8 @@ BEGIN
            'created_at', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'hash_version',
            e.hash_version, 'hash', encode(e.hash, 'hex'))::text,
          e.kind <> 'generation' OR coalesce(e.amount_micros
-           = -charge_of(e.input, e.cached_input, e.cache_write, e.output, e.reasoning, e.images, v), false)
+           = -charge_of(e.input, e.cached_input, e.cache_write, e.output, e.reasoning, e.images,
+             ROW(v.*)::price_versions), false)
   FROM archived_ledger h
   CROSS JOIN LATERAL (
     SELECT l.* FROM ledger l

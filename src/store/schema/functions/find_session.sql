@@ -8,7 +8,7 @@ DECLARE
   v_session operator_sessions;
 BEGIN
   SELECT s.* INTO v_session FROM operator_sessions s JOIN operators o ON o.id = s.operator_id
-    WHERE s.fingerprint = p_fingerprint AND session_expiry(s) > v_now AND o.revoked_at IS NULL;
+    WHERE s.fingerprint = p_fingerprint AND session_expiry(ROW(s.*)::operator_sessions) > v_now AND o.revoked_at IS NULL;
   IF NOT FOUND THEN
     RETURN;
   END IF;

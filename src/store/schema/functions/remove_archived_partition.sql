@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION remove_archived_partition(p_month integer) RETURNS vo
   SET lock_timeout = '5s'
 AS $$
 DECLARE
+  v_now constant timestamptz := clock_timestamp();
   v_partition record;
   v_archive ledger_archives;
   v_entries bigint;
@@ -49,6 +50,6 @@ BEGIN
   INSERT INTO ledger SELECT * FROM pg_temp.later_entries;
   DELETE FROM ledger l USING pg_temp.entries_elsewhere e
     WHERE l.lane = e.lane AND l.account_id = e.account_id AND l.seq = e.seq AND l.month = e.month;
-  UPDATE ledger_archives SET removed_at = clock_timestamp() WHERE month = p_month;
+  UPDATE ledger_archives SET removed_at = v_now WHERE month = p_month;
 END
 $$;

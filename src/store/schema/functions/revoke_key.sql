@@ -2,9 +2,11 @@
 CREATE OR REPLACE FUNCTION revoke_key(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
 BEGIN
   PERFORM require_lane(p_lane);
-  UPDATE keys SET revoked_at = clock_timestamp()
+  UPDATE keys SET revoked_at = v_now
     WHERE lane = p_lane AND id = p_id AND account_id = p_account_id AND revoked_at IS NULL;
   RETURN QUERY SELECT * FROM view_keys(p_lane, p_account_id, p_id, '', 1);
 END

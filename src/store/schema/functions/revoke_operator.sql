@@ -2,10 +2,12 @@
 CREATE OR REPLACE FUNCTION revoke_operator(p_act text, p_id text) RETURNS SETOF operator_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
 BEGIN
   -- If two admins revoke each other at the same time, one remains.
   LOCK TABLE operators IN SHARE ROW EXCLUSIVE MODE;
-  UPDATE operators SET revoked_at = clock_timestamp() WHERE id = p_id AND revoked_at IS NULL;
+  UPDATE operators SET revoked_at = v_now WHERE id = p_id AND revoked_at IS NULL;
   IF FOUND THEN
     IF (SELECT role FROM operators WHERE id = p_id) = 'admin'
         AND NOT EXISTS (SELECT 1 FROM operators WHERE role = 'admin' AND revoked_at IS NULL) THEN

@@ -3,9 +3,11 @@ CREATE OR REPLACE FUNCTION set_account_suspended(p_act text, p_lane smallint, p_
   RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
 BEGIN
   PERFORM lock_account(p_lane, p_id);
-  UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN clock_timestamp() END
+  UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN v_now END
     WHERE lane = p_lane AND id = p_id AND (suspended_at IS NOT NULL) <> p_suspended;
   IF FOUND THEN
     PERFORM log_change(p_act, p_lane, p_id, p_id);

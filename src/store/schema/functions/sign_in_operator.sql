@@ -11,6 +11,7 @@ DECLARE
   v_now constant timestamptz := clock_timestamp();
   v_operator operators;
   v_details json := '{}';
+  v_expired bytea[];
 BEGIN
   -- The lock keeps the operator from being revoked before the session is stored.
   SELECT o.* INTO v_operator FROM operators o
@@ -31,7 +32,9 @@ BEGIN
   IF v_operator.id IS NULL THEN
     RETURN;
   END IF;
-  DELETE FROM operator_sessions s WHERE session_expiry(s) <= v_now;
+  v_expired := ARRAY(
+    SELECT s.fingerprint FROM operator_sessions s WHERE session_expiry(ROW(s.*)::operator_sessions) <= v_now);
+  DELETE FROM operator_sessions s WHERE s.fingerprint = ANY (v_expired);
   DELETE FROM operator_sessions s WHERE s.fingerprint IN (
     SELECT o.fingerprint FROM operator_sessions o WHERE o.operator_id = v_operator.id
     ORDER BY o.created_at DESC OFFSET c_max_sessions - 1);

@@ -1,0 +1,106 @@
+import { hash } from "node:crypto";
+import type { Sql } from "../driver/connect.ts";
+import { MigrationError } from "./migration-error.ts";
+import { readFiles, type SqlFile } from "./sql-files.ts";
+
+/** Replace functions of the same name, or help others. */
+const OWN = new URL("./citus/", import.meta.url);
+/** The oldest that was tested. */
+const OLDEST_CITUS = 13;
+
+/** What functions of plain PostgreSQL do first in a Citus cluster. */
+const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
+  // They read or lock lanes before they write, see lock_placement.
+  bill: "PERFORM lock_placement();",
+  lock_account: "PERFORM lock_placement();",
+  require_lane: "PERFORM lock_placement();",
+  sweep: "PERFORM lock_placement();",
+  create_ledger_partitions: "IF partitions_at_coordinator() THEN RETURN; END IF;",
+};
+
+type Cluster = { readonly version: string; readonly coordinates: boolean; readonly workers: number };
+
+/** Refuses a database that is not the coordinator of a Citus cluster. */
+export async function requireCoordinator(sql: Sql): Promise<void> {
+  const [citus] = await sql<{ version: string }[]>`
+    SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`;
+  if (!citus) {
+    throw new MigrationError(
+      'the engine of the cell is "citus", but its database does not have the extension: run CREATE EXTENSION citus on every node, and add the workers',
+    );
+  }
+  const [nodes] = await sql<{ coordinates: boolean; workers: number }[]>`
+    SELECT groupid = 0 AS coordinates,
+           (SELECT count(*)::integer FROM pg_dist_node WHERE groupid <> 0 AND isactive AND shouldhaveshards) AS workers
+    FROM pg_dist_local_group`;
+  const problem = clusterProblem({ ...citus, coordinates: false, workers: 0, ...nodes });
+  if (problem !== undefined) throw new MigrationError(problem);
+}
+
+/** Why the node cannot create a cell. */
+export function clusterProblem({ version, coordinates, workers }: Cluster): string | undefined {
+  if (Number.parseInt(version, 10) < OLDEST_CITUS) {
+    return `Citus ${OLDEST_CITUS} or newer is needed, this is ${version}`;
+  }
+  if (!coordinates) return "the database is a worker of its Citus cluster; use the URL of the coordinator";
+  if (workers === 0) return "the Citus cluster has no worker: run citus_add_node first";
+  return undefined;
+}
+
+/** With the functions of plain PostgreSQL, calls during a move of a distributed schema would lose money. */
+export async function requireUndistributed(sql: Sql, schema: string): Promise<void> {
+  const [catalog] = await sql`SELECT to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL AS present`;
+  if (catalog?.present !== true) return;
+  const [found] = await sql`SELECT 1 FROM pg_dist_schema WHERE schemaid = to_regnamespace(${schema})`;
+  if (found) {
+    throw new MigrationError(
+      `the schema "${schema}" is distributed by Citus: name the database in a cells.yaml, with engine: citus`,
+    );
+  }
+}
+
+/** Makes the session change all nodes in one transaction, and with its search_path: Citus does not qualify all names. */
+export async function changeAllNodes(sql: Sql): Promise<void> {
+  await sql`SET citus.multi_shard_modify_mode = 'sequential'`;
+  await sql`SET citus.propagate_set_commands = 'local'`;
+}
+
+/** Moves the tables of a new schema to a worker. */
+export async function distributeSchema(transaction: Sql, schema: string): Promise<void> {
+  const [found] = await transaction`SELECT 1 FROM pg_dist_schema WHERE schemaid = ${schema}::regnamespace`;
+  if (!found) await transaction`SELECT citus_schema_distribute(${schema}::regnamespace)`;
+}
+
+/** The functions of plain PostgreSQL, with what Citus needs. */
+export function functionsForCitus(plain: readonly SqlFile[]): SqlFile[] {
+  const own = readFiles(OWN);
+  const names = new Set(own.map(({ name }) => name));
+  return [...plain.filter(({ name }) => !names.has(name)).map(withFirstStatement), ...own];
+}
+
+function withFirstStatement(file: SqlFile): SqlFile {
+  const first = FIRST_STATEMENTS[file.name];
+  if (first === undefined) return file;
+  // Only the outermost block starts in the first column.
+  const sql = file.sql.replace(/^BEGIN$/m, `BEGIN\n  ${first}`);
+  return { name: file.name, sql, checksum: hash("sha256", sql, "hex") };
+}
+
+/** They call functions that read, within queries. They write nothing, so at worst a node that lost the schema has two snapshots. */
+const NESTED_READS = ["audit", "audit_usage", "audit_archived_usage", "ledger_range", "stored_usage"];
+
+/** Citus creates functions on all nodes itself. It crashes with forced generic plans. */
+export async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
+  const rows = await transaction<{ signature: string; name: string; is_generic: boolean }[]>`
+    SELECT oid::regprocedure::text AS signature, proname AS name,
+           coalesce('plan_cache_mode=force_generic_plan' = ANY (proconfig), false) AS is_generic
+    FROM pg_proc WHERE pronamespace = ${schema}::regnamespace`;
+  for (const { signature, name, is_generic } of rows) {
+    if (is_generic) await transaction.unsafe(`ALTER FUNCTION ${signature} RESET plan_cache_mode`);
+    if (NESTED_READS.includes(name)) {
+      await transaction.unsafe(
+        `ALTER FUNCTION ${signature} SET citus.allow_nested_distributed_execution = on`,
+      );
+    }
+  }
+}

@@ -1,0 +1,73 @@
+-- As for plain PostgreSQL, without common table expressions: Citus makes a distributed plan for each, which takes longer than
+-- the batch. Windows are counted by one statement, because Citus also plans each statement.
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
+    n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
+    key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
+    balance_micros bigint
+  )
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
+  v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
+  v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
+  v_lanes constant smallint[] := ARRAY(SELECT i.lane FROM unnest(p_items) i);
+  -- The known keys: a call of each, as it is stored if the key is active, and the other columns of the result.
+  v_calls windows[];
+  v_n integer[];
+  v_states text[];
+  v_scopes smallint[];
+  v_ids text[];
+  v_accounts text[];
+  v_names text[];
+  v_plans text[];
+  v_starts text[];
+  v_ends text[];
+  v_balances bigint[];
+  v_counted windows[];
+  v_window windows;
+BEGIN
+  IF EXISTS (SELECT 1 FROM lanes l WHERE NOT l.is_owned AND l.lane = ANY (v_lanes)) THEN
+    PERFORM raise_lane_moved();
+  END IF;
+  PERFORM set_config('synchronous_commit', 'off', true);
+  SELECT array_agg(k.n), array_agg(k.scopes), array_agg(k.key_id), array_agg(k.account_id), array_agg(k.key_name),
+         array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros),
+         array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
+                        WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
+         array_agg(ROW(k.lane, k.fingerprint, v_minute, k.wanted, k.wanted, k.rpm, v_now)::windows)
+    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls
+    FROM (
+      SELECT a.*, least(a.rpm,
+        (a.scopes & 1) * a.generate + ((a.scopes >> 1) & 1) * a.read + ((a.scopes >> 2) & 1) * a.keys) AS wanted
+      FROM admitted_keys(p_items) a
+    ) k;
+  FOR v_window IN
+    INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
+    SELECT c.lane, c.fingerprint, c.minute, c.used, c.granted, c.rpm, c.last_used_at
+    FROM unnest(v_states, v_calls) AS c (state, lane, fingerprint, minute, used, granted, rpm, last_used_at)
+    WHERE c.state = 'active' ORDER BY c.lane, c.fingerprint
+    ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
+      minute = counting_window(w.minute, excluded.minute),
+      used = CASE WHEN w.minute >= excluded.minute
+        THEN w.used + greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
+      granted = CASE WHEN w.minute >= excluded.minute
+        THEN greatest(0, least(excluded.used, excluded.rpm - w.used)) ELSE excluded.used END,
+      rpm = excluded.rpm,
+      last_used_at = greatest(w.last_used_at, excluded.last_used_at)
+    WHERE excluded.used > 0 OR w.minute < excluded.minute
+    RETURNING w.lane, w.fingerprint, w.minute, w.used, w.granted, w.rpm, w.last_used_at
+  LOOP
+    v_counted := array_append(v_counted, v_window);
+  END LOOP;
+  RETURN QUERY
+  SELECT k.n, k.state, k.scopes, coalesce(c.granted, 0), coalesce(c.used, 0), k.rpm,
+         CASE WHEN c.minute > v_minute THEN 60 ELSE v_left END, k.id, k.account_id, k.name, k.plan, k.visible_start,
+         k.visible_end, k.balance
+  FROM unnest(v_n, v_states, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_calls)
+    AS k (n, state, scopes, id, account_id, name, plan, visible_start, visible_end, balance,
+      lane, fingerprint, minute, wanted, granted, rpm, last_used_at)
+  LEFT JOIN unnest(v_counted) c ON c.lane = k.lane AND c.fingerprint = k.fingerprint;
+END
+$$;

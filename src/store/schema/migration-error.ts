@@ -1,0 +1,2 @@
+/** An error with a one-line message for the operator. */
+export class MigrationError extends Error {}

@@ -1,0 +1,188 @@
+import { setTimeout as wait } from "node:timers/promises";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { splitCell } from "../../src/app/split-cell.ts";
+import { audit } from "../../src/store/audit.ts";
+import type { Billing } from "../../src/store/billing.ts";
+import { CitusWorkers } from "../../src/store/driver/citus-workers.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { LedgerPartitions } from "../../src/store/ledger-partitions.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
+import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
+import { createTestBilling } from "../support/store.ts";
+import { Callers } from "./callers.ts";
+import { buildCitus, type Cluster, connectNodes, startCluster } from "./cluster.ts";
+
+const SOURCE = process.env.VX_TEST_CITUS_SOURCE;
+if (!SOURCE) console.warn("SKIPPED: Citus is not tested: VX_TEST_CITUS_SOURCE must name a checkout of it");
+
+const BUILD_MS = 10 * 60_000;
+const MOVES = Number(process.env.VX_TEST_CITUS_MOVES ?? 20);
+const MOVE_MS = 30_000;
+const ACCOUNTS = 12;
+const CALLERS = 24;
+
+describe.skipIf(!SOURCE)("a cell on Citus", () => {
+  let cluster: Cluster;
+  let coordinator: postgres.Sql;
+  let urls: string[];
+  const servers: { database: Database; billing: Billing; timer: NodeJS.Timeout }[] = [];
+  const [onCoordinator, onWorker] = [() => urls[0] as string, () => urls[1] as string];
+  const migrateAt = (url: string, engine: "citus" | "postgresql" = "citus", schema = "vx") =>
+    migrate({ kind: "url", url }, { engine, schema });
+
+  /** The pools of a server, which look for the worker every second as its health check does. */
+  function startServer(serverId: string, schema = "vx"): Database {
+    const database = new Database(new CitusWorkers({ kind: "url", url: onCoordinator() }, schema), {
+      schema,
+      connections: 4,
+      statementTimeoutMs: 5_000,
+      name: serverId,
+      role: "vx_app",
+      maxStatements: 1_000,
+      maxWaitMs: 5_000,
+    });
+    const timer = setInterval(() => void database.findNewerPrimary(), 1_000);
+    servers.push({ database, billing: createTestBilling(database, { serverId, pipelines: 2 }), timer });
+    return database;
+  }
+
+  async function workerOfSchema(): Promise<number> {
+    const [row] = await coordinator<{ port: number }[]>`
+      SELECT nodeport AS port FROM citus_shards WHERE table_name = 'vx.lanes'::regclass`;
+    return row?.port ?? 0;
+  }
+
+  async function partitions(): Promise<string[]> {
+    const rows = await coordinator<{ name: string }[]>`
+      SELECT relid::regclass::text AS name FROM pg_partition_tree('vx.ledger') WHERE isleaf ORDER BY 1`;
+    return rows.map(({ name }) => name);
+  }
+
+  beforeAll(async () => {
+    buildCitus(SOURCE as string);
+    cluster = await startCluster();
+    urls = cluster.ports.map(cluster.url);
+    coordinator = postgres(onCoordinator(), { max: 2, onnotice: () => undefined });
+  }, BUILD_MS);
+  afterAll(async () => {
+    for (const { database, timer } of servers) {
+      clearInterval(timer);
+      await database.close();
+    }
+    await coordinator?.end();
+    cluster?.stop();
+  });
+
+  test("is not created without workers, at a worker, or as plain PostgreSQL", async () => {
+    await expect(migrateAt(onCoordinator())).rejects.toThrow(
+      "the Citus cluster has no worker: run citus_add_node",
+    );
+    await connectNodes(coordinator, cluster.ports);
+    await expect(migrateAt(onWorker())).rejects.toThrow(
+      "a worker of its Citus cluster; use the URL of the coordinator",
+    );
+    await migrateAt(onCoordinator());
+    for (const url of urls)
+      await expect(migrateAt(url, "postgresql")).rejects.toThrow('"vx" is distributed by Citus');
+  });
+
+  test("has the same functions on every node, and the next migration changes nothing", async () => {
+    const read = async (url: string) => {
+      const sql = postgres(url, { max: 1 });
+      const rows =
+        await sql`SELECT oid::regprocedure::text AS name, md5(prosrc) AS text, xmin::text FROM pg_proc
+        WHERE pronamespace = 'vx'::regnamespace ORDER BY 1`;
+      await sql.end();
+      return rows;
+    };
+    const before = await Promise.all(urls.map(read));
+    const texts = before.map((rows) => rows.map(({ name, text }) => `${name} ${text}`));
+    expect(texts[0]?.length).toBeGreaterThan(100);
+    expect(texts[1]).toEqual(texts[0]);
+    expect(texts[2]).toEqual(texts[0]);
+    await migrateAt(onCoordinator());
+    expect(await Promise.all(urls.map(read))).toEqual(before);
+  });
+
+  test("gets the next partitions of the ledger from a server, whose sessions are at a worker", async () => {
+    const before = await partitions();
+    const last = before.findLast((name) => /^vx\.ledger_\d/.test(name)) as string;
+    await coordinator.unsafe(`DROP TABLE ${last}`);
+    expect(await partitions()).not.toContain(last);
+    const database = startServer("partitions");
+    await new LedgerPartitions(database).maintain();
+    expect(await partitions()).toEqual(before);
+    const worker = postgres(cluster.url(await workerOfSchema()), { max: 1 });
+    const sessions = await worker`SELECT FROM pg_stat_activity WHERE application_name = 'partitions'`;
+    await worker.end();
+    expect(sessions.length).toBeGreaterThan(0);
+  });
+
+  test("shares the cluster with another cell", async () => {
+    await migrateAt(onCoordinator(), "citus", "vx_b");
+    const database = startServer("other", "vx_b");
+    const payer = await createPayer(database, 100n);
+    await charge(servers.at(-1)?.billing as Billing, payer, 10n);
+    const report = await audit(database, new AbortController().signal);
+    expect(report).toMatchObject({ accounts: 1n, entries: 2n, balanceMicros: 90n, findings: [] });
+    expect((await coordinator`SELECT FROM vx.accounts`).length).toBe(0);
+  });
+
+  test("cannot be split", async () => {
+    const cell = {
+      name: "a",
+      address: { kind: "url", url: onCoordinator() },
+      schema: "vx",
+      engine: "citus",
+      lanes: [],
+    } as const;
+    const running = splitCell({
+      source: cell,
+      cells: [cell],
+      standby: cell.address,
+      lanes: [0],
+      newId: () => "split_1",
+      onStep: () => undefined,
+      onWait: () => undefined,
+    });
+    await expect(running).rejects.toThrow('the cell "a" is on Citus');
+  });
+
+  test(
+    `keeps money right while its schema moves ${MOVES} times under load`,
+    async () => {
+      const databases = [startServer("one"), startServer("two")];
+      const billings = servers.slice(-2).map(({ billing }) => billing);
+      const payers: Payer[] = [];
+      for (let i = 0; i < ACCOUNTS; i++)
+        payers.push(await createPayer(databases[0] as Database, 1_000_000_000n));
+      const callers = new Callers(billings, payers, CALLERS);
+      for (let move = 0; move < MOVES; move++) {
+        const endedBefore = callers.ended;
+        const from = await workerOfSchema();
+        const to = cluster.ports.slice(1).find((port) => port !== from) as number;
+        await coordinator`SELECT citus_schema_move('vx', '127.0.0.1', ${to}::integer)`;
+        expect(await workerOfSchema()).toBe(to);
+        await vi.waitFor(() => expect(callers.ended).toBeGreaterThan(endedBefore + 100), {
+          timeout: MOVE_MS,
+        });
+        // The next move then starts from sessions that have followed this one.
+        await wait(1_000);
+      }
+      await callers.stop();
+      console.log(`${callers.ended} generations, the slowest took ${Math.round(callers.slowestMs)} ms`);
+      expect(callers.failures).toEqual([]);
+      expect(await moneyProblems({ owner: coordinator })).toEqual([]);
+      const [charged] = await coordinator<{ entries: string; micros: string }[]>`
+        SELECT count(*) AS entries, -sum(amount_micros) AS micros FROM vx.ledger WHERE kind = 'generation'`;
+      expect(charged).toEqual({ entries: String(callers.ended), micros: String(callers.chargedMicros) });
+    },
+    MOVES * MOVE_MS,
+  );
+
+  test("has an audit without findings", async () => {
+    const report = await audit(servers[0]?.database as Database, new AbortController().signal);
+    expect(report).toMatchObject({ accounts: BigInt(ACCOUNTS), findings: [] });
+  });
+});
