@@ -91,3 +91,11 @@ test("a GET in an unknown encoding is a 415 in Connect's format", async () => {
   expect(error.details[0]?.debug).toMatchObject({ reason: "UNSUPPORTED_MEDIA_TYPE" });
   expect(app.logText()).toContain('"reason":"unsupported_media_type"');
 });
+
+test("gRPC-Web in base64 is refused with the content type to send instead", async () => {
+  const { headers } = await sendHttp1(app.url, send("application/grpc-web-text", framed));
+  expect(headers["grpc-status"]).toBe("2");
+  expect(decodeURIComponent(headers["grpc-message"] ?? "")).toMatch(
+    /application\/grpc-web for gRPC-Web; the base64 form application\/grpc-web-text is not supported/,
+  );
+});

@@ -44,6 +44,13 @@ export function isRpcRefused(
   return true;
 }
 
+/** Connect accepts the base64 form of gRPC-Web here, and refuses it later without saying why. */
+function isSupported(handler: UniversalHandler, type: string | undefined): boolean {
+  return (
+    type !== undefined && !/^application\/grpc-web-text\b/i.test(type) && handler.supportedContentType(type)
+  );
+}
+
 function requestProblem(handler: UniversalHandler, request: HttpRequest): DomainError | undefined {
   const verb = request.method ?? "";
   if (!handler.allowedMethods.includes(verb)) {
@@ -52,10 +59,10 @@ function requestProblem(handler: UniversalHandler, request: HttpRequest): Domain
     });
   }
   const type = request.headers["content-type"];
-  if (verb === "POST" && (type === undefined || !handler.supportedContentType(type))) {
+  if (verb === "POST" && !isSupported(handler, type)) {
     return new DomainError("unsupported_media_type", {
       message:
-        "Send application/json or application/proto for Connect, application/grpc for gRPC, application/grpc-web for gRPC-Web.",
+        "Send application/json or application/proto for Connect, application/grpc for gRPC, application/grpc-web for gRPC-Web; the base64 form application/grpc-web-text is not supported.",
     });
   }
   return undefined;
