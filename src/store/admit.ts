@@ -33,7 +33,9 @@ export type RateWindow = { readonly limit: number; readonly remaining: number; r
 
 export type Admission =
   | { readonly outcome: "admitted"; readonly key: AdmittedKey; readonly window: RateWindow | undefined }
-  | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" | "out_of_scope" }
+  | { readonly outcome: "unknown" | "revoked" | "expired" | "suspended" }
+  /** Takes no slot. The window is undefined if the method is not rate limited or the window was not read. */
+  | { readonly outcome: "out_of_scope"; readonly window: RateWindow | undefined }
   | { readonly outcome: "rate_limited"; readonly window: RateWindow };
 
 /** The limits apply to each cell. */
@@ -78,7 +80,8 @@ type AdmitRow = {
   state: "active" | "revoked" | "expired" | "suspended";
   scopes: number;
   granted: number;
-  used: number;
+  /** Null if no call took a slot and the statement did not read the window. */
+  used: number | null;
   rpm: number;
   seconds_left: number;
   key_id: string;
@@ -139,6 +142,14 @@ function decideGroup(
     balanceMicros: row.balance_micros,
   };
   let granted = 0;
+  const windowNow = (): RateWindow | undefined =>
+    row.used === null
+      ? undefined
+      : {
+          limit: row.rpm,
+          remaining: Math.max(0, row.rpm - row.used + row.granted - granted),
+          secondsLeft: row.seconds_left,
+        };
   for (const i of calls) {
     const request = requests[i];
     if (!request) continue;
@@ -146,17 +157,12 @@ function decideGroup(
     if (row.state !== "active" && !(row.state === "suspended" && request.scope === undefined)) {
       admissions[i] = { outcome: row.state };
     } else if (request.scope && (row.scopes & scopeBit(request.scope)) === 0) {
-      admissions[i] = { outcome: "out_of_scope" };
+      admissions[i] = { outcome: "out_of_scope", window: request.limited ? windowNow() : undefined };
     } else if (!request.limited) {
       admissions[i] = { outcome: "admitted", key, window: undefined };
     } else if (granted < row.granted) {
       granted++;
-      const remaining = Math.max(0, row.rpm - row.used + row.granted - granted);
-      admissions[i] = {
-        outcome: "admitted",
-        key,
-        window: { limit: row.rpm, remaining, secondsLeft: row.seconds_left },
-      };
+      admissions[i] = { outcome: "admitted", key, window: windowNow() };
     } else {
       const window = { limit: row.rpm, remaining: 0, secondsLeft: row.seconds_left };
       admissions[i] = { outcome: "rate_limited", window };

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { SCOPES, type Scope } from "../../src/domain/scope.ts";
 import { policyOf } from "../../src/rules/policy.ts";
@@ -39,7 +40,7 @@ describe.each(protocols)("$name", (protocol) => {
       for (const scope of others(method)) {
         const ending = await caller.end(method, bearer(secrets.get(scope) ?? ""));
         expect(ending, scope).toMatchObject({ code: "permission_denied", reason: "insufficient_scope" });
-        expect(ending.headers).not.toHaveProperty("ratelimit");
+        expect(ending.headers, scope).toHaveProperty("ratelimit");
       }
       const ending = await caller.end(method, bearer(secrets.get(needs as Scope) ?? ""));
       expect(ending.code).not.toBe("permission_denied");
@@ -69,12 +70,15 @@ describe.each(protocols)("$name", (protocol) => {
         if (policyOf(method).scope === "read" || policyOf(method).scope === undefined) continue;
         expect(await caller.end(method, bearer(secret)), method.name).toMatchObject({
           reason: "insufficient_scope",
+          headers: { "x-ratelimit-limit-requests": "3", "x-ratelimit-remaining-requests": "3" },
         });
       }
       caller.close();
       const unary = protocol.open(app.url);
       const outcome = await unary.call(LedgerService.method.listEntries, {}, bearer(secret));
       expect(outcome.headers["x-ratelimit-remaining-requests"]).toBe("2");
+      const refused = await unary.call(KeyService.method.listKeys, {}, bearer(secret));
+      expect(refused.headers["x-ratelimit-remaining-requests"]).toBe("2");
       unary.close();
     });
   });

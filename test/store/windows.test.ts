@@ -175,7 +175,7 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
     ]);
     expect(admissions.map(tell)).toEqual([
       "admitted, 2 left",
-      "out_of_scope",
+      "out_of_scope, 2 left",
       "revoked",
       "admitted",
       "admitted, 1 left",

@@ -7,7 +7,7 @@ import type { IncomingCall } from "../incoming-call.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
 import { bearerCredential } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
-import { RateLimitError } from "./rate-window.ts";
+import { RateLimitError, ScopeError } from "./rate-window.ts";
 
 /** The result of the gate for a call that it admits. */
 export type Admitted = {
@@ -96,13 +96,8 @@ function admissionError(
   admission: Exclude<Admission, { outcome: "admitted" }>,
 ): DomainError {
   switch (admission.outcome) {
-    case "out_of_scope": {
-      const scope = call.policy.scope ?? "";
-      return new DomainError("insufficient_scope", {
-        message: `The API key lacks the scope "${scope}".`,
-        metadata: { scope },
-      });
-    }
+    case "out_of_scope":
+      return new ScopeError(call.policy.scope ?? "", admission.window);
     case "rate_limited":
       return new RateLimitError(admission.window);
     case "suspended":

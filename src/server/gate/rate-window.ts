@@ -17,6 +17,19 @@ export class RateLimitError extends DomainError {
   }
 }
 
+/** The 403 of a key without the scope of a method. The call takes no slot of the window. */
+export class ScopeError extends DomainError {
+  readonly window: RateWindow | undefined;
+
+  constructor(scope: string, window: RateWindow | undefined) {
+    super("insufficient_scope", {
+      message: `The API key lacks the scope "${scope}".`,
+      metadata: { scope },
+    });
+    this.window = window;
+  }
+}
+
 /** Announces the window in the headers of the IETF draft and in those that OpenAI clients read. */
 export function setRateHeaders(response: HeaderSink, { limit, remaining, secondsLeft }: RateWindow): void {
   response.setHeader("ratelimit-policy", `"rpm";q=${limit};w=60`);

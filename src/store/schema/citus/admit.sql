@@ -1,5 +1,5 @@
 -- As for plain PostgreSQL, without common table expressions: Citus makes a distributed plan for each, which takes longer than
--- the batch. Windows are counted by one statement, because Citus also plans each statement.
+-- the batch. Windows are counted by one statement, because Citus also plans each statement; used is null if it counted none.
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
@@ -62,7 +62,7 @@ BEGIN
     v_counted := array_append(v_counted, v_window);
   END LOOP;
   RETURN QUERY
-  SELECT k.n, k.state, k.scopes, coalesce(c.granted, 0), coalesce(c.used, 0), k.rpm,
+  SELECT k.n, k.state, k.scopes, coalesce(c.granted, 0), c.used, k.rpm,
          CASE WHEN c.minute > v_minute THEN 60 ELSE v_left END, k.id, k.account_id, k.name, k.plan, k.visible_start,
          k.visible_end, k.balance
   FROM unnest(v_n, v_states, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_calls)

@@ -48,7 +48,13 @@ BEGIN
     WHERE excluded.used > 0 OR w.minute < excluded.minute
     RETURNING w.lane, w.fingerprint, w.minute, w.granted, w.used
   )
-  SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0), coalesce(counted.used, 0), known.rpm,
+  SELECT known.n, known.state, known.scopes, coalesce(counted.granted, 0),
+         -- A call without its scope takes no slot, but its response shows the window.
+         CASE WHEN counted.minute IS NOT NULL THEN counted.used
+              WHEN known.generate + known.read + known.keys > 0 THEN coalesce((
+                SELECT w.used FROM windows w
+                WHERE w.lane = known.lane AND w.fingerprint = known.fingerprint AND w.minute >= v_minute), 0)
+              END, known.rpm,
          -- A window in the future ends in more than 60 s, the longest wait in a response.
          CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
          known.visible_end, known.balance_micros
