@@ -74,10 +74,10 @@ export function schemaFormatOf(format: JsonObject, field: string): ResponseForma
   };
 }
 
-/** The highest effort of some models is named "xhigh". */
+/** Some models have higher efforts than "high". */
 export function effortOf(effort: JsonValue | undefined, field: string): ReasoningEffort | undefined {
   if (isAbsent(effort)) return undefined;
-  return effort === "xhigh" ? "high" : choiceAt(effort, field, REASONING_EFFORTS);
+  return effort === "xhigh" || effort === "max" ? "high" : choiceAt(effort, field, REASONING_EFFORTS);
 }
 
 /** The arguments of a call as JSON text. Some servers send none as an empty text, and clients send it back. */

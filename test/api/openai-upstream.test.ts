@@ -128,6 +128,17 @@ describe.each(KINDS)("a strict %s upstream", (kind) => {
   });
 });
 
+test.each(["high", "xhigh", "max"] as const)("the effort %s reaches an upstream as high", async (effort) => {
+  await client.chat.completions.create({ model: "openai", ...CHAT, reasoning_effort: effort as "high" });
+  expect(bodyAt("openai").reasoning_effort).toBe("high");
+  await client.responses.create({
+    model: "openai-responses",
+    ...RESPONSE,
+    reasoning: { effort: effort as "high" },
+  });
+  expect(bodyAt("openai-responses").reasoning).toMatchObject({ effort: "high" });
+});
+
 test("a chat completion reaches an upstream of the same format with its fields and the extra ones allowed", async () => {
   await client.chat.completions.create({ model: "openai", ...CHAT, ...EXTRA });
   const body = bodyAt("openai");

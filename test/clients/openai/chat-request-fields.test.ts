@@ -68,7 +68,7 @@ const chatFields: FieldCases<ChatCompletionCreateParamsNonStreaming> = {
   prompt_cache_key: accepted("a"),
   prompt_cache_options: accepted({ mode: "explicit" }),
   prompt_cache_retention: accepted("24h"),
-  reasoning_effort: refused("xhigh"),
+  reasoning_effort: accepted("xhigh"),
   response_format: accepted({ type: "json_object" }),
   safety_identifier: accepted("a"),
   seed: accepted(1),

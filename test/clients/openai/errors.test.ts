@@ -148,7 +148,7 @@ describe("an unsupported option is a BadRequestError with its name:", () => {
     ["web_search_options", { web_search_options: {} }],
     ["store", { store: true }],
     ["service_tier", { service_tier: "flex" }],
-    ["reasoning_effort", { reasoning_effort: "xhigh" }],
+    ["reasoning_effort", { reasoning_effort: "extreme" }],
     ["moderation", { moderation: { model: "omni-moderation-latest" } }],
     ["user", { user: 7 }],
     ["verbosity", { verbosity: "low" }],

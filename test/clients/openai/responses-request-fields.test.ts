@@ -86,7 +86,7 @@ const streamOptions: FieldCases<ResponseCreateParams.StreamOptions> = { include_
 
 const reasoning: FieldCases<Reasoning> = {
   context: refused("all_turns"),
-  effort: refused("max"),
+  effort: accepted("max"),
   generate_summary: refused("auto"),
   mode: refused("pro"),
   summary: accepted("auto"),
