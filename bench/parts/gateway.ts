@@ -13,19 +13,21 @@ import { createRemoteModels } from "../remote-models.ts";
 import { FREE_BILLING, startServer } from "../server.ts";
 
 const ACCOUNTS = 1_000;
-const CONNECTIONS = 64;
 const SECONDS = 3;
 const PATH = "/v1/chat/completions";
 
-function arm(url: string, requests: readonly string[]) {
-  return httpArm({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
+function arm(url: string, connections: number, requests: readonly string[]) {
+  return httpArm({ url, requests, connections, seconds: SECONDS });
 }
 
 function bodyFor(model: string): string {
   return JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }], max_tokens: 100 });
 }
 
-export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Load; bare: Load }> = {
+type GatewayPart = Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Load; bare: Load }>;
+
+/** More connections fill larger batches. */
+export const gateway = (connections: number, limit: { min: number; goal: number }): GatewayPart => ({
   rounds: 5,
   // The peer needs some seconds until its code is compiled.
   warmUpRounds: 3,
@@ -36,7 +38,7 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
       const server = await startServer(checkout, cleanup, { env, preload, hasDefaultLog: true });
       const payers = await createPayers(server, ACCOUNTS);
       const requests = payers.map(({ secret }) => postRequest(PATH, bodyFor("bench"), secret));
-      return withCpuTime(server.pid, arm(server.url, requests));
+      return withCpuTime(server.pid, arm(server.url, connections, requests));
     };
     return { metered: await openArm([]), free: await openArm([FREE_BILLING]) };
   },
@@ -45,13 +47,13 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
     const bare = await startBaseline(cleanup, "bare-proxy", { env: { UPSTREAM: upstream } });
     const { url, secret, headers } = await startPortkey(cleanup, upstream);
     return {
-      peer: arm(url, [postRequest(PATH, bodyFor("m"), secret, headers)]),
-      bare: arm(bare, [postRequest(PATH, bodyFor("m"), "none")]),
+      peer: arm(url, connections, [postRequest(PATH, bodyFor("m"), secret, headers)]),
+      bare: arm(bare, connections, [postRequest(PATH, bodyFor("m"), "none")]),
     };
   },
   figures: [
     {
-      name: `chat completions, ${CONNECTIONS} connections, metered`,
+      name: `chat completions, ${connections} connections, metered`,
       unit: "/s",
       value: (r) => r.metered.perSecond,
     },
@@ -62,8 +64,7 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
     {
       name: "metered / not metered",
       unit: "×",
-      min: 1.5,
-      goal: 2.5,
+      ...limit,
       value: (r) => r.metered.perSecond / r.peer.perSecond,
     },
     {
@@ -83,4 +84,4 @@ export const gateway: Part<{ metered: ServerLoad; free: ServerLoad }, { peer: Lo
       value: (r) => r.metered.p99Ms / r.peer.p99Ms,
     },
   ],
-};
+});
