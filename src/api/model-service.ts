@@ -1,14 +1,36 @@
 import { type GetModelRequest, type ListModelsRequest, ModelService } from "../../gen/vx/v1/model_pb.js";
 import { DomainError } from "../domain/errors.ts";
 import { readPage } from "../domain/page.ts";
+import type { Catalog } from "../models/catalog.ts";
 import { defineService } from "./define-service.ts";
 import type { Deps } from "./deps.ts";
-import { pageOfModels } from "./page-of-models.ts";
+import { type PageOfModels, pageOfModels, pageOfModelsBefore } from "./page-of-models.ts";
 import { viewModel } from "./views.ts";
 
+/** Anthropic's clients select a page by `limit` and the id of a model, all others by a token. */
+function selectModels(catalog: Catalog, request: ListModelsRequest): PageOfModels {
+  const { pageSize, limit, pageToken, afterId, beforeId } = request;
+  if (limit > 0 && pageSize > 0 && limit !== pageSize)
+    throw DomainError.ofField("limit", 'must be equal to "page_size" if both are given');
+  if (afterId !== "" && beforeId !== "")
+    throw DomainError.ofField("before_id", 'cannot be given together with "after_id"');
+  if (pageToken !== "" && afterId + beforeId !== "")
+    throw DomainError.ofField("page_token", 'cannot be given together with "after_id" or "before_id"');
+  const page = readPage("models", { pageSize: limit || pageSize, pageToken });
+  if (beforeId !== "") return pageOfModelsBefore(catalog, page, beforeId);
+  return pageOfModels(catalog, afterId === "" ? page : { ...page, after: afterId });
+}
+
 export async function listModels({ catalog }: Pick<Deps, "catalog">, request: ListModelsRequest) {
-  const { rows, nextPageToken } = pageOfModels(catalog, readPage("models", request));
-  return { object: "list", data: rows.map(viewModel), nextPageToken };
+  const { rows, nextPageToken, hasMore } = selectModels(catalog, request);
+  return {
+    object: "list",
+    data: rows.map(viewModel),
+    nextPageToken,
+    hasMore,
+    firstId: rows[0]?.id ?? "",
+    lastId: rows.at(-1)?.id ?? "",
+  };
 }
 
 export async function getModel({ catalog }: Pick<Deps, "catalog">, request: GetModelRequest) {

@@ -156,7 +156,13 @@ function commonFields(model: Model) {
 }
 
 export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
-  return { ...commonFields(model), object: "model" };
+  return {
+    ...commonFields(model),
+    object: "model",
+    type: "model",
+    displayName: model.id,
+    createdAt: timestampFromDate(new Date(model.createdSeconds * 1_000)),
+  };
 }
 
 /** For operators: includes the upstreams, but no upstream API key. */

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Prices } from "./prices_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file vx/v1/model.proto.
@@ -94,6 +95,27 @@ export declare type Model = Message<"vx.v1.Model"> & {
    * @generated from field: repeated string aliases = 11;
    */
   aliases: string[];
+
+  /**
+   * Always "model". Anthropic's API has this field, `display_name` and `created_at`.
+   *
+   * @generated from field: string type = 12;
+   */
+  type: string;
+
+  /**
+   * The id of the model.
+   *
+   * @generated from field: string display_name = 13;
+   */
+  displayName: string;
+
+  /**
+   * The time at which the model was added.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 14;
+   */
+  createdAt?: Timestamp | undefined;
 };
 
 /**
@@ -121,6 +143,27 @@ export declare type ListModelsRequest = Message<"vx.v1.ListModelsRequest"> & {
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * The same as `page_size`, as in Anthropic's API.
+   *
+   * @generated from field: int32 limit = 3;
+   */
+  limit: number;
+
+  /**
+   * Selects the models after the one with this id, as in Anthropic's API.
+   *
+   * @generated from field: string after_id = 4;
+   */
+  afterId: string;
+
+  /**
+   * Selects the last models before the one with this id, as in Anthropic's API.
+   *
+   * @generated from field: string before_id = 5;
+   */
+  beforeId: string;
 };
 
 /**
@@ -155,6 +198,27 @@ export declare type ListModelsResponse = Message<"vx.v1.ListModelsResponse"> & {
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
+
+  /**
+   * Whether there are more models after this page; with `before_id`, before it.
+   *
+   * @generated from field: bool has_more = 4;
+   */
+  hasMore: boolean;
+
+  /**
+   * The id of the first model of the page. Empty if the page is empty.
+   *
+   * @generated from field: string first_id = 5;
+   */
+  firstId: string;
+
+  /**
+   * The id of the last model of the page. Empty if the page is empty.
+   *
+   * @generated from field: string last_id = 6;
+   */
+  lastId: string;
 };
 
 /**

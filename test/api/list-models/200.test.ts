@@ -1,3 +1,4 @@
+import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ModelService } from "../../../gen/vx/v1/model_pb.js";
 import { startTestApp, type TestApp } from "../../support/app.ts";
@@ -84,8 +85,42 @@ test("the REST response suits native and OpenAI clients, and the call counts aga
         prices: { input: 1, cached_input: 1, cache_write: 1, output: 2, reasoning: 2, image: 0, request: 0 },
         capabilities: [],
         aliases: [],
+        type: "model",
+        display_name: "B",
+        created_at: "1970-01-01T00:00:00Z",
       },
     ],
     next_page_token: Buffer.from("models:B").toString("base64url"),
+    has_more: true,
+    first_id: "B",
+    last_id: "B",
+  });
+});
+
+describe("Anthropic's SDK", () => {
+  const open = () => new Anthropic({ apiKey: null, authToken: key.secret, baseURL: app.url });
+  const all = async (models: AsyncIterable<{ id: string }>) => {
+    const ids: string[] = [];
+    for await (const { id } of models) ids.push(id);
+    return ids;
+  };
+
+  test("lists all models page by page, from both ends", async () => {
+    const { models } = open();
+    expect(await all(models.list())).toEqual(SORTED);
+    expect(await all(models.list({ limit: 2 }))).toEqual(SORTED);
+    expect(await all(models.list({ limit: 1, after_id: "b:free" }))).toEqual(SORTED.slice(3));
+    const before = await models.list({ limit: 2, before_id: "z.9" });
+    expect(before.data.map(({ id }) => id)).toEqual(SORTED.slice(2, 4));
+    expect(before.has_more).toBe(true);
+    expect(await all(models.list({ before_id: "B" }))).toEqual([]);
+  });
+
+  test("reads one model", async () => {
+    expect(await open().models.retrieve("meta/llama-3")).toMatchObject({
+      type: "model",
+      display_name: "meta/llama-3",
+      created_at: "1970-01-01T00:00:00Z",
+    });
   });
 });

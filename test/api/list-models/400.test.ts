@@ -25,6 +25,14 @@ describe.each(protocols)("$name", ({ open }) => {
       request: { pageToken: token("models:a b") },
       field: "page_token",
     },
+    { what: "a negative limit", request: { limit: -1 }, field: "limit" },
+    { what: "a limit beside another size", request: { limit: 1, pageSize: 2 }, field: "limit" },
+    { what: "an id on both sides", request: { afterId: "a", beforeId: "b" }, field: "before_id" },
+    {
+      what: "a token beside an id",
+      request: { pageToken: token("models:a"), afterId: "a" },
+      field: "page_token",
+    },
   ])("$what is a 400 that names $field", async ({ request, field }) => {
     const caller = open(app.url);
     const outcome = await caller.call(ModelService.method.listModels, request, bearer(key.secret));

@@ -87,6 +87,9 @@ class EmbedInput(TypedDict, total=False):
 class ListModelsInput(TypedDict, total=False):
     page_size: int
     page_token: str
+    limit: int
+    after_id: str
+    before_id: str
 
 
 class ListKeysInput(TypedDict, total=False):

@@ -143,7 +143,17 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
   const query = { page_size: 50 };
   return {
     GetMe: { response: status },
-    ListModels: { query, response: { object: "list", data: [shown], next_page_token: "" } },
+    ListModels: {
+      query,
+      response: {
+        object: "list",
+        data: [shown],
+        next_page_token: "",
+        has_more: false,
+        first_id: model.id,
+        last_id: model.id,
+      },
+    },
     GetModel: { path: { model: model.id }, response: shown },
     ListEntries: { query, response: { entries: [charge, CREDIT], next_page_token: "" } },
     GetGeneration: { path: { id: GENERATION_ID }, response: { entry: charge } },
@@ -186,6 +196,9 @@ function modelExample(model: Model) {
     prices: pricesExample(model),
     capabilities: [...model.capabilities],
     aliases: [...model.aliases],
+    type: "model",
+    display_name: model.id,
+    created_at: new Date(model.createdSeconds * 1_000).toISOString().replace(".000", ""),
   };
 }
 

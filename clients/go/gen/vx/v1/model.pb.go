@@ -9,6 +9,7 @@ package vxv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -46,7 +47,13 @@ type Model struct {
 	// "embeddings".
 	Capabilities []string `protobuf:"bytes,10,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// Other names that requests may use for the model.
-	Aliases       []string `protobuf:"bytes,11,rep,name=aliases,proto3" json:"aliases,omitempty"`
+	Aliases []string `protobuf:"bytes,11,rep,name=aliases,proto3" json:"aliases,omitempty"`
+	// Always "model". Anthropic's API has this field, `display_name` and `created_at`.
+	Type string `protobuf:"bytes,12,opt,name=type,proto3" json:"type,omitempty"`
+	// The id of the model.
+	DisplayName string `protobuf:"bytes,13,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
+	// The time at which the model was added.
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,13 +165,40 @@ func (x *Model) GetAliases() []string {
 	return nil
 }
 
+func (x *Model) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Model) GetDisplayName() string {
+	if x != nil {
+		return x.DisplayName
+	}
+	return ""
+}
+
+func (x *Model) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
 // Selects a page of the models.
 type ListModelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The maximum number of models to return. Default: 50. Values above 1,000 count as 1,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page. Empty for the first page.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// The same as `page_size`, as in Anthropic's API.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Selects the models after the one with this id, as in Anthropic's API.
+	AfterId string `protobuf:"bytes,4,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
+	// Selects the last models before the one with this id, as in Anthropic's API.
+	BeforeId      string `protobuf:"bytes,5,opt,name=before_id,json=beforeId,proto3" json:"before_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +247,27 @@ func (x *ListModelsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListModelsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListModelsRequest) GetAfterId() string {
+	if x != nil {
+		return x.AfterId
+	}
+	return ""
+}
+
+func (x *ListModelsRequest) GetBeforeId() string {
+	if x != nil {
+		return x.BeforeId
+	}
+	return ""
+}
+
 // One page of models.
 type ListModelsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -222,6 +277,12 @@ type ListModelsResponse struct {
 	Data []*Model `protobuf:"bytes,2,rep,name=data,proto3" json:"data,omitempty"`
 	// The `page_token` of the next page. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Whether there are more models after this page; with `before_id`, before it.
+	HasMore bool `protobuf:"varint,4,opt,name=has_more,json=hasMore,proto3" json:"has_more,omitempty"`
+	// The id of the first model of the page. Empty if the page is empty.
+	FirstId string `protobuf:"bytes,5,opt,name=first_id,json=firstId,proto3" json:"first_id,omitempty"`
+	// The id of the last model of the page. Empty if the page is empty.
+	LastId        string `protobuf:"bytes,6,opt,name=last_id,json=lastId,proto3" json:"last_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +334,27 @@ func (x *ListModelsResponse) GetData() []*Model {
 func (x *ListModelsResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListModelsResponse) GetHasMore() bool {
+	if x != nil {
+		return x.HasMore
+	}
+	return false
+}
+
+func (x *ListModelsResponse) GetFirstId() string {
+	if x != nil {
+		return x.FirstId
+	}
+	return ""
+}
+
+func (x *ListModelsResponse) GetLastId() string {
+	if x != nil {
+		return x.LastId
 	}
 	return ""
 }
@@ -373,7 +455,7 @@ var File_vx_v1_model_proto protoreflect.FileDescriptor
 
 const file_vx_v1_model_proto_rawDesc = "" +
 	"\n" +
-	"\x11vx/v1/model.proto\x12\x05vx.v1\x1a\x12vx/v1/prices.proto\"\xaa\x03\n" +
+	"\x11vx/v1/model.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12vx/v1/prices.proto\"\x9c\x04\n" +
 	"\x05Model\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\tR\x06object\x12\x18\n" +
@@ -386,15 +468,25 @@ const file_vx_v1_model_proto_rawDesc = "" +
 	"\x06prices\x18\t \x01(\v2\r.vx.v1.PricesR\x06prices\x12\"\n" +
 	"\fcapabilities\x18\n" +
 	" \x03(\tR\fcapabilities\x12\x18\n" +
-	"\aaliases\x18\v \x03(\tR\aaliases\"O\n" +
+	"\aaliases\x18\v \x03(\tR\aaliases\x12\x12\n" +
+	"\x04type\x18\f \x01(\tR\x04type\x12!\n" +
+	"\fdisplay_name\x18\r \x01(\tR\vdisplayName\x129\n" +
+	"\n" +
+	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x9d\x01\n" +
 	"\x11ListModelsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"v\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x19\n" +
+	"\bafter_id\x18\x04 \x01(\tR\aafterId\x12\x1b\n" +
+	"\tbefore_id\x18\x05 \x01(\tR\bbeforeId\"\xc5\x01\n" +
 	"\x12ListModelsResponse\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12 \n" +
 	"\x04data\x18\x02 \x03(\v2\f.vx.v1.ModelR\x04data\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"'\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x19\n" +
+	"\bhas_more\x18\x04 \x01(\bR\ahasMore\x12\x19\n" +
+	"\bfirst_id\x18\x05 \x01(\tR\afirstId\x12\x17\n" +
+	"\alast_id\x18\x06 \x01(\tR\x06lastId\"'\n" +
 	"\x0fGetModelRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\"6\n" +
 	"\x10GetModelResponse\x12\"\n" +
@@ -420,26 +512,28 @@ func file_vx_v1_model_proto_rawDescGZIP() []byte {
 
 var file_vx_v1_model_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_vx_v1_model_proto_goTypes = []any{
-	(*Model)(nil),              // 0: vx.v1.Model
-	(*ListModelsRequest)(nil),  // 1: vx.v1.ListModelsRequest
-	(*ListModelsResponse)(nil), // 2: vx.v1.ListModelsResponse
-	(*GetModelRequest)(nil),    // 3: vx.v1.GetModelRequest
-	(*GetModelResponse)(nil),   // 4: vx.v1.GetModelResponse
-	(*Prices)(nil),             // 5: vx.v1.Prices
+	(*Model)(nil),                 // 0: vx.v1.Model
+	(*ListModelsRequest)(nil),     // 1: vx.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),    // 2: vx.v1.ListModelsResponse
+	(*GetModelRequest)(nil),       // 3: vx.v1.GetModelRequest
+	(*GetModelResponse)(nil),      // 4: vx.v1.GetModelResponse
+	(*Prices)(nil),                // 5: vx.v1.Prices
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
 }
 var file_vx_v1_model_proto_depIdxs = []int32{
 	5, // 0: vx.v1.Model.prices:type_name -> vx.v1.Prices
-	0, // 1: vx.v1.ListModelsResponse.data:type_name -> vx.v1.Model
-	0, // 2: vx.v1.GetModelResponse.model:type_name -> vx.v1.Model
-	1, // 3: vx.v1.ModelService.ListModels:input_type -> vx.v1.ListModelsRequest
-	3, // 4: vx.v1.ModelService.GetModel:input_type -> vx.v1.GetModelRequest
-	2, // 5: vx.v1.ModelService.ListModels:output_type -> vx.v1.ListModelsResponse
-	4, // 6: vx.v1.ModelService.GetModel:output_type -> vx.v1.GetModelResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 1: vx.v1.Model.created_at:type_name -> google.protobuf.Timestamp
+	0, // 2: vx.v1.ListModelsResponse.data:type_name -> vx.v1.Model
+	0, // 3: vx.v1.GetModelResponse.model:type_name -> vx.v1.Model
+	1, // 4: vx.v1.ModelService.ListModels:input_type -> vx.v1.ListModelsRequest
+	3, // 5: vx.v1.ModelService.GetModel:input_type -> vx.v1.GetModelRequest
+	2, // 6: vx.v1.ModelService.ListModels:output_type -> vx.v1.ListModelsResponse
+	4, // 7: vx.v1.ModelService.GetModel:output_type -> vx.v1.GetModelResponse
+	6, // [6:8] is the sub-list for method output_type
+	4, // [4:6] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_vx_v1_model_proto_init() }

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from vx.v1 import prices_pb2 as vx_dot_v1_dot_prices__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11vx/v1/model.proto\x12\x05vx.v1\x1a\x12vx/v1/prices.proto\"\xaa\x03\n\x05Model\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n\x06object\x18\x02 \x01(\tR\x06object\x12\x18\n\x07\x63reated\x18\x03 \x01(\x03R\x07\x63reated\x12\x19\n\x08owned_by\x18\x04 \x01(\tR\x07ownedBy\x12%\n\x0e\x63ontext_window\x18\x05 \x01(\x05R\rcontextWindow\x12*\n\x11max_output_tokens\x18\x06 \x01(\x05R\x0fmaxOutputTokens\x12\x44\n\x1finput_micros_per_million_tokens\x18\x07 \x01(\x03R\x1binputMicrosPerMillionTokens\x12\x46\n output_micros_per_million_tokens\x18\x08 \x01(\x03R\x1coutputMicrosPerMillionTokens\x12%\n\x06prices\x18\t \x01(\x0b\x32\r.vx.v1.PricesR\x06prices\x12\"\n\x0c\x63\x61pabilities\x18\n \x03(\tR\x0c\x63\x61pabilities\x12\x18\n\x07\x61liases\x18\x0b \x03(\tR\x07\x61liases\"O\n\x11ListModelsRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"v\n\x12ListModelsResponse\x12\x16\n\x06object\x18\x01 \x01(\tR\x06object\x12 \n\x04\x64\x61ta\x18\x02 \x03(\x0b\x32\x0c.vx.v1.ModelR\x04\x64\x61ta\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\'\n\x0fGetModelRequest\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\"6\n\x10GetModelResponse\x12\"\n\x05model\x18\x01 \x01(\x0b\x32\x0c.vx.v1.ModelR\x05model2\x98\x01\n\x0cModelService\x12\x46\n\nListModels\x12\x18.vx.v1.ListModelsRequest\x1a\x19.vx.v1.ListModelsResponse\"\x03\x90\x02\x01\x12@\n\x08GetModel\x12\x16.vx.v1.GetModelRequest\x1a\x17.vx.v1.GetModelResponse\"\x03\x90\x02\x01\x42Q\n\tcom.vx.v1B\nModelProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11vx/v1/model.proto\x12\x05vx.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12vx/v1/prices.proto\"\x9c\x04\n\x05Model\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n\x06object\x18\x02 \x01(\tR\x06object\x12\x18\n\x07\x63reated\x18\x03 \x01(\x03R\x07\x63reated\x12\x19\n\x08owned_by\x18\x04 \x01(\tR\x07ownedBy\x12%\n\x0e\x63ontext_window\x18\x05 \x01(\x05R\rcontextWindow\x12*\n\x11max_output_tokens\x18\x06 \x01(\x05R\x0fmaxOutputTokens\x12\x44\n\x1finput_micros_per_million_tokens\x18\x07 \x01(\x03R\x1binputMicrosPerMillionTokens\x12\x46\n output_micros_per_million_tokens\x18\x08 \x01(\x03R\x1coutputMicrosPerMillionTokens\x12%\n\x06prices\x18\t \x01(\x0b\x32\r.vx.v1.PricesR\x06prices\x12\"\n\x0c\x63\x61pabilities\x18\n \x03(\tR\x0c\x63\x61pabilities\x12\x18\n\x07\x61liases\x18\x0b \x03(\tR\x07\x61liases\x12\x12\n\x04type\x18\x0c \x01(\tR\x04type\x12!\n\x0c\x64isplay_name\x18\r \x01(\tR\x0b\x64isplayName\x12\x39\n\ncreated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\"\x9d\x01\n\x11ListModelsRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x14\n\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x19\n\x08\x61\x66ter_id\x18\x04 \x01(\tR\x07\x61\x66terId\x12\x1b\n\tbefore_id\x18\x05 \x01(\tR\x08\x62\x65\x66oreId\"\xc5\x01\n\x12ListModelsResponse\x12\x16\n\x06object\x18\x01 \x01(\tR\x06object\x12 \n\x04\x64\x61ta\x18\x02 \x03(\x0b\x32\x0c.vx.v1.ModelR\x04\x64\x61ta\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x19\n\x08has_more\x18\x04 \x01(\x08R\x07hasMore\x12\x19\n\x08\x66irst_id\x18\x05 \x01(\tR\x07\x66irstId\x12\x17\n\x07last_id\x18\x06 \x01(\tR\x06lastId\"\'\n\x0fGetModelRequest\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\"6\n\x10GetModelResponse\x12\"\n\x05model\x18\x01 \x01(\x0b\x32\x0c.vx.v1.ModelR\x05model2\x98\x01\n\x0cModelService\x12\x46\n\nListModels\x12\x18.vx.v1.ListModelsRequest\x1a\x19.vx.v1.ListModelsResponse\"\x03\x90\x02\x01\x12@\n\x08GetModel\x12\x16.vx.v1.GetModelRequest\x1a\x17.vx.v1.GetModelResponse\"\x03\x90\x02\x01\x42Q\n\tcom.vx.v1B\nModelProtoP\x01Z.github.com/vx-api/vx/clients/go/gen/vx/v1;vxv1\xaa\x02\x05Vx.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,16 +38,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MODELSERVICE'].methods_by_name['ListModels']._serialized_options = b'\220\002\001'
   _globals['_MODELSERVICE'].methods_by_name['GetModel']._loaded_options = None
   _globals['_MODELSERVICE'].methods_by_name['GetModel']._serialized_options = b'\220\002\001'
-  _globals['_MODEL']._serialized_start=49
-  _globals['_MODEL']._serialized_end=475
-  _globals['_LISTMODELSREQUEST']._serialized_start=477
-  _globals['_LISTMODELSREQUEST']._serialized_end=556
-  _globals['_LISTMODELSRESPONSE']._serialized_start=558
-  _globals['_LISTMODELSRESPONSE']._serialized_end=676
-  _globals['_GETMODELREQUEST']._serialized_start=678
-  _globals['_GETMODELREQUEST']._serialized_end=717
-  _globals['_GETMODELRESPONSE']._serialized_start=719
-  _globals['_GETMODELRESPONSE']._serialized_end=773
-  _globals['_MODELSERVICE']._serialized_start=776
-  _globals['_MODELSERVICE']._serialized_end=928
+  _globals['_MODEL']._serialized_start=82
+  _globals['_MODEL']._serialized_end=622
+  _globals['_LISTMODELSREQUEST']._serialized_start=625
+  _globals['_LISTMODELSREQUEST']._serialized_end=782
+  _globals['_LISTMODELSRESPONSE']._serialized_start=785
+  _globals['_LISTMODELSRESPONSE']._serialized_end=982
+  _globals['_GETMODELREQUEST']._serialized_start=984
+  _globals['_GETMODELREQUEST']._serialized_end=1023
+  _globals['_GETMODELRESPONSE']._serialized_start=1025
+  _globals['_GETMODELRESPONSE']._serialized_end=1079
+  _globals['_MODELSERVICE']._serialized_start=1082
+  _globals['_MODELSERVICE']._serialized_end=1234
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,8 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Prices } from "./prices_pb.ts";
 import { file_vx_v1_prices } from "./prices_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vx/v1/model.proto.
  */
 export const file_vx_v1_model: GenFile = /*@__PURE__*/
-  fileDesc("ChF2eC92MS9tb2RlbC5wcm90bxIFdngudjEikgIKBU1vZGVsEgoKAmlkGAEgASgJEg4KBm9iamVjdBgCIAEoCRIPCgdjcmVhdGVkGAMgASgDEhAKCG93bmVkX2J5GAQgASgJEhYKDmNvbnRleHRfd2luZG93GAUgASgFEhkKEW1heF9vdXRwdXRfdG9rZW5zGAYgASgFEicKH2lucHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYByABKAMSKAogb3V0cHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYCCABKAMSHQoGcHJpY2VzGAkgASgLMg0udngudjEuUHJpY2VzEhQKDGNhcGFiaWxpdGllcxgKIAMoCRIPCgdhbGlhc2VzGAsgAygJIjoKEUxpc3RNb2RlbHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlkKEkxpc3RNb2RlbHNSZXNwb25zZRIOCgZvYmplY3QYASABKAkSGgoEZGF0YRgCIAMoCzIMLnZ4LnYxLk1vZGVsEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSIgCg9HZXRNb2RlbFJlcXVlc3QSDQoFbW9kZWwYASABKAkiLwoQR2V0TW9kZWxSZXNwb25zZRIbCgVtb2RlbBgBIAEoCzIMLnZ4LnYxLk1vZGVsMpgBCgxNb2RlbFNlcnZpY2USRgoKTGlzdE1vZGVscxIYLnZ4LnYxLkxpc3RNb2RlbHNSZXF1ZXN0GhkudngudjEuTGlzdE1vZGVsc1Jlc3BvbnNlIgOQAgESQAoIR2V0TW9kZWwSFi52eC52MS5HZXRNb2RlbFJlcXVlc3QaFy52eC52MS5HZXRNb2RlbFJlc3BvbnNlIgOQAgFCUQoJY29tLnZ4LnYxQgpNb2RlbFByb3RvUAFaLmdpdGh1Yi5jb20vdngtYXBpL3Z4L2NsaWVudHMvZ28vZ2VuL3Z4L3YxO3Z4djGqAgVWeC5WMWIGcHJvdG8z", [file_vx_v1_prices]);
+  fileDesc("ChF2eC92MS9tb2RlbC5wcm90bxIFdngudjEi5gIKBU1vZGVsEgoKAmlkGAEgASgJEg4KBm9iamVjdBgCIAEoCRIPCgdjcmVhdGVkGAMgASgDEhAKCG93bmVkX2J5GAQgASgJEhYKDmNvbnRleHRfd2luZG93GAUgASgFEhkKEW1heF9vdXRwdXRfdG9rZW5zGAYgASgFEicKH2lucHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYByABKAMSKAogb3V0cHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYCCABKAMSHQoGcHJpY2VzGAkgASgLMg0udngudjEuUHJpY2VzEhQKDGNhcGFiaWxpdGllcxgKIAMoCRIPCgdhbGlhc2VzGAsgAygJEgwKBHR5cGUYDCABKAkSFAoMZGlzcGxheV9uYW1lGA0gASgJEi4KCmNyZWF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm4KEUxpc3RNb2RlbHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg0KBWxpbWl0GAMgASgFEhAKCGFmdGVyX2lkGAQgASgJEhEKCWJlZm9yZV9pZBgFIAEoCSKOAQoSTGlzdE1vZGVsc1Jlc3BvbnNlEg4KBm9iamVjdBgBIAEoCRIaCgRkYXRhGAIgAygLMgwudngudjEuTW9kZWwSFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJEhAKCGhhc19tb3JlGAQgASgIEhAKCGZpcnN0X2lkGAUgASgJEg8KB2xhc3RfaWQYBiABKAkiIAoPR2V0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJIi8KEEdldE1vZGVsUmVzcG9uc2USGwoFbW9kZWwYASABKAsyDC52eC52MS5Nb2RlbDKYAQoMTW9kZWxTZXJ2aWNlEkYKCkxpc3RNb2RlbHMSGC52eC52MS5MaXN0TW9kZWxzUmVxdWVzdBoZLnZ4LnYxLkxpc3RNb2RlbHNSZXNwb25zZSIDkAIBEkAKCEdldE1vZGVsEhYudngudjEuR2V0TW9kZWxSZXF1ZXN0GhcudngudjEuR2V0TW9kZWxSZXNwb25zZSIDkAIBQlEKCWNvbS52eC52MUIKTW9kZWxQcm90b1ABWi5naXRodWIuY29tL3Z4LWFwaS92eC9jbGllbnRzL2dvL2dlbi92eC92MTt2eHYxqgIFVnguVjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_vx_v1_prices]);
 
 /**
  * A model. The fields `id`, `object`, `created` and `owned_by` are those of OpenAI's API.
@@ -97,6 +99,27 @@ export type Model = Message<"vx.v1.Model"> & {
    * @generated from field: repeated string aliases = 11;
    */
   aliases: string[];
+
+  /**
+   * Always "model". Anthropic's API has this field, `display_name` and `created_at`.
+   *
+   * @generated from field: string type = 12;
+   */
+  type: string;
+
+  /**
+   * The id of the model.
+   *
+   * @generated from field: string display_name = 13;
+   */
+  displayName: string;
+
+  /**
+   * The time at which the model was added.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 14;
+   */
+  createdAt?: Timestamp | undefined;
 };
 
 /**
@@ -125,6 +148,27 @@ export type ListModelsRequest = Message<"vx.v1.ListModelsRequest"> & {
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * The same as `page_size`, as in Anthropic's API.
+   *
+   * @generated from field: int32 limit = 3;
+   */
+  limit: number;
+
+  /**
+   * Selects the models after the one with this id, as in Anthropic's API.
+   *
+   * @generated from field: string after_id = 4;
+   */
+  afterId: string;
+
+  /**
+   * Selects the last models before the one with this id, as in Anthropic's API.
+   *
+   * @generated from field: string before_id = 5;
+   */
+  beforeId: string;
 };
 
 /**
@@ -160,6 +204,27 @@ export type ListModelsResponse = Message<"vx.v1.ListModelsResponse"> & {
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
+
+  /**
+   * Whether there are more models after this page; with `before_id`, before it.
+   *
+   * @generated from field: bool has_more = 4;
+   */
+  hasMore: boolean;
+
+  /**
+   * The id of the first model of the page. Empty if the page is empty.
+   *
+   * @generated from field: string first_id = 5;
+   */
+  firstId: string;
+
+  /**
+   * The id of the last model of the page. Empty if the page is empty.
+   *
+   * @generated from field: string last_id = 6;
+   */
+  lastId: string;
 };
 
 /**
