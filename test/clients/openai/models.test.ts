@@ -29,6 +29,11 @@ test("the SDK lists the models", async () => {
   expect(ids).toEqual(["vx-sandbox-embed", "vx-sandbox-large", SMALL]);
 });
 
+test("the SDK sets the size of the page by a query parameter", async () => {
+  const page = await client.models.list({ query: { page_size: 2 } });
+  expect(page.data.map(({ id }) => id)).toEqual(["vx-sandbox-embed", "vx-sandbox-large"]);
+});
+
 test("the SDK gets a model by its id", async () => {
   expect(await client.models.retrieve(SMALL)).toMatchObject({ id: SMALL, object: "model" });
 });
