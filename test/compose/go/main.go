@@ -17,7 +17,7 @@ func main() {
 }
 
 func load(path string) error {
-	options, err := cli.NewProjectOptions([]string{path}, cli.WithDefaultConfigPath)
+	options, err := cli.NewProjectOptions([]string{path}, cli.WithOsEnv, cli.WithDefaultConfigPath)
 	if err != nil {
 		return err
 	}
