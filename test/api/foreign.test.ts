@@ -60,6 +60,8 @@ test("the fields that can refer to data of an account are complete", () => {
     "ListEntries page_token",
     "ListKeys page_token",
     // Models do not belong to an account.
+    "ListModels after_id",
+    "ListModels before_id",
     "ListModels page_token",
     "RevokeKey key_id",
   ]);
