@@ -68,6 +68,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     expect((await operator.getAccount({ accountId: "crm 1" })).account?.state).toBe("active");
 
     await openTab("Activity");
+    await console.seen("because of Suspend");
     const methods = await page.getByRole("rowheader").getByRole("button").allInnerTexts();
     expect(methods).toEqual([
       "ResumeAccount",
@@ -78,7 +79,6 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
       "CreditAccount",
       "CreateAccount",
     ]);
-    await console.seen("because of Suspend");
     await openTab("Ledger");
     await console.seen("because of Adjust");
     expect(console.complaints).toEqual([]);
