@@ -43,7 +43,7 @@ const parts: Record<string, AnyPart> = {
   admission,
   billing,
   generate: generate(64, { min: 0.08, goal: 0.18 }),
-  "generate-256": generate(256, { min: 0.13, goal: 0.18 }),
+  "generate-256": generate(256, { min: 0.11, goal: 0.18 }),
   alone,
   gateway: gateway(64, { min: 1.4, goal: 2.5 }),
   "gateway-256": gateway(256, { min: 2.2, goal: 2.5 }),
