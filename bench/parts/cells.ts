@@ -12,7 +12,7 @@ import { startServer, temporaryFolder } from "../server.ts";
 
 const ACCOUNTS = 1_000;
 /** A cell gets half of the calls, so its batches are half as large: the more calls at once, the less that costs. */
-const CONNECTIONS = [64, 256] as const;
+const CONNECTIONS = [64, 256, 512] as const;
 const SECONDS = 2;
 const LIMITS = { min: 0.75, goal: 0.95 };
 

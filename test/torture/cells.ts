@@ -63,9 +63,12 @@ export class ArenaCells {
     return path;
   }
 
-  /** Attaches a standby to a cell and adds it to the files of all servers, which reload them. */
-  async attach(from: ArenaCell, servers: readonly RunServer[]): Promise<ArenaCell> {
-    const standby = await startStandby(from.server, from.owner);
+  /**
+   * Attaches a standby to a cell and adds it to the files of all servers, which reload them. Without an address, it follows the
+   * socket of the cell.
+   */
+  async attach(from: ArenaCell, servers: readonly RunServer[], address?: string): Promise<ArenaCell> {
+    const standby = await startStandby(from.server, from.owner, address);
     this.#standbys.push(standby);
     const name = String.fromCharCode("a".charCodeAt(0) + this.#standbys.length);
     const lines: Line[] = [];

@@ -5,6 +5,8 @@ import { socketPathOf } from "../database.ts";
 import { Line } from "../line.ts";
 
 const READY_MS = 20_000;
+/** Commits wait for no other standby, such as one that becomes a cell. */
+const NAME = "spare";
 
 export type ReplicationMode = {
   readonly isSynchronous: boolean;
@@ -34,7 +36,7 @@ export class Replication {
     const { database } = this.#arena;
     const { isSynchronous, lagMs } = this.#mode;
     this.#wire = await Line.start({ path: database.socketPath });
-    const address = `host=127.0.0.1 port=${this.#wire.port}`;
+    const address = `host=127.0.0.1 port=${this.#wire.port} application_name=${NAME}`;
     this.#standby = await startStandby(database.primary, database.owner, address);
     // The copy is made without the delay.
     this.#wire.set({ latencyMs: lagMs });
@@ -72,7 +74,7 @@ export class Replication {
   /** Each commit waits from now on until the standby has written it to disk. */
   async #waitForEveryCommit(): Promise<void> {
     const { owner } = this.#arena.database;
-    await owner`ALTER SYSTEM SET synchronous_standby_names = '*'`;
+    await owner.unsafe(`ALTER SYSTEM SET synchronous_standby_names = '${NAME}'`);
     await owner`SELECT pg_reload_conf()`;
     const until = performance.now() + READY_MS;
     for (;;) {

@@ -9,11 +9,11 @@ import { laneRanges } from "../../../src/domain/lane.ts";
 import { cleanEnv } from "../../support/clean-env.ts";
 import { urlTo } from "../../support/embedded.ts";
 import type { ArenaCell, ArenaCells } from "../cells.ts";
-import type { Fault } from "../faults/fault.ts";
+import type { Fault, FaultScene } from "../faults/fault.ts";
 
 const VX = fileURLToPath(new URL("../../../src/vx.js", import.meta.url));
 const SPLIT_AND_DIE = fileURLToPath(new URL("./split-and-die.ts", import.meta.url));
-const OWNERS_RULE = "each lane has one owner";
+export const OWNERS_RULE = "each lane has one owner";
 
 type SplitFault = {
   /** Chooses the cell that gives up half of its lanes. */
@@ -38,23 +38,9 @@ export function splitUnderLoad({ choose, killedAfter, onSplit }: SplitFault): Fa
     strike: async ({ arena: { cells }, onViolation }) => {
       if (!source || !standby) throw new Error("the standby is not attached");
       const lanes = await halfOf(source);
-      const args = [source.name, urlTo(standby.server), laneRanges(lanes)] as const;
-      for (const step of killedAfter) {
-        const { signal, text } = await run(cells, [SPLIT_AND_DIE, step, ...args]);
-        if (signal !== "SIGKILL") onViolation("the command reaches each step", `${step}: ${text}`);
-      }
-      const [name, url, ranges] = args;
-      const { code, text } = await run(cells, [
-        VX,
-        "cells",
-        "split",
-        name,
-        "--to",
-        url,
-        "--lanes",
-        ranges,
-        "--json",
-      ]);
+      const args: SplitArguments = [source.name, urlTo(standby.server), laneRanges(lanes)];
+      for (const step of killedAfter) await splitAndDie(cells, step, args, onViolation);
+      const { code, text } = await split(cells, args);
       if (code !== 0) onViolation("the split succeeds", text);
       else onSplit((JSON.parse(text) as { unowned_ms?: number }).unowned_ms);
       for (const problem of await problemsOf(cells)) onViolation(OWNERS_RULE, problem);
@@ -62,7 +48,25 @@ export function splitUnderLoad({ choose, killedAfter, onSplit }: SplitFault): Fa
   };
 }
 
-async function halfOf({ owner }: ArenaCell): Promise<Lane[]> {
+/** The source, the URL of the standby, and the lanes. */
+export type SplitArguments = readonly [source: string, url: string, lanes: string];
+
+/** Runs the command, which is killed after the step. */
+export async function splitAndDie(
+  cells: ArenaCells,
+  step: SplitStep,
+  args: SplitArguments,
+  onViolation: FaultScene["onViolation"],
+): Promise<void> {
+  const { signal, text } = await run(cells, [SPLIT_AND_DIE, step, ...args]);
+  if (signal !== "SIGKILL") onViolation("the command reaches each step", `${step}: ${text}`);
+}
+
+export function split(cells: ArenaCells, [source, url, lanes]: SplitArguments) {
+  return run(cells, [VX, "cells", "split", source, "--to", url, "--lanes", lanes, "--json"]);
+}
+
+export async function halfOf({ owner }: ArenaCell): Promise<Lane[]> {
   const rows = await lanesOf(owner);
   return rows.slice(Math.ceil(rows.length / 2)).map(({ lane }) => lane);
 }
@@ -94,7 +98,7 @@ async function lanesOf(owner: postgres.Sql): Promise<readonly { lane: Lane }[]> 
 }
 
 /** Lanes with no owner, or with two. */
-async function problemsOf(cells: ArenaCells): Promise<string[]> {
+export async function problemsOf(cells: ArenaCells): Promise<string[]> {
   const owners = new Map<Lane, string>();
   const problems: string[] = [];
   for (const { name, owner } of cells.all) {
