@@ -23,16 +23,28 @@ if (problem !== undefined)
 
 type Panel = {
   readonly title: string;
-  readonly targets?: readonly { readonly expr: string }[];
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 };
+type Variable = { readonly name: string; readonly type: string; readonly query: string | { query: string } };
+// No registry of packages has Grafana's server: not npm, PyPI, Go's module proxy or Debian. So its queries, the labels in its
+// legends and its variables are tested on a real Prometheus, and its JSON in dashboard-model.test.ts.
 const dashboard = JSON.parse(readFileSync("deploy/grafana/vx.json", "utf8")) as {
   readonly id: unknown;
   readonly panels: readonly Panel[];
-  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string }[] };
+  readonly templating: { readonly list: readonly Variable[] };
 };
 const QUERIES = dashboard.panels.flatMap(({ title, targets = [] }) =>
-  targets.map(({ expr }) => ({ title, expr })),
+  targets.map(({ expr, legendFormat }) => ({
+    title,
+    query: withVariables(expr),
+    labels: [...legendFormat.matchAll(/{{(\w+)}}/g)].map(([, label = ""]) => label),
+  })),
 );
+
+/** Grafana's own values for "All", and an interval for a Prometheus that scrapes once a second. */
+function withVariables(text: string): string {
+  return text.replaceAll("$__rate_interval", "10s").replaceAll("$job", ".*").replaceAll("$instance", ".*");
+}
 
 const RULE_TESTS = ["deploy/prometheus/rules.test.yaml", "deploy/prometheus/rules-slow.test.yaml"];
 
@@ -141,30 +153,36 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
     return data;
   }
 
-  async function valuesOf(query: string): Promise<number[]> {
-    const { result } = await read<{ result: { value: [number, string] }[] }>(
-      `query?query=${encodeURIComponent(query)}`,
-    );
-    return result.map(({ value }) => Number(value[1])).filter((value) => !Number.isNaN(value));
+  type Series = { readonly metric: Readonly<Record<string, string>>; readonly value: [number, string] };
+
+  async function seriesOf(query: string): Promise<readonly Series[]> {
+    const { result } = await read<{ result: Series[] }>(`query?query=${encodeURIComponent(query)}`);
+    return result.filter(({ value }) => value[1] !== "NaN");
   }
 
-  test("answers all queries of the dashboard", async () => {
-    const withoutData = async () => {
-      const answered = await Promise.all(
-        QUERIES.map(async ({ title, expr }) => {
-          const query = expr
-            .replaceAll("$__rate_interval", "10s")
-            .replaceAll("$job", ".*")
-            .replaceAll("$instance", ".*");
-          return { title, expr, values: await valuesOf(query) };
-        }),
+  test("answers all queries of the dashboard, with the labels of their legends", async () => {
+    const failures = async () => {
+      const answers = QUERIES.map(async (query) => ({ ...query, series: await seriesOf(query.query) }));
+      return (await Promise.all(answers)).filter(
+        ({ series, labels }) =>
+          series.length === 0 || !series.every(({ metric }) => labels.every((label) => metric[label])),
       );
-      return answered.filter(({ values }) => values.length === 0);
     };
-    await vi.waitFor(async () => expect(await withoutData()).toEqual([]), {
+    await vi.waitFor(async () => expect(await failures()).toEqual([]), {
       timeout: 60_000,
       interval: 1_000,
     });
+  });
+
+  test("answers the queries of the variables of the dashboard", async () => {
+    const values = dashboard.templating.list.flatMap(({ name, query }) => {
+      const found =
+        typeof query === "string" ? null : /^label_values\((.+), (\w+)\)$/.exec(withVariables(query.query));
+      return found === null ? [] : [{ name, metric: found[1] ?? "", label: found[2] ?? "" }];
+    });
+    expect(values.map(({ name }) => name)).toEqual(["job", "instance"]);
+    for (const { metric, label } of values)
+      expect(await read(`label/${label}/values?match[]=${encodeURIComponent(metric)}`)).toHaveLength(1);
   });
 
   test("evaluates all rules, and no alert fires", async () => {
