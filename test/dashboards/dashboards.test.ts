@@ -26,8 +26,8 @@ type Panel = {
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 };
 type Variable = { readonly name: string; readonly type: string; readonly query: string | { query: string } };
-// No registry of packages has Grafana's server: not npm, PyPI, Go's module proxy or Debian. So its queries, the labels in its
-// legends and its variables are tested on a real Prometheus, and its JSON in dashboard-model.test.ts.
+// No package of Grafana's server was found on npm, on PyPI, in Go's module proxy or in Debian. So the queries, the labels in
+// the legends and the variables are tested on a real Prometheus, and the JSON in dashboard-model.test.ts.
 const dashboard = JSON.parse(readFileSync("deploy/grafana/vx.json", "utf8")) as {
   readonly id: unknown;
   readonly panels: readonly Panel[];
