@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -107,6 +107,18 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
         max_tokens: 20,
       }),
     });
+
+  test("accepts the configurations of the Compose file and of docs/observability.md", () => {
+    const document = readFileSync("docs/observability.md", "utf8");
+    const example = /\n\n(( {4}.*\n)+)\n`npm run test:collector`/.exec(document)?.[1] ?? "";
+    expect(example).toContain("exporters: { debug: ");
+    for (const config of ["file:deploy/compose/otel-collector.yaml", `yaml:${example}`])
+      expect(problemOf(join(FOLDER, "collector"), "validate", `--config=${config}`)).toBeUndefined();
+    const unknown = example.replaceAll("debug", "debugger");
+    expect(problemOf(join(FOLDER, "collector"), "validate", `--config=yaml:${unknown}`)).toContain(
+      "debugger",
+    );
+  });
 
   test("gets the traces and metrics of all workers, including those that are not yet sent when the server stops", async () => {
     await startServer();

@@ -1,4 +1,4 @@
-// An OpenTelemetry collector that receives OTLP and sends it on.
+// An OpenTelemetry collector that receives OTLP and sends it on, with the parts that deploy/compose/otel-collector.yaml names.
 package main
 
 import (
@@ -7,10 +7,15 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/debugexporter"
 	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/batchprocessor"
+	"go.opentelemetry.io/collector/processor/memorylimiterprocessor"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
@@ -24,17 +29,31 @@ func main() {
 			if err != nil {
 				return otelcol.Factories{}, err
 			}
-			exporters, err := otelcol.MakeFactoryMap[exporter.Factory](otlphttpexporter.NewFactory())
+			processors, err := otelcol.MakeFactoryMap[processor.Factory](
+				batchprocessor.NewFactory(),
+				memorylimiterprocessor.NewFactory(),
+			)
+			if err != nil {
+				return otelcol.Factories{}, err
+			}
+			exporters, err := otelcol.MakeFactoryMap[exporter.Factory](
+				debugexporter.NewFactory(),
+				otlphttpexporter.NewFactory(),
+			)
 			return otelcol.Factories{
-				Receivers: receivers,
-				Exporters: exporters,
-				Telemetry: otelconftelemetry.NewFactory(),
+				Receivers:  receivers,
+				Processors: processors,
+				Exporters:  exporters,
+				Telemetry:  otelconftelemetry.NewFactory(),
 			}, err
 		},
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
 			ResolverSettings: confmap.ResolverSettings{
-				DefaultScheme:     "yaml",
-				ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
+				DefaultScheme: "yaml",
+				ProviderFactories: []confmap.ProviderFactory{
+					fileprovider.NewFactory(),
+					yamlprovider.NewFactory(),
+				},
 			},
 		},
 	}
