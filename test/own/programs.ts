@@ -126,7 +126,10 @@ export function prepareRust(): string | undefined {
 function copyExample(name: string, folder: string): string | undefined {
   mkdirSync(folder, { recursive: true });
   cpSync(join("examples", name), folder, { recursive: true, preserveTimestamps: true });
-  return problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", join(folder, "proto"));
+  return (
+    problemOf("npm", "run", "generate:protos") ??
+    problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", join(folder, "proto"))
+  );
 }
 
 /** Runs a command in the folder. Returns the reason if it fails. */
