@@ -1,17 +1,26 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { splitCell } from "../../src/app/split-cell.ts";
+import { typeIds } from "../../src/app/type-ids.ts";
+import { generateKey } from "../../src/domain/api-key.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
+import { type Scope, toScopeBits } from "../../src/domain/scope.ts";
+import { Admitter } from "../../src/store/admit.ts";
 import { audit } from "../../src/store/audit.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { CitusWorkers } from "../../src/store/driver/citus-workers.ts";
 import { Database } from "../../src/store/driver/database.ts";
+import { createKey } from "../../src/store/keys.ts";
 import { LedgerPartitions } from "../../src/store/ledger-partitions.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
+import { TEST_ACTION } from "../support/action.ts";
+import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
 import { createTestBilling } from "../support/store.ts";
 import { Callers } from "./callers.ts";
-import { buildCitus, type Cluster, connectNodes, startCluster } from "./cluster.ts";
+import { buildCitus, type Cluster, connectNodes, moveSchema, startCluster, workerPort } from "./cluster.ts";
 
 const SOURCE = process.env.VX_TEST_CITUS_SOURCE;
 if (!SOURCE) console.warn("SKIPPED: Citus is not tested: VX_TEST_CITUS_SOURCE must name a checkout of it");
@@ -47,11 +56,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     return database;
   }
 
-  async function workerOfSchema(): Promise<number> {
-    const [row] = await coordinator<{ port: number }[]>`
-      SELECT nodeport AS port FROM citus_shards WHERE table_name = 'vx.lanes'::regclass`;
-    return row?.port ?? 0;
-  }
+  const workerOfSchema = () => workerPort(coordinator, "vx");
 
   async function partitions(): Promise<string[]> {
     const rows = await coordinator<{ name: string }[]>`
@@ -71,7 +76,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       await database.close();
     }
     await coordinator?.end();
-    cluster?.stop();
+    await cluster?.stop();
   });
 
   test("is not created without workers, at a worker, or as plain PostgreSQL", async () => {
@@ -129,6 +134,37 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     expect((await coordinator`SELECT FROM vx.accounts`).length).toBe(0);
   });
 
+  test("admits calls up to the limit of their key, and shows the window of a call without its scope", async () => {
+    const database = startServer("admission", "vx_b");
+    const { accountId } = await createPayer(database, 0n);
+    const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
+    await withinOneMinute(async () => {
+      const lane = laneOfId(accountId);
+      const key = generateKey(lane, randomBytes);
+      const { fingerprint } = key;
+      const narrow = {
+        id: typeIds.key(lane),
+        accountId,
+        name: "narrow",
+        plan: "",
+        scopes: toScopeBits(["read"]),
+      };
+      const limits = { rateLimitRpm: 2, mayExceedPlan: false, expiresAt: undefined };
+      await createKey(database, TEST_ACTION, { ...narrow, ...limits }, key);
+      const admit = async (scope: Scope) => {
+        const admission = await admitter.admit({ lane, fingerprint, scope, limited: true });
+        return `${admission.outcome}, ${"window" in admission && admission.window?.remaining} left`;
+      };
+      expect(await admit("read")).toBe("admitted, 1 left");
+      expect(await admit("keys")).toBe("out_of_scope, 1 left");
+      expect(await Promise.all([admit("keys"), admit("read")])).toEqual([
+        "out_of_scope, 1 left",
+        "admitted, 0 left",
+      ]);
+      expect(await admit("read")).toBe("rate_limited, 0 left");
+    });
+  });
+
   test("cannot be split", async () => {
     const cell = {
       name: "a",
@@ -162,7 +198,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
         const endedBefore = callers.ended;
         const from = await workerOfSchema();
         const to = cluster.ports.slice(1).find((port) => port !== from) as number;
-        await coordinator`SELECT citus_schema_move('vx', '127.0.0.1', ${to}::integer)`;
+        await moveSchema(coordinator, "vx", to);
         expect(await workerOfSchema()).toBe(to);
         await vi.waitFor(() => expect(callers.ended).toBeGreaterThan(endedBefore + 100), {
           timeout: MOVE_MS,

@@ -44,6 +44,12 @@ test("on Citus, every function that checks or locks the owner of a lane first ta
   expect(checking.map(({ name }) => name).sort()).toEqual(["bill", "lock_account", "require_lane", "sweep"]);
 });
 
+test("on Citus, admission takes the lock of the placement before it reads keys", () => {
+  const admit = functionsForCitus(PLAIN).find(({ name }) => name === "admit")?.sql ?? "";
+  const [first] = admit.slice(admit.indexOf("\nBEGIN\n")).match(/\b(SELECT|INSERT|UPDATE \w+ SET)\b.*/) ?? [];
+  expect(first).toBe("UPDATE lanes SET epoch = epoch WHERE NOT is_owned AND lane = ANY (v_lanes);");
+});
+
 test("the other functions have the text of plain PostgreSQL", () => {
   const texts = new Map(PLAIN.map(({ name, checksum }) => [name, checksum]));
   const own = functionsForCitus(PLAIN).filter(({ name, checksum }) => texts.get(name) !== checksum);

@@ -1,5 +1,5 @@
 -- As for plain PostgreSQL, without common table expressions: Citus makes a distributed plan for each, which takes longer than
--- the batch. Windows are counted by one statement, because Citus also plans each statement; used is null if it counted none.
+-- the batch. Windows are counted by one statement, because Citus also plans each statement.
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
@@ -25,10 +25,14 @@ DECLARE
   v_starts text[];
   v_ends text[];
   v_balances bigint[];
+  v_has_unscoped boolean;
   v_counted windows[];
   v_window windows;
 BEGIN
-  IF EXISTS (SELECT 1 FROM lanes l WHERE NOT l.is_owned AND l.lane = ANY (v_lanes)) THEN
+  -- As an update, this also does what lock_placement does: no key is read at a worker that another one has replaced. Citus plans
+  -- a statement on one table in a fraction of the time of any other.
+  UPDATE lanes SET epoch = epoch WHERE NOT is_owned AND lane = ANY (v_lanes);
+  IF FOUND THEN
     PERFORM raise_lane_moved();
   END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -36,8 +40,9 @@ BEGIN
          array_agg(k.plan), array_agg(k.visible_start), array_agg(k.visible_end), array_agg(k.balance_micros),
          array_agg(CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= v_now THEN 'expired'
                         WHEN k.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END),
-         array_agg(ROW(k.lane, k.fingerprint, v_minute, k.wanted, k.wanted, k.rpm, v_now)::windows)
-    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls
+         array_agg(ROW(k.lane, k.fingerprint, v_minute, k.wanted, k.wanted, k.rpm, v_now)::windows),
+         bool_or(k.wanted = 0 AND k.generate + k.read + k.keys > 0)
+    INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls, v_has_unscoped
     FROM (
       SELECT a.*, least(a.rpm,
         (a.scopes & 1) * a.generate + ((a.scopes >> 1) & 1) * a.read + ((a.scopes >> 2) & 1) * a.keys) AS wanted
@@ -61,6 +66,17 @@ BEGIN
   LOOP
     v_counted := array_append(v_counted, v_window);
   END LOOP;
+  -- A call without its scope takes no slot, but its response shows the window.
+  IF v_has_unscoped THEN
+    FOR v_window IN
+      SELECT w.lane, w.fingerprint, w.minute, CASE WHEN w.minute >= v_minute THEN w.used ELSE 0 END, 0, w.rpm, w.last_used_at
+      FROM unnest(v_calls) c JOIN windows w ON w.lane = c.lane AND w.fingerprint = c.fingerprint
+      WHERE c.used = 0 AND NOT EXISTS (
+        SELECT 1 FROM unnest(v_counted) d WHERE d.lane = c.lane AND d.fingerprint = c.fingerprint)
+    LOOP
+      v_counted := array_append(v_counted, v_window);
+    END LOOP;
+  END IF;
   RETURN QUERY
   SELECT k.n, k.state, k.scopes, coalesce(c.granted, 0), c.used, k.rpm,
          CASE WHEN c.minute > v_minute THEN 60 ELSE v_left END, k.id, k.account_id, k.name, k.plan, k.visible_start,
