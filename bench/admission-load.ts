@@ -1,7 +1,8 @@
 import postgres from "postgres";
+import type { Cells } from "../src/store/driver/cells.ts";
 import { loginIn } from "../test/support/embedded.ts";
 import type { Checkout } from "./checkout.ts";
-import { createPayers } from "./payers.ts";
+import { createPayers, type Payer } from "./payers.ts";
 import { startServer } from "./server.ts";
 import { openStore } from "./store.ts";
 
@@ -16,16 +17,25 @@ export async function openAdmission(checkout: Checkout, cleanup: AsyncDisposable
   const server = await startServer(checkout, cleanup);
   const payers = await createPayers(server, keyCount);
   const owner = postgres({ ...loginIn(server.dataDir), max: 1 });
-  await owner`UPDATE vx.plans SET rpm = ${MAX_RPM}`;
+  await raiseLimits(owner);
   await owner.end();
+  const pool = await openStore(checkout, cleanup, { dataDir: server.dataDir, connections: 2 });
+  return { dataDir: server.dataDir, ...(await createAdmission(checkout, pool, payers)) };
+}
+
+/** Of the plans of a cell. */
+export async function raiseLimits(owner: postgres.Sql, schema = "vx"): Promise<void> {
+  await owner`UPDATE ${owner(schema)}.plans SET rpm = ${MAX_RPM}`;
+}
+
+/** Admits calls of the payer with this number. */
+export async function createAdmission(checkout: Checkout, store: Cells, payers: readonly Payer[]) {
   const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
   const { fingerprintOf, laneOfKey } = await checkout.load<KeyModule>("src/domain/api-key.ts");
-  const pool = await openStore(checkout, cleanup, { dataDir: server.dataDir, connections: 2 });
-  const admitter = new Admitter(pool, { pipelines: 2, maxWaiting: 16_384 });
+  const admitter = new Admitter(store, { pipelines: 2, maxWaiting: 16_384 });
   const keys = payers.map(({ secret }) => ({ lane: laneOfKey(secret), fingerprint: fingerprintOf(secret) }));
   return {
     keys,
-    dataDir: server.dataDir,
     admit: async (at: number) => {
       const { outcome } = await admitter.admit({
         ...(keys[at] as (typeof keys)[number]),

@@ -12,6 +12,7 @@ import { bigBody } from "./parts/big-body.ts";
 import { bigLedger } from "./parts/big-ledger.ts";
 import { billing } from "./parts/billing.ts";
 import { cells } from "./parts/cells.ts";
+import { citus } from "./parts/citus.ts";
 import { gateway } from "./parts/gateway.ts";
 import { generate } from "./parts/generate.ts";
 import { grpcGenerate } from "./parts/grpc-generate.ts";
@@ -60,6 +61,7 @@ const parts: Record<string, AnyPart> = {
   "rest-me-256": restMe(256, { rest: { min: 0.42, goal: 0.45 }, connect: { min: 0.7 } }),
   replicas,
   cells,
+  citus,
   storage,
   turns,
   upstreams,

@@ -1,8 +1,19 @@
-import type { Database } from "../src/store/driver/database.ts";
+import type { CellRouter } from "../src/store/driver/cell-router.ts";
+import type { Database, Servers } from "../src/store/driver/database.ts";
 import { loginIn } from "../test/support/embedded.ts";
 import type { Checkout } from "./checkout.ts";
 
 type DatabaseModule = typeof import("../src/store/driver/database.ts");
+type RouterModule = typeof import("../src/store/driver/cell-router.ts");
+type DirectoryModule = typeof import("../src/store/driver/cell-directory.ts");
+
+const OPTIONS = {
+  name: "bench",
+  role: "vx_app",
+  statementTimeoutMs: 5_000,
+  maxStatements: 4_096,
+  maxWaitMs: 5_000,
+};
 
 /** The connections of the store to the database of a server, as role of the server. */
 export async function openStore(
@@ -20,15 +31,33 @@ export async function openStore(
       password: login.password,
       database: login.database,
     },
-    {
-      connections,
-      name: "bench",
-      role: "vx_app",
-      statementTimeoutMs: 5_000,
-      maxStatements: 4_096,
-      maxWaitMs: 5_000,
-    },
+    { ...OPTIONS, connections },
   );
   cleanup.defer(() => database.close());
   return database;
+}
+
+/** The same to several cells. */
+export async function openCells(
+  checkout: Checkout,
+  cleanup: AsyncDisposableStack,
+  cells: readonly { readonly name: string; readonly servers: Servers; readonly schema: string }[],
+  connections: number,
+): Promise<CellRouter> {
+  const { Database } = await checkout.load<DatabaseModule>("src/store/driver/database.ts");
+  const { CellRouter } = await checkout.load<RouterModule>("src/store/driver/cell-router.ts");
+  const { CellDirectory } = await checkout.load<DirectoryModule>("src/store/driver/cell-directory.ts");
+  const pools = cells.map(
+    ({ servers, schema }) => new Database(servers, { ...OPTIONS, schema, connections }),
+  );
+  const directory = new CellDirectory(
+    cells.map(({ name }, i) => {
+      return { name, pool: pools[i] as Database, assumedLanes: [], prepare: () => Promise.resolve() };
+    }),
+    () => undefined,
+  );
+  for (const index of pools.keys()) await directory.maintain(index);
+  const router = new CellRouter(pools, directory);
+  cleanup.defer(() => router.close());
+  return router;
 }

@@ -1,0 +1,52 @@
+// Holds and settles generations through the store, in this process.
+import { tokenPrices } from "../src/domain/price.ts";
+import { usageOf } from "../src/domain/usage.ts";
+import type { HoldOutcome } from "../src/store/bill-item.ts";
+import type { Cells } from "../src/store/driver/cells.ts";
+import type { Checkout } from "./checkout.ts";
+import type { Payer } from "./payers.ts";
+
+type BillingModule = typeof import("../src/store/billing.ts");
+type ClockModule = typeof import("../src/store/driver/database-clock.ts");
+type IdsModule = typeof import("../src/app/type-ids.ts");
+type LaneModule = typeof import("../src/domain/lane.ts");
+
+/** Holds and settles a call of the payer with this number. */
+export async function createGenerations(
+  checkout: Checkout,
+  database: Cells,
+  payers: readonly Payer[],
+): Promise<(at: number) => Promise<void>> {
+  const { Billing } = await checkout.load<BillingModule>("src/store/billing.ts");
+  const { DatabaseClock } = await checkout.load<ClockModule>("src/store/driver/database-clock.ts");
+  const { typeIds } = await checkout.load<IdsModule>("src/app/type-ids.ts");
+  const { laneOfId } = await checkout.load<LaneModule>("src/domain/lane.ts");
+  const clock = new DatabaseClock(() => performance.now());
+  const clocks = database.all.map(() => new DatabaseClock(() => performance.now()));
+  // Older checkouts have one clock.
+  const options = { serverId: "bench", clock, clocks, pipelines: 1, maxWaiting: 16_384 };
+  const store = new Billing(database, options);
+  return async (at: number) => {
+    const { accountId, keyId } = payers[at] as Payer;
+    const holdId = typeIds.generation(laneOfId(accountId));
+    const held: HoldOutcome = await store.hold({ ...HOLD, holdId, accountId, keyId });
+    if (held.outcome !== "held") throw new Error(`the hold was ${held.outcome}`);
+    const ended = await store.end({ holdId, accountId, charge: { ...CHARGE, keyId } });
+    if (ended.outcome !== "settled") throw new Error(`the hold was ${ended.outcome}`);
+  };
+}
+
+const HOLD = { amountMicros: 4_000n, seconds: 600, idempotency: undefined };
+
+const CHARGE = {
+  amountMicros: 18n,
+  reason: "Generation with vx-sandbox-small: 12 tokens in, 40 tokens out",
+  requestId: "req_0123456789abcdef0123456789abcdef",
+  traceId: "",
+  user: "",
+  model: "vx-sandbox-small",
+  usage: usageOf({ inputTokens: 12, outputTokens: 40 }),
+  prices: tokenPrices(100_000n, 400_000n),
+  priceVersion: 1,
+  answer: undefined,
+};
