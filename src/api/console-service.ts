@@ -8,7 +8,7 @@ import { limitStreams } from "./limit-streams.ts";
 import type { Overview, WatchOverview } from "./overview.ts";
 import { MAX_LONG_READS, watchAudit } from "./run-audit.ts";
 
-/** What services for operators need in addition. */
+/** The dependencies that only operator services have. */
 export type OperatorParts = ApiParts & { readonly watchOverview: WatchOverview };
 
 async function* watchOverview(watch: WatchOverview, call: ApiCall) {

@@ -1,6 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
 
-/** The same stream, of which a server runs at most `max` at a time; further ones are refused as overloaded. */
+/** Limits how many of these streams a server runs at a time; further ones are refused as overloaded. */
 export function limitStreams<Parameters extends readonly unknown[], Message>(
   max: number,
   open: (...parameters: Parameters) => AsyncGenerator<Message, void>,

@@ -5,7 +5,7 @@ import { makeLoggedChange } from "./operator-action.ts";
 
 type ChangeOfAccount = { readonly accountId: string; readonly reason: string };
 
-/** The request of a change, with the id of the account that it names. The change of an unknown account is logged as refused. */
+/** Replaces the account reference of a change by the account's id. A change of an unknown account is logged as refused. */
 export async function withAccountId<Request extends ChangeOfAccount>(
   deps: Deps,
   request: Request,

@@ -8,7 +8,7 @@ export type DecodeTokens = (tokens: readonly number[]) => Promise<Buffer | undef
 type Texts = { readonly texts: readonly string[]; readonly fields?: readonly string[] };
 
 const MAX_INPUTS = 2_048;
-/** Decoding so many tokens takes a few milliseconds. */
+/** Decoding this many tokens takes a few milliseconds. */
 const TOKENS_PER_TURN = 8_192;
 
 /**

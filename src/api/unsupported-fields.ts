@@ -65,12 +65,12 @@ export function isOneOf(...values: readonly JsonValue[]): (value: JsonValue) => 
   return (value) => values.includes(value);
 }
 
-/** Whether only the model itself calls a tool, and no program that a hosted tool runs. */
+/** Whether a tool can be called only by the model, not by a program that a hosted tool runs. */
 export function isDirectOnly(value: JsonValue): boolean {
   return Array.isArray(value) && value.every(isOneOf("direct"));
 }
 
-/** The same for the caller of a call. */
+/** Whether a tool was called by the model itself. */
 export function isDirectCaller(value: JsonValue): boolean {
   return typeof value === "object" && value !== null && "type" in value && value.type === "direct";
 }

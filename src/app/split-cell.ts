@@ -234,7 +234,7 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
       throw new SplitError(
         `the standbys ${behind.join(", ")} of the source did not receive the release in time`,
       );
-    // To have replayed the release is not enough: after a failover, the standby must follow the new source.
+    // Replaying the release is not enough: after a failover, the standby must follow the new source.
     if (!(await followsWithin(left, source, standby, id)))
       throw new SplitError("the standby did not replay the change of the owner in time");
   } catch (error) {
@@ -245,7 +245,7 @@ async function handOver(source: SplitSource, standby: SplitStandby, id: string):
   await source.setState(id, "released", "confirmed");
 }
 
-/** Whether the standby replays within this time what the source writes now, and so everything before. */
+/** Whether the standby replays, within this time, what the source writes now and everything before it. */
 async function followsWithin(
   ms: () => number,
   source: SplitSource,
@@ -254,7 +254,7 @@ async function followsWithin(
 ): Promise<boolean> {
   const touchedAt = await source.touch(id);
   return await isTrueWithin(ms(), async () => {
-    // Not "at least": after a failover, the clock of the source may be behind what the standby has.
+    // Equal, not later: after a failover, the source's clock may be behind the times that the standby has.
     const split = await standby.findSplit(id);
     return split?.changedAt.getTime() === touchedAt.getTime();
   });

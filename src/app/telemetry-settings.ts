@@ -26,7 +26,7 @@ const endpoint = z.url({ protocol: /^https?$/, error: "must be an http or https 
 const schema = z.object({
   OTEL_SDK_DISABLED: flag,
   OTEL_TRACES_EXPORTER: z.enum(["otlp", "none"], { error: "must be otlp or none" }).optional(),
-  // Metrics of other kinds than those of the GenAI conventions are at /metrics, so that "prometheus" is no export.
+  // "prometheus" enables no export: Prometheus reads /metrics.
   OTEL_METRICS_EXPORTER: z
     .enum(["otlp", "none", "prometheus"], { error: "must be otlp, prometheus or none" })
     .optional(),
@@ -47,7 +47,7 @@ const schema = z.object({
     .refine((text) => Number(text) >= 0 && Number(text) <= 1, "must be a number from 0 to 1")
     .transform(Number)
     .default(1),
-  // More than in the specification: a call has six spans, and an export takes nearly the same CPU time for few as for many.
+  // Larger than in the specification: a call has six spans, and a large export takes little more CPU time than a small one.
   OTEL_BSP_MAX_QUEUE_SIZE: spans(16_384),
   OTEL_BSP_MAX_EXPORT_BATCH_SIZE: spans(2_048),
   OTEL_BSP_SCHEDULE_DELAY: milliseconds(5_000),

@@ -3,13 +3,13 @@ import { reachCell } from "../store/driver/reach-cell.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 
 const PROBE_MS = 5_000;
-/** A split takes less time. Later, a cell that cannot be reached may be the owner. */
+/** A split takes less time. After this time, an unreachable cell may own the lane. */
 const OVERDUE_MS = 5_000;
 
 /**
  * Cells of cells.yaml that are not in use yet, because all lanes belong to others, such as a standby that will become a cell.
- * Each is used as soon as some lane has no owner: then it may be the owner. A cell in use is never left out of lists, even
- * while it cannot be reached.
+ * All of them are used as soon as a lane has no owner, because one of them may own it. A cell in use is never left out of
+ * lists, even while it cannot be reached.
  */
 export class WaitingCells {
   readonly #known: Map<string, CellToMigrate>;

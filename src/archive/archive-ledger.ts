@@ -16,7 +16,7 @@ const WINDOW_LOG = 20;
 const MAX_REMOVALS = 120;
 const REMOVAL_PAUSE_MS = 500;
 
-/** Counts entries; the lanes of the step "select". */
+/** Counts entries; in the step "select", lanes. */
 export type ArchiveProgress = {
   readonly step: "select" | "write" | "verify" | "remove";
   readonly file: string;

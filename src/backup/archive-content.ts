@@ -57,7 +57,7 @@ function* entryOf(name: string, content: Buffer): Generator<Buffer> {
   yield* padding(content.length);
 }
 
-/** Yields no empty chunk, after which a stream may not ask for the next one. */
+/** Never yields an empty chunk: a stream may not ask for another one after it. */
 function* padding(bytes: number): Generator<Buffer> {
   if (paddingOf(bytes) > 0) yield Buffer.alloc(paddingOf(bytes));
 }

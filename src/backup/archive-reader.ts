@@ -50,7 +50,7 @@ async function readFrom(file: FileHandle, signal: AbortSignal, sink: ArchiveSink
   const plain = createZstdDecompress({ chunkSize: CHUNK_BYTES });
   // Errors of the file and an abort end the decompressed stream, which is the one that is read.
   compressed.on("error", (error) => plain.destroy(error));
-  // An error after the end of the data has no reader.
+  // Nothing reads an error after the end of the data.
   plain.on("error", () => undefined);
   const abort = () => plain.destroy(signal.reason as Error);
   signal.addEventListener("abort", abort);

@@ -76,7 +76,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Of a folder, its names. */
+/** Of a folder, syncs the names of its files. */
 async function syncToDisk(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

@@ -7,7 +7,7 @@ import type { GenerationRequest } from "./generation-request.ts";
 import type { Tokens } from "./token-counts.ts";
 
 type Input = {
-  /** Of the texts. */
+  /** The tokens of the texts. */
   readonly promptTokens: number;
   /** The tokens that the context window has for the reply. */
   readonly room: number;

@@ -2,8 +2,8 @@
 const FIRST_BYTES = 8_192;
 
 /**
- * An announced length is allocated when a part of it was received, the inverse of this number: anyone can announce 32 MiB and
- * send one byte.
+ * The buffer grows to the announced length only if that is at most this many times the needed size: anyone can announce
+ * 32 MiB and send one byte.
  */
 const MAX_ANNOUNCED_FACTOR = 32;
 

@@ -1,7 +1,7 @@
 /** Checking a slice of this size takes a tenth of a millisecond. */
 export const BASE64_SLICE = 1_048_576;
 
-/** The bytes of the slice that is checked, which nothing reads. */
+/** Receives the bytes of the checked slice; nothing reads them. */
 const decoded = Buffer.allocUnsafeSlow((BASE64_SLICE / 4) * 3);
 
 /**
@@ -11,9 +11,9 @@ const decoded = Buffer.allocUnsafeSlow((BASE64_SLICE / 4) * 3);
 export function isBase64Slice(text: string, start: number): boolean {
   const slice = text.slice(start, start + BASE64_SLICE);
   const padding = start + BASE64_SLICE >= text.length ? paddingOf(text) : 0;
-  // A decoder leaves out what it does not know, so the number of bytes shows that it knows every character.
+  // A decoder skips characters that are not base64, so the number of bytes shows whether there are any.
   if (decoded.write(slice, "base64") !== (slice.length / 4) * 3 - padding) return false;
-  // It knows also the characters of the form for URLs.
+  // The decoder also accepts the characters of URL-safe base64.
   if (slice.includes("-") || slice.includes("_")) return false;
   const end = slice.slice(-4);
   return Buffer.from(end, "base64").toString("base64") === end;

@@ -14,7 +14,7 @@ export const MAX_REASONING_BLOCKS = 256;
 export const MAX_ID_CHARACTERS = 256;
 /** Nesting of arguments, the same as that of untyped fields. */
 const MAX_ARGUMENT_LEVELS = 64;
-/** Parsing so many characters takes a few milliseconds, or 15 for short lists; then the event loop runs other work. */
+/** Parsing this many characters takes a few milliseconds, or 15 for short lists; then the event loop runs other work. */
 const SLICE_CHARACTERS = 131_072;
 
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
@@ -167,7 +167,7 @@ function isObjectText(text: string): boolean {
   }
 }
 
-/** Whether objects and lists of a valid JSON text are nested at most so deep. */
+/** Whether objects and lists of a valid JSON text are nested at most `maxLevels` deep. */
 function isWithinLevels(json: string, maxLevels: number): boolean {
   let levels = 0;
   for (const character of json.replace(STRING, "")) {

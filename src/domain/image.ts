@@ -72,7 +72,7 @@ const NOT_BASE64 = "must be base64 with padding and without other characters";
 export async function checkBase64(base64: string, field: string): Promise<void> {
   for (let at = 0; at < base64.length; at += BASE64_SLICE) {
     await nextTurn();
-    // A decoder takes characters outside ASCII for those that end with the same byte.
+    // A decoder reads only the low byte of characters outside ASCII.
     const slice = base64.slice(at, at + BASE64_SLICE);
     if (Buffer.byteLength(slice) > slice.length || !isBase64Slice(base64, at))
       throw DomainError.ofField(field, NOT_BASE64);

@@ -19,7 +19,7 @@ export function tokenPrices(input: Micros, output: Micros): Prices {
   return { input, cachedInput: input, cacheWrite: input, output, reasoning: output, image: 0n, request: 0n };
 }
 
-/** An upper bound of what a generation uses. */
+/** An upper bound of the usage of a generation. */
 export type Extent = { readonly inputTokens: number; readonly outputTokens: number; readonly images: number };
 
 /** The cost of a generation, rounded up once after all meters are added. */

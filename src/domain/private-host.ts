@@ -39,7 +39,7 @@ function isPrivateAddress(address: string): boolean {
 
 /**
  * Whether a host, in the form of `URL.hostname`, is evidently inside a network. Names are not resolved. A name with an
- * empty label is no public name, and resolvers differ in what they make of it.
+ * empty label is not a public name, and resolvers handle it differently.
  */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$|\.$/g, "");

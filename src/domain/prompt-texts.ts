@@ -69,12 +69,12 @@ export function inputTokenBound(input: PromptInput): number {
   return bound;
 }
 
-/** What an upstream gets of a prompt besides texts and images. */
+/** The parts of a prompt other than texts and images. */
 type OpaqueInput = PromptInput & Pick<Prompt, "stop">;
 
 /**
- * Maximum tokens of what an upstream gets besides texts and images. Most upstreams count none for it, so only the hold
- * includes it: an upstream that counts them is paid.
+ * Maximum tokens of the parts other than texts and images. Most upstreams count no tokens for them, so only the hold
+ * includes them: if an upstream counts some, they are charged.
  */
 export function opaqueTokenBound(input: OpaqueInput, extraFieldNames: readonly string[]): number {
   let bound = 0;

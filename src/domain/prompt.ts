@@ -63,15 +63,15 @@ export type PromptMessage = {
   readonly role: Role;
   /** A text, or texts and images in their order. */
   readonly content: string | readonly ContentPart[];
-  /** Of an assistant: the tool calls of its reply. */
+  /** Only of an assistant: the tool calls of its reply. */
   readonly toolCalls?: readonly ToolCall[];
-  /** Of an assistant: the reasoning before its reply. */
+  /** Only of an assistant: the reasoning before its reply. */
   readonly reasoning?: readonly Reasoning[];
-  /** Of a tool: the call that the content is the result of. */
+  /** Only of a tool: the id of the call whose result this is. */
   readonly toolCallId?: string;
-  /** Of a tool: the call failed. */
+  /** Only of a tool: the call failed. */
   readonly isError?: boolean;
-  /** Of a tool: see CacheControl. */
+  /** Only of a tool: see CacheControl. */
   readonly cacheControl?: CacheControl;
 };
 

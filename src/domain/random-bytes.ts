@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 
-/** Filled at once: a call of the operating system for each id costs more than the rest of the id. */
+/** Filled for many ids at once: a system call for each id would cost more than the rest of the id. */
 const pool = Buffer.alloc(8_192);
 let position = pool.length;
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** The bytes of a file; at most one more than `maxBytes`, which also holds for a path to a device or a pipe. */
+/** The bytes of a file, device or pipe: at most one more than `maxBytes`. */
 export function readBytes(path: string, maxBytes: number): Buffer {
   const buffer = Buffer.alloc(maxBytes + 1);
   const file = openSync(path, "r");

@@ -12,7 +12,7 @@ export type Usage = {
   readonly reasoning: number;
   /** Images in the prompt. */
   readonly images: number;
-  /** Of the input tokens, those of images. For information: they cost what input costs. */
+  /** The part of the input tokens that images have. For information only: they are charged as input. */
   readonly imageTokens: number;
 };
 
@@ -26,7 +26,7 @@ type Reported = {
   readonly imageTokens?: number | undefined;
 };
 
-/** Makes the counts disjoint. A detail that exceeds what its total leaves is lowered to that. */
+/** Makes the counts disjoint. Details that exceed their total are lowered. */
 export function usageOf(reported: Reported): Usage {
   const { inputTokens, outputTokens } = reported;
   const cachedInput = Math.min(reported.cachedInput ?? 0, inputTokens);

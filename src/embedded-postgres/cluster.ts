@@ -117,7 +117,7 @@ export async function majorOf(clusterDir: string): Promise<string> {
   throw new EmbeddedPostgresError(`${clusterDir} is not a PostgreSQL data folder: move it away`);
 }
 
-/** A program that was killed while it replaced the database left none, and the balances are in the former one. */
+/** A program that was killed while it replaced the database left no database here; the replaced one has the balances. */
 async function requireNoReplaced({ clusterDir }: Placement): Promise<void> {
   const prefix = `${basename(clusterDir)}.replaced-`;
   const name = (await readdir(dirname(clusterDir))).find((entry) => entry.startsWith(prefix));

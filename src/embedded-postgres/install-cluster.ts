@@ -54,7 +54,7 @@ export async function installCluster(options: InstallOptions, fill: ClusterFille
   }
 }
 
-/** Puts a complete cluster in its place, and moves an existing one aside; returns where that one is. */
+/** Moves a complete cluster into place, and an existing one aside. Returns the new path of the existing one. */
 export async function replaceCluster(
   place: Placement,
   folder: string,
@@ -66,7 +66,7 @@ export async function replaceCluster(
   return movedTo;
 }
 
-/** The path, or the path with the first number after which there is nothing: of an earlier upgrade, the old database may still be there. */
+/** The path, with a number if it is taken: the old database of an earlier upgrade may still be there. */
 async function freePath(path: string): Promise<string> {
   let free = path;
   for (let number = 2; await exists(free); number++) free = `${path}-${number}`;

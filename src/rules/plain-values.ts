@@ -28,7 +28,7 @@ class JsonHolder implements Value {
   }
 }
 
-/** Holds the text of a large value, which its creator wrote in parts so that other calls run in between. */
+/** Also holds the JSON text of a large value. It was written in parts, so that other calls ran in between. */
 class JsonTextHolder extends JsonHolder {
   readonly text: string;
 

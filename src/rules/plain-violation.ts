@@ -7,7 +7,7 @@ const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/^must be greater than or equal to (\S+) and less than or equal to (\S+)$/, "must be from $1 to $2"],
   [/^must be greater than (\S+) and less than or equal to (\S+)$/, "must be greater than $1 and at most $2"],
   [/^must be greater than or equal to (\S+)$/, "must be at least $1"],
-  // An empty value stands for none: the field may be absent.
+  // An empty value in the list means that the field may be absent; the message omits it.
   [/^must be in list \[(?:, )?(.*)\]$/, "must be one of: $1"],
   [/^repeated value must contain unique items$/, "must not contain duplicates"],
   [/^value is required$/, "is required"],

@@ -9,7 +9,7 @@ import { holdsPlainObject, isUntyped } from "./untyped-values.ts";
 
 /** Hashing one slice takes about a millisecond; then the event loop runs other work. */
 const SLICE_CHARACTERS = 524_288;
-/** Encoding a short value takes as long as hashing so many characters. */
+/** Encoding a short value takes as long as hashing this many characters. */
 const VALUE_CHARACTERS = 64;
 
 /** Marks the end of a message, where the number of a field can be. */

@@ -45,7 +45,7 @@ function isMistakeOfCaller(failure: unknown): boolean {
   return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
 }
 
-/** Whether the failure counts against the server: of OpenTelemetry's list of such codes, those that occur. */
+/** Whether the failure counts against the server: the codes of OpenTelemetry's list that this server uses. */
 export function isServerFailure(code: string): boolean {
   return SERVER_FAILURES.has(code);
 }

@@ -62,7 +62,7 @@ export async function getAccount(database: Cells, id: string): Promise<AccountRo
 
 const ACCOUNT_ID = /^acct_[0-9a-z]{26}$/;
 
-/** The account with this id, external id or name. What several accounts have as either is refused. */
+/** The account with this id, external id or name. A reference that matches several accounts is refused. */
 export async function findAccount(database: Cells, reference: string): Promise<AccountRow> {
   const own = database.at(laneOfId(reference));
   // A cell that cannot be reached must not affect the accounts of the others.
@@ -77,7 +77,7 @@ export async function findAccount(database: Cells, reference: string): Promise<A
   return row;
 }
 
-/** The id of the account that this id, external id or name identifies. Whether an account has the id is not checked. */
+/** The id of the account with this id, external id or name. An id is returned without a look-up. */
 export async function accountIdOf(database: Cells, reference: string): Promise<string> {
   return ACCOUNT_ID.test(reference) ? reference : (await findAccount(database, reference)).id;
 }

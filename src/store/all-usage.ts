@@ -12,15 +12,15 @@ import {
 import { namedCell } from "./named-cell.ts";
 import { TooMuchUsage, type UsagePage, type UsageQuery, usagePieces } from "./usage-sums.ts";
 
-/** A statement reads at most `rows` sums of `accounts` accounts, in some 100 ms; a page needs at most `max` statements. */
+/** A statement reads at most `rows` sums of `accounts` accounts, in about 100 ms; a page needs at most `max` statements. */
 const PIECES = { rows: 50_000n, accounts: 5_000, max: 300 };
 
 /** A group or, first, the state of the piece. */
 type PieceRow = UsageSum & { account_id: string | null; large_account_id: string };
 
 /**
- * A page of the usage of all accounts. Pages by account read one period first, from the account on that ended the previous page,
- * and stop when the page is full; later periods are read in steps that double.
+ * A page of the usage of all accounts. A page that is grouped by account starts at the last account of the previous page and
+ * ends when it is full. It reads one period first, then later periods in steps that double.
  */
 export async function readAllUsage(
   database: Cells,

@@ -130,8 +130,8 @@ async function* auditCell(
 type EntryPosition = { next_account_id: string; next_seq: bigint; next_sum: string };
 
 /**
- * An account with many entries has as many sums, so its stored sums are read in pieces too, before its further entries: those
- * before `quarter`, which do not change any more.
+ * An account with many entries has many sums, so these are read in pieces too, before its remaining entries. Sums before
+ * `quarter` do not change any more.
  */
 type UsagePosition = EntryPosition & {
   readonly quarter: Quarter;

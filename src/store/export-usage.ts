@@ -37,7 +37,7 @@ export type MovementRow = {
   created_at: Date;
 };
 
-/** A statement reads so many rows. */
+/** The number of rows that a statement reads. */
 const PIECE_ROWS = 1_000;
 
 /** The lanes that an export reads. */

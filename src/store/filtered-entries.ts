@@ -14,7 +14,7 @@ export type EntryFilter = {
 };
 
 /**
- * A statement reads `rows` entries, in some milliseconds. A page ends after `max` statements, although it may have room for
+ * A statement reads `rows` entries, in a few milliseconds. A page ends after `max` statements, although it may have room for
  * more entries.
  */
 const PIECES = { rows: 10_000n, max: 10 };

@@ -22,8 +22,8 @@ type Source<Row> = {
 };
 
 /**
- * The first rows of a list of all cells, in its order. It reads further rows of a cell only when those read before are used
- * up, which can happen when a cell still has rows of lanes that belong to another one.
+ * The first rows of a list of all cells, in its order. Further rows of a cell are read only when the earlier ones are used
+ * up, which happens when a cell still has rows of lanes that another cell owns.
  */
 export async function mergeCells<Row>(database: Cells, limit: number, list: SortedList<Row>): Promise<Row[]> {
   const { all } = database;

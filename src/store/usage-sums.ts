@@ -30,10 +30,10 @@ export type UsageQuery = {
 
 export type UsagePage = { rows: UsageSum[]; throughSeq: bigint; nextPageToken: string };
 
-/** The query needs more reading than one page may cause. */
+/** The query would read more than one page may. */
 export class TooMuchUsage extends Error {}
 
-/** A statement reads `rows` sums, in some 50 ms. */
+/** A statement reads `rows` sums, in about 50 ms. */
 const PIECES = { rows: 50_000n, max: 100 };
 
 /** A page of the usage of an account. */
@@ -52,7 +52,7 @@ export async function readUsage(
   let piecesLeft = pieces.max;
   for await (const piece of usagePieces(database, accountId, { ...query, starts }, options)) {
     if (piecesLeft-- === 0) throw new TooMuchUsage();
-    // Of the first piece: entries that are added meanwhile can be in sums that were already read.
+    // The number in the first piece: later entries may be missing from sums that were read before them.
     throughSeq ??= piece.throughSeq;
     for (const row of piece.rows) sums.add(row);
     // The page is full, and its rows are complete: the next position is in a later period.

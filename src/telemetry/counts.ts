@@ -1,6 +1,6 @@
 import type { Metrics } from "./metrics.ts";
 
-/** Of an upstream: the first four are at this time, the attempts since the start. */
+/** The counts of an upstream: the first four are current values; `succeeded` and `failed` count from the start. */
 type UpstreamCounts = {
   openBreakers: number;
   openAccounts: number;

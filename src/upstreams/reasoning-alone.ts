@@ -1,7 +1,7 @@
 import type { PromptMessage } from "../domain/prompt.ts";
 import type { PromptProblem, UnsizedPrompt } from "./prompt-problem.ts";
 
-/** Whether nothing is left of a message without its reasoning, which an upstream that did not create it cannot get. */
+/** Whether a message consists only of reasoning, which no upstream accepts except the one that created it. */
 export function isReasoningAlone({ content, toolCalls, reasoning, toolCallId }: PromptMessage): boolean {
   return content.length === 0 && reasoning !== undefined && !toolCalls && toolCallId === undefined;
 }

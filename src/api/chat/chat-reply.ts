@@ -30,7 +30,7 @@ function toolCallOf({ id, name, arguments: text }: ToolCall) {
 
 type ChatDelta = MessageInitShape<typeof ChatDeltaSchema>;
 
-/** Undefined for a piece without a form in this format: the signature of a reasoning block. */
+/** Undefined for a piece that this format cannot express: the signature of a reasoning block. */
 export function chatDeltaOf(delta: Delta): ChatDelta | undefined {
   switch (delta.kind) {
     case "text":

@@ -44,7 +44,7 @@ export async function createEmbeddings(
   };
 }
 
-/** Writing so many values takes a few milliseconds. */
+/** Writing this many values takes a few milliseconds. */
 const VALUES_PER_TURN = 16_384;
 
 async function embeddingsOf(vectors: readonly Float32Array[], write: (vector: Float32Array) => Value) {

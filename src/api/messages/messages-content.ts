@@ -18,10 +18,10 @@ import {
 } from "../untyped-members.ts";
 
 const MAX_BLOCKS = 1_000;
-/** Upstreams get cache controls as they are, and neither the hold nor the limits of texts include them. */
+/** Cache controls are sent to upstreams unchanged. Neither the hold nor the text limits count them. */
 const MAX_CACHE_CONTROL_CHARACTERS = 1_000;
 
-/** Adds the messages of the common model that one of Anthropic's messages stands for: each tool result is a message. */
+/** Converts one of Anthropic's messages to messages of the common model: each tool result becomes a message. */
 export function appendMessages(messages: PromptMessage[], param: MessageParam, field: string): void {
   const content = contentOf(param, `${field}.content`);
   if (typeof content === "string") messages.push({ role: roleOf(param), content });
@@ -198,7 +198,7 @@ function imageBlock(block: JsonObject, at: string): ContentPart {
   };
 }
 
-/** The type of a block. A type that Anthropic's API has and this server does not is refused with its name. */
+/** The type of a block. A type that this server does not support is refused by name. */
 function typeOf<Type extends string>(block: JsonObject, at: string, types: readonly Type[]): Type {
   const type = textAt(block.type, `${at}.type`);
   const known = types.find((one) => one === type);

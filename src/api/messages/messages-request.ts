@@ -69,7 +69,7 @@ export async function generationRequestOfMessage(request: MessageRequest): Promi
   };
 }
 
-/** The reason makes the tool runners of Anthropic's SDKs repeat the call without a stored thread. */
+/** For this reason, the tool runners of Anthropic's SDKs repeat the call without a stored thread. */
 function refuseThread({ thread }: MessageRequest): void {
   if (!isAbsent(jsonIn(thread))) throw new DomainError("thread_unsupported_request");
 }

@@ -51,7 +51,7 @@ export class ConversationBuilder {
     return this.#reply;
   }
 
-  /** Text and reasoning after a text belong to the next reply, but between calls to the same one. */
+  /** Text or reasoning after a text starts the next reply, unless the current one already has tool calls. */
   #endReplyOfText(): void {
     const { content = [], toolCalls = [] } = this.#reply ?? {};
     if (content.length > 0 && toolCalls.length === 0) this.#endReply();

@@ -22,7 +22,7 @@ import { timeText } from "./time-text.ts";
 import { usageRangeOf } from "./usage-request.ts";
 import { inclusiveTokensOf } from "./view-usage.ts";
 
-/** The rows of a piece of the usage end with a quarter; movements have none. */
+/** A part of the file. A piece of usage has the quarter of its last row; a piece of movements has none. */
 type Piece = { readonly text: string; readonly rows: number; readonly quarter?: Quarter | undefined };
 
 type Exported = Pick<Deps, "database" | "productName">;
@@ -37,7 +37,7 @@ export async function* exportUsage(
   const range = { accountId, ...(await usageRangeOf(deps.database.home, request)) };
   if (request.format === "focus") await refuseArchivedMovements(deps, range);
   const lanes = await exportLanes(deps.database, range);
-  // The lanes of a single account are one, so its parts are the quarters of the range.
+  // A single account is in one lane, so its progress counts the quarters of the range.
   const parts = accountId === "" ? lanes.length : range.to - range.from;
   let rows = 0n;
   yield { text: request.format === "focus" ? csvLine(FOCUS_COLUMNS) : csvLine(Object.keys(CSV_COLUMNS)) };

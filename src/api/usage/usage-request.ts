@@ -6,7 +6,7 @@ import type { FunctionCaller } from "../../store/driver/cells.ts";
 import { currentQuarter, type Grouping, type UsageQuery } from "../../store/usage-sums.ts";
 import { dateOf } from "../date-of.ts";
 
-/** Finding the starts of so many periods takes some milliseconds. */
+/** Finding the starts of this many periods takes a few milliseconds. */
 const MAX_PERIODS = 3_000;
 
 const PERIODS: readonly string[] = ["hour", "day", "month"] satisfies Period[];
@@ -53,7 +53,7 @@ function groupingOf(values: readonly string[], names: readonly (keyof Grouping)[
   return { period, by };
 }
 
-/** What a page token of usage is valid for: not the current time, which is the end of a range without one. */
+/** The fields that a page token is valid for. A range without an end has none here: the current time changes. */
 export function usageFiltersOf({ from, to, groupBy, tz }: UsageFields, accountId: string) {
   return [accountId, textOf(from), textOf(to), groupBy.flatMap((value) => value.split(",")), tz];
 }

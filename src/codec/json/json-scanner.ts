@@ -13,7 +13,7 @@ const MAX_VALUES = 100_000;
 /** Longer than any field name and any legitimate map key. */
 const MAX_NAME_UNITS = 4_096;
 
-/** Attempts to read values at once that were too long, in a text of the size that can be read at once. */
+/** Maximum number of failed attempts to read a value at once, per MAX_SHORT_UNITS of text. */
 const MAX_ATTEMPTS = 8;
 
 /** The longest value that raw() returns. */

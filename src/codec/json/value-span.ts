@@ -74,7 +74,7 @@ export function spanAt(text: string, start: number, maxDepth: number): Span | un
   return undefined;
 }
 
-/** The quote that ends the string; `stop` if it is not before it. */
+/** The position of the closing quote; `stop` if the text has none. */
 function endOfString(text: string, start: number, stop: number): number {
   let end = text.indexOf('"', start + 1);
   while (end >= 0 && end < stop && text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) {

@@ -6,9 +6,9 @@ import type { ReadingTurns } from "./reading-turns.ts";
 
 /** The HTTP servers get data in pieces of this size: one piece can hold 220 of the shortest requests. */
 const MAX_PIECE_BYTES = 4_096;
-/** Data that is certainly of one body is not divided; reading so much of it is the work of one unit. */
+/** Data that certainly belongs to one body is not divided; reading this much of it counts as one unit. */
 const BODY_BYTES_PER_UNIT = 2_048;
-/** The work to close a connection, and to abort each of its open calls: an abort is handled, logged and counted. */
+/** The units of closing a connection, and of each open call that this aborts: an abort is handled, logged and counted. */
 const UNITS_PER_CLOSE = 5;
 const UNITS_PER_ABORTED_CALL = 8;
 
@@ -33,7 +33,7 @@ export class PacedSocket extends Duplex {
   readonly #turns: ReadingTurns;
   readonly #lingerMs: number;
   #undelivered: Buffer | undefined;
-  /** The number of bytes, from here on, that are certainly of the same body. */
+  /** How many of the next bytes certainly belong to the current body. */
   #bodyBytes = 0;
   #isReaderReady = false;
   #isQueued = false;
@@ -56,7 +56,7 @@ export class PacedSocket extends Duplex {
     raw.once("close", () => turns.process(() => this.destroy()));
   }
 
-  /** Called while the piece with the end of the headers is read: all of the body but a part of this piece follows it. */
+  /** Called while the piece with the end of the headers is read. It may contain the start of the body; the rest follows. */
   expectBody(contentLength: number): void {
     this.#bodyBytes = Math.max(0, contentLength - MAX_PIECE_BYTES);
   }
@@ -90,7 +90,7 @@ export class PacedSocket extends Duplex {
       const isOfBody = piece.length > MAX_PIECE_BYTES;
       if (isOfBody) this.#turns.count(piece.length / BODY_BYTES_PER_UNIT);
       this.#isReaderReady = this.push(piece);
-      // The HTTP servers copy what they read, and nothing is buffered any more.
+      // The HTTP servers copy what they read, and nothing is buffered at this point.
       if (isOfBody && this.readableLength === 0) freeChunk(piece);
     }
     if (this.#undelivered) this.#queueDelivery();

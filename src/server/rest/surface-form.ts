@@ -36,7 +36,7 @@ const SURFACE_FORMS: Readonly<Record<Surface, SurfaceForm>> = {
   openai: NATIVE,
   "openai-responses": { ...NATIVE, namesEvents: true, errorEvent: responsesErrorEvent, end: "" },
   anthropic: {
-    // Anthropic's SDKs show the second one.
+    // Anthropic's SDKs read the request id from the second one.
     requestIdHeaders: ["x-request-id", "request-id"],
     ignoredParameters: ["beta"],
     errorBody: anthropicErrorBody,

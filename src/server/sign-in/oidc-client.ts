@@ -11,14 +11,14 @@ export type OidcSettings = {
 
 const TIMEOUT_SECONDS = 5;
 const MAX_RESPONSE_BYTES = 262_144;
-/** How long the endpoints of the provider are kept. */
+/** How long the endpoints of the provider are cached. */
 const DISCOVERY_MS = 3_600_000;
 /** Anyone can start a sign-in, and each one that returns from the provider makes requests to it. */
 const MAX_EXCHANGES = 16;
 const MAX_SUBJECT_CHARACTERS = 255;
 const MAX_EMAIL_CHARACTERS = 254;
 const MAX_DETAIL_CHARACTERS = 300;
-/** PostgreSQL stores no NUL. */
+/** Control characters. PostgreSQL cannot store NUL. */
 const CONTROL = /\p{Cc}/u;
 
 class TooLargeError extends Error {
@@ -58,7 +58,7 @@ export class OidcClient {
   /** The user that the provider identified, by the URL of its redirect. Throws SignInError. */
   async identityOf(url: URL, secret: string): Promise<Identity> {
     const { state, nonce, verifier } = checksOf(secret);
-    // Before anything is sent: answers of other sign-ins must not cost the provider a request.
+    // Checked first, so that a response to another sign-in causes no request to the provider.
     if (url.searchParams.get("state") !== state) throw new SignInError("outdated", "the state differs");
     if (this.#exchanges >= MAX_EXCHANGES) throw new SignInError("busy", "too many sign-ins at a time");
     this.#exchanges++;
@@ -129,7 +129,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
   return configuration;
 }
 
-/** The library finds an unusable endpoint only when it is used, which would be after the document was kept. */
+/** The library checks an endpoint only when it is used; by then the discovery document would be cached. */
 function requireEndpoint(name: string, endpoint: string | undefined, issuerProtocol: string): void {
   const protocol = URL.canParse(endpoint ?? "") ? new URL(endpoint ?? "").protocol : "";
   if (protocol === "https:" || (protocol === "http:" && issuerProtocol === "http:")) return;

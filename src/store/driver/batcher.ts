@@ -80,7 +80,7 @@ export class Batcher<Item, Result> {
       if (batch.length === 0) break;
       const finished = this.#execute(batch);
       if (before) {
-        // At the end of this turn the statement is on its way.
+        // The statement is sent at the end of this turn.
         await nextTurn();
         deliver(before);
       }

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Sql } from "../driver/connect.ts";
 
-/** The error codes of a lock that was waited for too long, by lock_timeout and by statement_timeout. */
+/** The error codes of a wait for a lock that exceeds lock_timeout or statement_timeout. */
 const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 const PAUSE_MS = 1_000;
@@ -11,10 +11,10 @@ export class LocksNotAvailable extends Error {}
 
 /**
  * Locks all tables and views of a schema until the end of the transaction, so that the transaction waits for no lock afterwards.
- * Without this, a migration and a statement of a server could wait for each other, and PostgreSQL would cancel either of them.
+ * Without this, a migration and a statement of a server could wait for each other, and PostgreSQL would cancel one of them.
  *
- * While the locks are collected, they can still deadlock, so an attempt is given up before
- * PostgreSQL looks for a deadlock, which it does when a statement has waited for deadlock_timeout.
+ * A deadlock is still possible while the locks are collected, so an attempt ends before deadlock_timeout, after which
+ * PostgreSQL would look for one.
  */
 export async function lockTables(transaction: Sql, schema: string, attempts: number): Promise<void> {
   // Money is moved with the lanes locked, so the lanes come first.
@@ -29,8 +29,8 @@ export async function lockTables(transaction: Sql, schema: string, attempts: num
   await tryWithin(transaction, schema, attempts, async () => {
     await transaction`SAVEPOINT locks`;
     try {
-      // Autovacuum ends for a statement that has waited for deadlock_timeout, so it is waited for with a lock that keeps no
-      // caller from reading or writing.
+      // Autovacuum gives way to a statement that has waited for deadlock_timeout. This lock waits for that without blocking
+      // reads or writes of callers.
       await transaction.unsafe(`LOCK TABLE ${row.names} IN SHARE UPDATE EXCLUSIVE MODE`);
       await transaction.unsafe(`SET LOCAL statement_timeout = ${collectMs}`);
       await transaction.unsafe(`LOCK TABLE ${row.names} IN ACCESS EXCLUSIVE MODE`);

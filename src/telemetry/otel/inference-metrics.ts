@@ -29,7 +29,7 @@ function currentMetrics(meter: Meter): Record {
   };
 }
 
-/** Sums tokens until an export reads them: a counter of the SDK sorts and prints the attributes at each addition. */
+/** Sums tokens until an export reads them: a counter of the SDK sorts and serializes the attributes at each addition. */
 function tokenCounters(meter: Meter): (attributes: Attributes, usage: Usage) => void {
   const counters = TOKEN_COUNTERS.map(({ name, countOf }) => {
     const counter = meter.createObservableCounter(`gen_ai.client.inference.usage.${name}`, {

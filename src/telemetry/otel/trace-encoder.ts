@@ -131,7 +131,7 @@ export class TraceEncoder {
     this.#end(start);
   }
 
-  /** Returns 0 if the text is too long or not ASCII; what was written then has no meaning. */
+  /** Returns the number of bytes; 0 if the text is too long or not ASCII, and then the written bytes are overwritten. */
   #writeShort(text: string): number {
     if (text.length > MAX_SHORT_LENGTH) return 0;
     const bytes = this.#bytes;
@@ -155,7 +155,7 @@ export class TraceEncoder {
     this.#at = this.#bytes.writeDoubleLE(value, this.#at);
   }
 
-  /** Nanoseconds since 1970. A factor of 2 ** 9 is left out of the product, which would not be exact with it. */
+  /** Nanoseconds since 1970. The product omits a factor of 2 ** 9, because a double could not represent it exactly. */
   #time(field: number, [seconds, nanos]: readonly [number, number]): void {
     this.#tag(field, FIXED64);
     this.#reserve(8);
@@ -189,12 +189,12 @@ export class TraceEncoder {
   }
 }
 
-/** Of a hexadecimal digit in ASCII; the letters have the bit 0x40. */
+/** The value of a hexadecimal digit in ASCII; letters have the bit 0x40. */
 function digitOf(code: number): number {
   return (code & 0xf) + (code >> 6) * 9;
 }
 
-/** Of a length as a varint. */
+/** The number of bytes of a length as a varint. */
 function sizeOf(length: number): number {
   return length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x20_0000 ? 3 : 4;
 }

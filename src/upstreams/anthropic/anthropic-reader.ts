@@ -11,7 +11,7 @@ export class AnthropicReader implements ResponseReader {
   readonly #reply: ReplyBuffer;
   readonly #toolCalls: ToolCalls;
   #startUsage: JsonObject | undefined;
-  /** Of the open block of reasoning; it arrives after the text. */
+  /** The signature of the open block of reasoning; it arrives after the text. */
   #signature = "";
 
   constructor(reply: ReplyBuffer) {

@@ -7,7 +7,7 @@ import { parseJson } from "../../domain/parse-json.ts";
 const AT_ONCE_CHARS = 65_536;
 /** Text that is JSON already takes about a millisecond, too. */
 const KNOWN_AT_ONCE_CHARS = 1_048_576;
-/** Sending so much takes a fifth of a millisecond. */
+/** Sending this much takes a fifth of a millisecond. */
 const SENT_PER_TURN = 131_072;
 /** Larger values are encoded member by member; a generator for each smaller one would cost more than the encoding. */
 const MIN_DIVIDED_CHARS = 4_096;

@@ -84,7 +84,7 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   RevokeKeyByDelete: { path: { key_id: KEY_ID }, response: REVOKED },
 };
 
-/** By operation id. They use the models and their prices. */
+/** The examples by operation id, with these models and their prices. */
 export function operationExamples(models: ExampleModels): Readonly<Record<string, OperationExample>> {
   return {
     ...accountExamples(models.generation.model),
@@ -94,7 +94,7 @@ export function operationExamples(models: ExampleModels): Readonly<Record<string
   };
 }
 
-/** The charge of one generation, and the remaining balance of the first credit. */
+/** The charge of one generation, and what remains of the first credit. */
 function chargeOf(model: Model) {
   const costMicros = costOf(model.prices, usageOf(TOKENS));
   const balanceMicros = CREDIT_MICROS - costMicros;

@@ -1,5 +1,5 @@
 -- A number for a part of the usage. The numbers of the parts of a sum add up to the number of the sum, and sums that differ
--- in any field have different numbers, except by chance. So totals can be compared that were read in any order.
+-- in any field have different numbers, except by chance. So totals that were read in any order can be compared.
 -- In SQL, so that PostgreSQL inlines it.
 CREATE OR REPLACE FUNCTION usage_fingerprint(
   p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_requests bigint,
