@@ -5,7 +5,7 @@ import type { LargeChat } from "./large-chats.ts";
 import { type LoadResult, runLoadProgram } from "./load-program.ts";
 
 /** Where large calls go, and the key and headers of their callers. */
-export type ChatTarget = {
+type ChatTarget = {
   readonly url: string;
   readonly model: string;
   readonly secret: string;

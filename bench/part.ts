@@ -6,7 +6,7 @@ import { meanRatioInterval } from "./ratio-interval.ts";
 export type Sample = Readonly<Record<string, number>>;
 
 /** Programs or functions that are measured in turn, so that other load on the machine affects all of them. */
-export type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[Name]> };
+type Arms<Round> = { readonly [Name in keyof Round]: () => Promise<Round[Name]> };
 
 /** One line of the result. Most limits are ratios of arms: an absolute value says as much about the machine. */
 export type Figure<Round> = {

@@ -26,7 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** Admission decides in the gate, and calls carry what it read of the key: its types may be named above the store. */
 const MAY_NAME_TYPES_OF: Record<string, readonly string[]> = { server: ["store"] };
 
-/** Who alone may import the server's parts: entry points, and the composition. */
+/** The only folders that may import everything: entry points, and the composition. */
 const TOP = ["cli", "app"];
 
 /** Packages, and the only folders, or files, that may import them. */
@@ -95,7 +95,7 @@ const imports: readonly Import[] = files.flatMap((file) =>
   })),
 );
 
-/** The folder, or the file itself where it stands directly in src; "gen" for generated code. */
+/** The folder, or the file if it is directly in src; "gen" for generated code. */
 function partOf(path: string): string {
   return path.startsWith("../gen/") ? "gen" : (path.split("/")[0] as string);
 }
@@ -247,4 +247,14 @@ test("domain, api, billing and store get the clock and randomness as parameters"
 test("no file has more than 300 lines", () => {
   const long = files.filter((file) => (sources.get(file) ?? "").split("\n").length > 301);
   expect(long).toEqual([]);
+});
+
+test("only src/domain/lane.ts and the schema contain the number of lanes", () => {
+  const number = /\b1_?02[34]\b/;
+  const wrong = files.filter((file) =>
+    (sources.get(file) ?? "")
+      .split("\n")
+      .some((line) => /lane/i.test(line) && number.test(line.replace(/"[^"]*"/g, ""))),
+  );
+  expect(wrong).toEqual(["domain/lane.ts"]);
 });

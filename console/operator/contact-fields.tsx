@@ -3,7 +3,7 @@ import type { FieldErrors } from "../shared/form-dialog.tsx";
 import { TextField } from "../shared/text-field.tsx";
 
 /** The profile of an account in a form. */
-export type ContactForm = Readonly<Record<"name" | "externalId" | "email" | "notes", string>>;
+type ContactForm = Readonly<Record<"name" | "externalId" | "email" | "notes", string>>;
 
 export const NO_CONTACT: ContactForm = { name: "", externalId: "", email: "", notes: "" };
 

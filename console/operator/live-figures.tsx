@@ -11,7 +11,7 @@ const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 
 /** The figures of the running service. */
-export type LiveFigures = {
+type LiveFigures = {
   /** The last minutes, oldest first. */
   readonly figures: readonly WatchOverviewResponse[];
   /** When the next attempt to connect starts, in milliseconds since 1970; undefined while figures arrive. */

@@ -70,25 +70,7 @@ export function createComponents(options: ComponentsOptions) {
     metrics,
   });
   drain.endSignal.addEventListener("abort", () => metering.stopGenerations(), { once: true });
-  const deps: Deps = {
-    database,
-    catalog,
-    ids: typeIds,
-    generateKey: (lane) => generateKey(lane, randomBytes),
-    generateOperatorToken: () => generateOperatorToken(randomBytes),
-    onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>
-      log.error(
-        { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
-        "logging a refused change failed",
-      ),
-    onAudit: (findings) => {
-      metrics.audits.inc({ result: findings === 0 ? "consistent" : "inconsistent" });
-      metrics.auditFindings.set(findings);
-    },
-    productName: config.product.name,
-    decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
-  };
-
+  const deps = createDeps(options, database, metrics);
   return {
     deps,
     admitter,
@@ -113,13 +95,39 @@ export function createComponents(options: ComponentsOptions) {
     },
     /** Refuses new calls and resolves when everything that ran is settled. */
     drain: (listeners: readonly Listener[], delayMs: number) =>
-      drain.run(listeners, () => metering.settle(), delayMs),
+      drain.endCalls(listeners, () => metering.settle(), delayMs),
     close: async () => {
       health.stop();
       await metering.stop();
       await Promise.all([tokens.close(), upstreams.close(), closeDatabases(databases)]);
       await telemetry?.shutdown();
     },
+  };
+}
+
+/** The dependencies of the services of both listeners. */
+function createDeps(
+  { config, log, catalog }: ComponentsOptions,
+  database: Databases["single"],
+  metrics: Metrics,
+): Deps {
+  return {
+    database,
+    catalog,
+    ids: typeIds,
+    generateKey: (lane) => generateKey(lane, randomBytes),
+    generateOperatorToken: () => generateOperatorToken(randomBytes),
+    onUnlogged: ({ actorId, method, target, requestId }, outcome, error) =>
+      log.error(
+        { err: error, request_id: requestId, operator_id: actorId, method, target, outcome },
+        "logging a refused change failed",
+      ),
+    onAudit: (findings) => {
+      metrics.audits.inc({ result: findings === 0 ? "consistent" : "inconsistent" });
+      metrics.auditFindings.set(findings);
+    },
+    productName: config.product.name,
+    decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
 }
 

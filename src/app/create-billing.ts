@@ -46,7 +46,7 @@ export type Metering = {
 };
 
 export function createMetering(options: MeteringOptions): Metering {
-  const { databases, log, metrics } = options;
+  const { databases, metrics } = options;
   // A process id could be reused, and the holds of the earlier process would then seem to belong to a live
   // server.
   const serverId = `srv_${randomUUID()}`;
@@ -58,22 +58,7 @@ export function createMetering(options: MeteringOptions): Metering {
     maxWaiting: MAX_WAITING,
     onBatch: (size) => metrics.batchSize.observe({ batcher: "billing" }, size),
   });
-  const settler = new Settler({
-    billing,
-    now: () => performance.now(),
-    wait: (ms) => wait(ms),
-    onRetry: (end, error) => {
-      metrics.settlementRetries.inc();
-      log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying");
-    },
-    onFailure: (end, error) => {
-      metrics.unsettled.inc();
-      log.error(
-        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
-        "stopped before a generation was settled; its hold will be released without a charge",
-      );
-    },
-  });
+  const settler = createSettler(billing, options);
   const running = new RunningGenerations(MAX_RUNNING);
   const presences: Presence[] = [];
   const watches: RevocationWatch[] = [];
@@ -130,6 +115,25 @@ export function createMetering(options: MeteringOptions): Metering {
       await Promise.all(presences.map((presence) => presence.stop()));
     },
   };
+}
+
+function createSettler(billing: Billing, { log, metrics }: MeteringOptions): Settler {
+  return new Settler({
+    billing,
+    now: () => performance.now(),
+    wait: (ms) => wait(ms),
+    onRetry: (end, error) => {
+      metrics.settlementRetries.inc();
+      log.warn({ err: error, generation: end.holdId }, "settlement failed, retrying");
+    },
+    onFailure: (end, error) => {
+      metrics.unsettled.inc();
+      log.error(
+        { err: error, generation: end.holdId, charge_micros: String(end.charge?.amountMicros ?? 0n) },
+        "stopped before a generation was settled; its hold will be released without a charge",
+      );
+    },
+  });
 }
 
 /** While a lane moves and has no owner, each cell may have its latest revocation. */

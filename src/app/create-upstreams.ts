@@ -42,7 +42,7 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     onReport: (report) => {
       const { call, upstream, settings, outcome, failure, result } = report;
-      metrics.upstreamTries.inc({ upstream, outcome });
+      metrics.upstreamAttempts.inc({ upstream, outcome });
       measureAttempt(metrics, report);
       if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");

@@ -48,7 +48,12 @@ export class Drain {
     return this.#ended.signal;
   }
 
-  async run(listeners: readonly Listener[], settle: () => Promise<void>, delayMs: number): Promise<void> {
+  /** Resolves when all calls have ended and `settle` has settled their generations. */
+  async endCalls(
+    listeners: readonly Listener[],
+    settle: () => Promise<void>,
+    delayMs: number,
+  ): Promise<void> {
     this.#isStopping = true;
     this.#health.announce();
     if (delayMs > 0) {

@@ -117,7 +117,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
     refusals: badRequestResponses(deps.ids.request, cors),
   });
-  metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.held);
+  metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.usedBytes);
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;

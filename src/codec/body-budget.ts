@@ -28,15 +28,15 @@ export class BodyBudget {
   }
 
   /** Bytes of bodies in memory. */
-  get held(): number {
+  get usedBytes(): number {
     return this.#room.inUse;
   }
 
   /** Each sender has a share; only small bodies may use the whole budget. */
-  hold(sender: string | undefined): BodyHold {
+  openShare(sender: string | undefined): BodyShare {
     let mine = 0;
     return {
-      add: (bytes) => {
+      reserve: (bytes) => {
         const { maxBytes, smallBytes } = this.#options;
         const limit = mine + bytes <= SMALL_BYTES ? maxBytes : maxBytes - smallBytes;
         if (!this.#room.acquire(sender, bytes, limit)) throw tooMuch();
@@ -64,9 +64,9 @@ export class BodyBudget {
 }
 
 /** The part of the budget that one body uses. */
-export type BodyHold = {
+export type BodyShare = {
   /** Throws "overloaded" if the budget has no room. */
-  add(bytes: number): void;
+  reserve(bytes: number): void;
   release(): void;
 };
 

@@ -1,6 +1,6 @@
 import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
-import type { BodyHold } from "./body-budget.ts";
+import type { BodyShare } from "./body-budget.ts";
 import { freeChunk } from "./free-chunk.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
@@ -23,7 +23,7 @@ export type BodySource = {
 };
 
 /** Limits of one body: its size, its part of the budget, its time. */
-export type BodyLimits = { readonly maxBytes: number; readonly hold: BodyHold; readonly bodyMs: number };
+export type BodyLimits = { readonly maxBytes: number; readonly share: BodyShare; readonly bodyMs: number };
 
 /** The caller disconnected before its request was complete: no response can be sent. */
 export class CallerDisconnected extends Error {}
@@ -61,7 +61,7 @@ export function hasBody(source: BodySource): boolean | Promise<boolean> {
 
 /** Reads the body as sent. */
 export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
-  const { maxBytes, hold } = limits;
+  const { maxBytes, share } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);
   // A body that ended while the gate was deciding emits no further event.
   if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
@@ -89,14 +89,14 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
   source.on("data", (chunk) => {
     if (!isWanted) return;
     try {
-      hold.add(chunk.length);
+      share.reserve(chunk.length);
     } catch (error) {
       stop(error);
       return;
     }
     if (gathered.size + chunk.length > maxBytes) fail(tooLarge(maxBytes));
     // The parser of HTTP/1.1 copies each chunk, so that nothing else refers to it.
-    else if (gathered.add(chunk) && !source.stream) freeChunk(chunk);
+    else if (gathered.append(chunk) && !source.stream) freeChunk(chunk);
   });
   // Every request closes eventually: creating an error for one that was already read would cost more than
   // reading it.
@@ -143,7 +143,7 @@ export function decompress(
 async function decompressFrom(
   encoding: string,
   bytes: Buffer,
-  { maxBytes, hold }: BodyLimits,
+  { maxBytes, share }: BodyLimits,
 ): Promise<Buffer> {
   if (!isKnown(encoding))
     throw new RestProblem(
@@ -155,8 +155,8 @@ async function decompressFrom(
   try {
     for await (const chunk of chunks) {
       if (plain.size + chunk.length > maxBytes) throw tooLarge(maxBytes);
-      hold.add(chunk.length);
-      plain.add(chunk);
+      share.reserve(chunk.length);
+      plain.append(chunk);
     }
   } catch (error) {
     if (error instanceof RestProblem || error instanceof DomainError) throw error;

@@ -38,8 +38,8 @@ export class GatheredBytes {
     return this.#size;
   }
 
-  /** Whether the chunk was copied. */
-  add(chunk: Buffer): boolean {
+  /** Returns whether the chunk was copied. */
+  append(chunk: Buffer): boolean {
     if (this.#size === 0) {
       this.#only = chunk;
       this.#size = chunk.length;

@@ -45,10 +45,10 @@ export async function readAllUsage(
       const ofCell = new GroupSums(page.size + 1);
       for await (const rows of allUsagePieces(database, cell, part, options)) {
         if (piecesLeft-- === 0) throw new TooMuchUsage();
-        for (const row of rows) ofCell.add(row);
+        for (const row of rows) ofCell.addSum(row);
         if (isInOrder && ofCell.isFull) break;
       }
-      for (const row of ofCell.first()) sums.add(row);
+      for (const row of ofCell.first()) sums.addSum(row);
     }
   }
   return cutSums(sums, page);

@@ -70,7 +70,7 @@ export class GroupSums {
     this.#max = max;
   }
 
-  add(sum: UsageSum): void {
+  addSum(sum: UsageSum): void {
     const key = JSON.stringify(positionOf(sum));
     const known = this.#groups.get(key);
     if (!known) this.#groups.set(key, sum);

@@ -54,7 +54,7 @@ export async function readUsage(
     if (piecesLeft-- === 0) throw new TooMuchUsage();
     // The number in the first piece: later entries may be missing from sums that were read before them.
     throughSeq ??= piece.throughSeq;
-    for (const row of piece.rows) sums.add(row);
+    for (const row of piece.rows) sums.addSum(row);
     // The page is full, and its rows are complete: the next position is in a later period.
     if (piece.next !== undefined && sums.isFullBefore(quarterOf(piece.next), starts)) break;
   }

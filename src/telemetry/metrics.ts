@@ -35,104 +35,80 @@ export function createMetrics(version: string) {
       collectDefaultMetrics({ register: registry });
       for (const name of LISTS_OF_HANDLES) registry.removeSingleMetric(name);
     },
-    calls: new Counter({
-      name: "vx_calls_total",
-      help: "Calls by RPC, protocol and gRPC code.",
-      labelNames: ["rpc", "protocol", "code"],
-      registers,
-    }),
-    failures: new Counter({
-      name: "vx_failed_calls_total",
-      help: "Failed calls of the developer API by reason.",
-      labelNames: ["reason"],
-      registers,
-    }),
-    modelCalls: new Counter({
-      name: "vx_model_calls_total",
-      help: "Metered calls by model and gRPC code.",
-      labelNames: ["model", "code"],
-      registers,
-    }),
-    tokens: new Counter({
-      name: "vx_tokens_total",
-      help: "Charged tokens by model and kind.",
-      labelNames: ["model", "kind"],
-      registers,
-    }),
-    charges: new Counter({
-      name: "vx_charged_micros_total",
-      help: "Charges for generations by model, in micros.",
-      labelNames: ["model"],
-      registers,
-    }),
-    latency: new Histogram({
-      name: "vx_call_seconds",
-      help: "Duration from the request headers to the end of the response.",
-      labelNames: ["rpc", "protocol"],
-      buckets: LATENCY_SECONDS,
-      registers,
-    }),
-    batchSize: new Histogram({
-      name: "vx_batch_size",
-      help: "Items per statement.",
-      labelNames: ["batcher"],
-      buckets: BATCH_SIZES,
-      registers,
-    }),
-    upstreamTries: new Counter({
-      name: "vx_upstream_attempts_total",
-      help: "Upstream attempts by outcome.",
-      labelNames: ["upstream", "outcome"],
-      registers,
-    }),
-    attemptDuration: new Histogram({
-      name: "vx_upstream_attempt_seconds",
-      help: "Duration of upstream attempts, from the request to the end of the reply.",
-      labelNames: ["upstream"],
-      buckets: ATTEMPT_SECONDS,
-      registers,
-    }),
-    firstToken: new Histogram({
-      name: "vx_time_to_first_token_seconds",
-      help: "Time from the request to an upstream to the first piece of its reply.",
-      labelNames: ["model"],
-      buckets: ATTEMPT_SECONDS,
-      registers,
-    }),
-    tokenRate: new Histogram({
-      name: "vx_output_tokens_per_second",
-      help: "Output tokens per second of complete replies, from their first piece to their end.",
-      labelNames: ["model"],
-      buckets: TOKENS_PER_SECOND,
-      registers,
-    }),
-    settlementRetries: new Counter({
-      name: "vx_settlement_retries_total",
-      help: "Holds whose settlement failed at first and is retried.",
-      registers,
-    }),
-    unsettled: new Counter({
-      name: "vx_unsettled_generations_total",
-      help: "Generations that were not settled before the server stopped.",
-      registers,
-    }),
-    releasedHolds: new Counter({
-      name: "vx_released_holds_total",
-      help: "Abandoned holds that this server released.",
-      registers,
-    }),
-    audits: new Counter({
-      name: "vx_audits_total",
-      help: "Complete audits by result.",
-      labelNames: ["result"],
-      registers,
-    }),
+    ...recordedMetrics(registers),
+    ...readMetrics(registers),
+  };
+}
+
+/** Metrics that components change when something happens. */
+function recordedMetrics(registers: Registry[]) {
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ) => new Histogram({ name, help, labelNames, buckets, registers });
+  return {
+    calls: counter("vx_calls_total", "Calls by RPC, protocol and gRPC code.", "rpc", "protocol", "code"),
+    failures: counter("vx_failed_calls_total", "Failed calls of the developer API by reason.", "reason"),
+    modelCalls: counter("vx_model_calls_total", "Metered calls by model and gRPC code.", "model", "code"),
+    tokens: counter("vx_tokens_total", "Charged tokens by model and kind.", "model", "kind"),
+    charges: counter("vx_charged_micros_total", "Charges for generations by model, in micros.", "model"),
+    latency: histogram(
+      "vx_call_seconds",
+      "Duration from the request headers to the end of the response.",
+      LATENCY_SECONDS,
+      "rpc",
+      "protocol",
+    ),
+    batchSize: histogram("vx_batch_size", "Items per statement.", BATCH_SIZES, "batcher"),
+    upstreamAttempts: counter(
+      "vx_upstream_attempts_total",
+      "Upstream attempts by outcome.",
+      "upstream",
+      "outcome",
+    ),
+    attemptDuration: histogram(
+      "vx_upstream_attempt_seconds",
+      "Duration of upstream attempts, from the request to the end of the reply.",
+      ATTEMPT_SECONDS,
+      "upstream",
+    ),
+    firstToken: histogram(
+      "vx_time_to_first_token_seconds",
+      "Time from the request to an upstream to the first piece of its reply.",
+      ATTEMPT_SECONDS,
+      "model",
+    ),
+    tokenRate: histogram(
+      "vx_output_tokens_per_second",
+      "Output tokens per second of complete replies, from their first piece to their end.",
+      TOKENS_PER_SECOND,
+      "model",
+    ),
+    settlementRetries: counter(
+      "vx_settlement_retries_total",
+      "Holds whose settlement failed at first and is retried.",
+    ),
+    unsettled: counter(
+      "vx_unsettled_generations_total",
+      "Generations that were not settled before the server stopped.",
+    ),
+    releasedHolds: counter("vx_released_holds_total", "Abandoned holds that this server released."),
+    audits: counter("vx_audits_total", "Complete audits by result.", "result"),
     auditFindings: new Gauge({
       name: "vx_audit_findings",
       help: "Findings of the last complete audit.",
       registers,
     }),
-    /** A gauge whose value is read at each scrape. The aggregator combines the values of several processes. */
+  };
+}
+
+/** Gauges whose values are read at each scrape. The aggregator combines the values of several processes. */
+function readMetrics(registers: Registry[]) {
+  return {
     gauge(name: string, help: string, read: () => number, aggregator: Aggregator = "sum"): void {
       new Gauge({
         name,

@@ -7,15 +7,15 @@ import { DomainError } from "../../src/domain/errors.ts";
 const COMPRESS = { gzip: gzipSync, br: brotliCompressSync };
 const PLAIN = Buffer.alloc(4_000_000, "a");
 
-/** Counts what a body adds to the budget. */
-function holdOf(maxBytes: number) {
-  const added: number[] = [];
-  const sum = () => added.reduce((total, bytes) => total + bytes, 0);
+/** Records what a body reserves of the budget. */
+function shareOf(maxBytes: number) {
+  const reserved: number[] = [];
+  const sum = () => reserved.reduce((total, bytes) => total + bytes, 0);
   return {
-    added,
+    reserved,
     sum,
-    add: (bytes: number) => {
-      added.push(bytes);
+    reserve: (bytes: number) => {
+      reserved.push(bytes);
       if (sum() > maxBytes) throw new DomainError("overloaded");
     },
     release: () => undefined,
@@ -24,29 +24,29 @@ function holdOf(maxBytes: number) {
 
 describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) => {
   const compressed = COMPRESS[encoding](PLAIN);
-  const limits = (hold: ReturnType<typeof holdOf>, maxBytes = PLAIN.length) => ({
+  const limits = (share: ReturnType<typeof shareOf>, maxBytes = PLAIN.length) => ({
     maxBytes,
-    hold,
+    share,
     bodyMs: 1_000,
   });
 
   test("is decompressed, up to the limit itself", async () => {
-    const hold = holdOf(PLAIN.length);
-    expect((await decompress(compressed, encoding, limits(hold))).equals(PLAIN)).toBe(true);
-    expect(hold.sum()).toBe(PLAIN.length);
+    const share = shareOf(PLAIN.length);
+    expect((await decompress(compressed, encoding, limits(share))).equals(PLAIN)).toBe(true);
+    expect(share.sum()).toBe(PLAIN.length);
   });
 
   test("stops at the budget, before its output is in memory", async () => {
-    const hold = holdOf(1_000_000);
-    const result = Promise.resolve(decompress(compressed, encoding, limits(hold)));
+    const share = shareOf(1_000_000);
+    const result = Promise.resolve(decompress(compressed, encoding, limits(share)));
     await expect(result).rejects.toMatchObject({ reason: "overloaded" });
-    expect(hold.sum()).toBeLessThanOrEqual(1_000_000 + 65_536);
-    expect(Math.max(...hold.added)).toBeLessThanOrEqual(65_536);
+    expect(share.sum()).toBeLessThanOrEqual(1_000_000 + 65_536);
+    expect(Math.max(...share.reserved)).toBeLessThanOrEqual(65_536);
   });
 
   test("is refused when it is one byte larger than the limit", async () => {
     const result = Promise.resolve(
-      decompress(compressed, encoding, limits(holdOf(PLAIN.length), PLAIN.length - 1)),
+      decompress(compressed, encoding, limits(shareOf(PLAIN.length), PLAIN.length - 1)),
     );
     await expect(result).rejects.toMatchObject({ kind: "too_large" });
   });
@@ -55,7 +55,7 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
     ["cut off", compressed.subarray(0, compressed.length - 5)],
     ["not compressed", PLAIN.subarray(0, 100)],
   ])("is refused when it is %s", async (_, bytes) => {
-    const result = Promise.resolve(decompress(bytes, encoding, limits(holdOf(PLAIN.length))));
+    const result = Promise.resolve(decompress(bytes, encoding, limits(shareOf(PLAIN.length))));
     await expect(result).rejects.toMatchObject({ kind: "invalid" });
   });
 });
@@ -74,7 +74,7 @@ test.each([
   });
   const read = readBytes(source as BodySource, {
     maxBytes: PLAIN.length,
-    hold: holdOf(PLAIN.length),
+    share: shareOf(PLAIN.length),
     bodyMs: 1_000,
   });
   const chunks = ["a", "b", "c"].map((letter) => Buffer.alloc(65_536, letter));

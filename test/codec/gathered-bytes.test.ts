@@ -9,7 +9,7 @@ test("for any chunks and any content length, the bytes are those received", () =
   fc.assert(
     fc.property(chunks, fc.nat(400_000), (parts, announced) => {
       const gathered = new GatheredBytes(announced);
-      const copied = parts.map((part) => gathered.add(Buffer.from(part)));
+      const copied = parts.map((part) => gathered.append(Buffer.from(part)));
       expect(copied).toEqual(parts.map((_, at) => at > 0));
       const all = Buffer.concat(parts);
       expect(gathered.size).toBe(all.length);
@@ -20,7 +20,7 @@ test("for any chunks and any content length, the bytes are those received", () =
 
 test("a large content length with few bytes allocates little memory", () => {
   const gathered = new GatheredBytes(MAX_BODY);
-  for (let i = 0; i < 1_000; i++) gathered.add(Buffer.from("a"));
+  for (let i = 0; i < 1_000; i++) gathered.append(Buffer.from("a"));
   expect(gathered.bytes().buffer.byteLength).toBeLessThanOrEqual(65_536);
 });
 
@@ -29,7 +29,7 @@ test("a large body with a content length is allocated once, before a tenth of it
   const chunk = Buffer.alloc(65_536);
   const sizes = new Set<number>();
   while (gathered.size < MAX_BODY / 10) {
-    gathered.add(chunk);
+    gathered.append(chunk);
     sizes.add(gathered.bytes().buffer.byteLength);
   }
   expect(gathered.bytes().buffer.byteLength).toBe(MAX_BODY);
@@ -38,20 +38,20 @@ test("a large body with a content length is allocated once, before a tenth of it
 
 test("the memory of a large body can be freed, and that of a chunk is not", () => {
   const gathered = new GatheredBytes(0);
-  for (let i = 0; i < 8; i++) gathered.add(Buffer.alloc(65_536, "a"));
+  for (let i = 0; i < 8; i++) gathered.append(Buffer.alloc(65_536, "a"));
   const bytes = gathered.bytes();
   freeBytes(bytes);
   expect(bytes.buffer.byteLength).toBe(0);
   const chunk = Buffer.alloc(524_288, "a");
   const only = new GatheredBytes(0);
-  only.add(chunk);
+  only.append(chunk);
   freeBytes(only.bytes());
   expect(chunk.buffer.byteLength).toBe(524_288);
 });
 
 test("the memory of a discarded body is freed", () => {
   const gathered = new GatheredBytes(524_288);
-  for (let i = 0; i < 2; i++) gathered.add(Buffer.alloc(65_536, "a"));
+  for (let i = 0; i < 2; i++) gathered.append(Buffer.alloc(65_536, "a"));
   const bytes = gathered.bytes();
   gathered.clear();
   expect(bytes.buffer.byteLength).toBe(0);

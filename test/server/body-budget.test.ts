@@ -104,7 +104,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
 
 /** Until the server has received so much, or so little. */
 async function untilHeld(isReached: (bytes: number) => boolean): Promise<void> {
-  while (!isReached(budget.held)) await new Promise((resolve) => setImmediate(resolve));
+  while (!isReached(budget.usedBytes)) await new Promise((resolve) => setImmediate(resolve));
 }
 
 const head = '{"text":"';

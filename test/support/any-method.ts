@@ -29,7 +29,7 @@ export type Ending = {
   readonly headers: Record<string, string>;
 };
 
-export type AnyCaller = {
+type AnyCaller = {
   /** Calls the method, with an empty request by default, and returns how the call ended. */
   end(method: DescMethod, headers?: Record<string, string>, request?: Message): Promise<Ending>;
   close(): void;

@@ -35,7 +35,7 @@ import { imageOfSize } from "./images.ts";
 import { modelOf, promptOf } from "./samples.ts";
 
 /** Work on the largest inputs that are accepted. No part of it may block the event loop for 50 ms. */
-export type LargeWork = {
+type LargeWork = {
   readonly name: string;
   /**
    * How often the work must let other work run, at least; 0 for work that is short enough to be one part. Each part of the

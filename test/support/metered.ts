@@ -38,7 +38,7 @@ export const HELD_MICROS = 46n;
 /** 11 input tokens and 4 output tokens, as the upstream reports. */
 export const COST_MICROS = 19n;
 
-export type LedgerRow = {
+type LedgerRow = {
   readonly id: string;
   readonly amount: number;
   readonly reason: string;

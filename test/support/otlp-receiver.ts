@@ -13,7 +13,7 @@ export type ReceivedSpan = {
   readonly resource: Readonly<Record<string, unknown>>;
 };
 
-export type ReceivedMetric = {
+type ReceivedMetric = {
   readonly name: string;
   readonly unit: string;
   readonly points: readonly {

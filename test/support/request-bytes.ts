@@ -8,7 +8,7 @@ export type Wire = {
   send(url: string, path: string, message: Uint8Array, options?: SendOptions): Promise<RawAnswer>;
 };
 
-export type SendOptions = {
+type SendOptions = {
   readonly headers?: Record<string, string>;
   /** Compresses the message and sets the header for the encoding. */
   readonly encoding?: "gzip" | "br";

@@ -6,7 +6,7 @@ import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 /** The connections of a server to a separate database, and a login as its owner. */
-export type TestStore = { readonly database: Database; readonly owner: TestDatabase["owner"] };
+type TestStore = { readonly database: Database; readonly owner: TestDatabase["owner"] };
 
 /** Creates a store for the tests of a file. */
 export function useStore({ connections = 2 } = {}): TestStore {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-export type TcpTalk = { readonly text: string; readonly bytes: Buffer; readonly closedByServer: boolean };
+type TcpTalk = { readonly text: string; readonly bytes: Buffer; readonly closedByServer: boolean };
 
 /** Sends raw bytes and reads until the server closes the connection or `until` appears. */
 export function talk(

@@ -1,4 +1,5 @@
-// Computes batch sizes, latencies and the use of cores from measured costs: npm run simulate [-- --calls 20000 --postgres-cores 8].
+// Computes batch sizes, latencies and the use of cores from measured costs:
+// npm run simulate [-- --calls 20000 --postgres-cores 8].
 import { parseArgs } from "node:util";
 import { Random } from "../../test/fuzz/random.ts";
 import { type Costs, simulate } from "./simulation.ts";

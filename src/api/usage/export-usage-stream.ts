@@ -102,7 +102,7 @@ async function* focusPieces(
 ): AsyncGenerator<Piece> {
   const days = new FocusDays(productName);
   for await (const rows of exportUsageOfLane(database, lane, range)) {
-    yield { ...focusPiece(rows.flatMap((row) => days.add(row))), quarter: rows.at(-1)?.quarter };
+    yield { ...focusPiece(rows.flatMap((row) => days.collect(row))), quarter: rows.at(-1)?.quarter };
   }
   yield focusPiece(days.finish());
   for await (const rows of exportMovementsOfLane(database, lane, range)) {

@@ -34,8 +34,8 @@ export class FocusDays {
     this.#productName = productName;
   }
 
-  /** Returns the rows of the day that ended before this row. */
-  add(row: ExportRow): FocusRow[] {
+  /** Returns the rows of the day before, if this row starts another one. */
+  collect(row: ExportRow): FocusRow[] {
     const day = Math.floor(row.quarter / DAY_QUARTERS);
     const current = `${day} ${row.account_id}`;
     const done = current === this.#current ? [] : this.finish();
@@ -85,8 +85,8 @@ function metersOf(sum: DaySum): Meter[] {
 }
 
 /**
- * A row per meter. The first one also has the difference to the charges: each is rounded up to a whole micro, and limited to its
- * hold, so the difference can be negative.
+ * A row per meter. The first one also has the difference to the charges: each is rounded up to a whole micro, and
+ * limited to its hold, so the difference can be negative.
  */
 function rowsOfDay(sum: DaySum, productName: string): FocusRow[] {
   const meters = metersOf(sum);

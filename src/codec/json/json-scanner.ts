@@ -78,7 +78,7 @@ export class JsonScanner extends JsonStrings {
   }
 
   /** Enters an object or a list. False if it is empty, and then it is read. */
-  enter(container: Container): boolean {
+  enterContainer(container: Container): boolean {
     this.#expect(OPEN[container]);
     if (++this.#depth > MAX_DEPTH) throw this.fail(`more than ${MAX_DEPTH} levels of objects and lists`);
     if (!this.#take(CLOSE[container])) return this.#count();
@@ -105,7 +105,7 @@ export class JsonScanner extends JsonStrings {
   /** Yields the name of each member, with the scanner positioned before its value. */
   *members(): Generator<string, void> {
     const seen = new Set<string>();
-    for (let more = this.enter("object"); more; more = this.next("object")) {
+    for (let more = this.enterContainer("object"); more; more = this.next("object")) {
       const name = this.name();
       if (seen.has(name)) throw this.duplicate(name);
       seen.add(name);
@@ -116,7 +116,7 @@ export class JsonScanner extends JsonStrings {
   /** Yields the index of each item, with the scanner positioned before it. */
   *items(): Generator<number, void> {
     let index = 0;
-    for (let more = this.enter("array"); more; more = this.next("array")) yield index++;
+    for (let more = this.enterContainer("array"); more; more = this.next("array")) yield index++;
   }
 
   duplicate(name: string): Error {

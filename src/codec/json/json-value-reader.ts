@@ -24,7 +24,7 @@ export function* readJsonValue(scanner: JsonScanner, path: string): Steps<JsonVa
     if (kind === "object" || kind === "array") {
       const short = scanner.shortUntyped();
       value = short ?? (kind === "object" ? {} : []);
-      if (!short && scanner.enter(kind)) {
+      if (!short && scanner.enterContainer(kind)) {
         stack.push(opened(scanner, value));
         continue;
       }

@@ -38,17 +38,17 @@ async function readWithBody(
   source: BodySource,
   { maxBytes, budget, sender }: RequestLimits,
 ): Promise<RestRequest> {
-  const hold = budget.hold(sender);
+  const share = budget.openShare(sender);
   let bytes: Buffer | undefined;
   try {
-    bytes = await readJsonBytes(source, { maxBytes, hold, bodyMs: budget.bodyMs });
+    bytes = await readJsonBytes(source, { maxBytes, share, bodyMs: budget.bodyMs });
     const message = await decode(bytes, budget, readBody(route.first, bytes));
     const { endpoint, message: input } = selectEndpoint(route, message);
     return bindAddress(endpoint, input, segments, query);
   } finally {
     // Decoded JSON has no parts of the body.
     if (bytes) freeBytes(bytes);
-    hold.release();
+    share.release();
   }
 }
 

@@ -20,8 +20,8 @@ export async function readRpcRequest(
   { maxBytes, budget, sender }: RequestLimits,
   remainingMs = Number.POSITIVE_INFINITY,
 ): Promise<Message> {
-  const hold = budget.hold(sender);
-  const limits = { maxBytes, hold, bodyMs: Math.max(0, Math.min(budget.bodyMs, remainingMs)) };
+  const share = budget.openShare(sender);
+  const limits = { maxBytes, share, bodyMs: Math.max(0, Math.min(budget.bodyMs, remainingMs)) };
   const encoding = request.headers[form.encodingHeader];
   try {
     const body = await readBytes(request, limits);
@@ -31,7 +31,7 @@ export async function readRpcRequest(
     const steps = form.isJson ? readJsonMessage(readJson, bytes) : readBinary(method.input, bytes);
     return await decode(bytes, budget, steps);
   } finally {
-    hold.release();
+    share.release();
   }
 }
 

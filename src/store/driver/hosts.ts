@@ -35,7 +35,7 @@ export class Hosts {
     const [only, ...others] = this.endpoints;
     if (only && others.length === 0) return await Session.open(only, options);
     const session = await this.#search({ ...options, readsHistory: true });
-    this.#add(session);
+    this.#track(session);
     return session;
   }
 
@@ -68,7 +68,7 @@ export class Hosts {
     return history?.system === known?.system && timelineOf(history) < timelineOf(known);
   }
 
-  #add(session: Session): void {
+  #track(session: Session): void {
     const { endpoint, history } = session;
     if (this.#isOlder(history)) {
       session.destroy();

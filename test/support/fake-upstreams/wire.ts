@@ -113,7 +113,7 @@ export const openaiResponsesWire: Wire = {
   error: (type, message) => event("error", { code: type, message, param: null }),
 };
 
-export const openaiResponsesJsonWire: Wire = {
+const openaiResponsesJsonWire: Wire = {
   name: "openai-responses, whole in spite of stream",
   kind: "openai-responses",
   path: "/v1/responses",

@@ -54,10 +54,10 @@ BEGIN
               WHEN known.generate + known.read + known.keys > 0 THEN coalesce((
                 SELECT w.used FROM windows w
                 WHERE w.lane = known.lane AND w.fingerprint = known.fingerprint AND w.minute >= v_minute), 0)
-              END, known.rpm,
+         END, known.rpm,
          -- A window in the future ends in more than 60 s, the longest wait in a response.
-         CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name, known.plan, known.visible_start,
-         known.visible_end, known.balance_micros
+         CASE WHEN counted.minute > v_minute THEN 60 ELSE v_left END, known.key_id, known.account_id, known.key_name,
+         known.plan, known.visible_start, known.visible_end, known.balance_micros
   FROM known LEFT JOIN counted ON counted.lane = known.lane AND counted.fingerprint = known.fingerprint;
 END
 $$;

@@ -1,6 +1,6 @@
--- Adds up the usage of all accounts of the cell by period, and by account, key, model and user if wanted: in the order of their ids, the
--- accounts from p_account_id on, as many as have at most p_rows sums together, and at most p_accounts. The caller adds up
--- what the statements return.
+-- Adds up the usage of all accounts of the cell by period, and by account, key, model and user if wanted: in the order
+-- of their ids, the accounts from p_account_id on, as many as have at most p_rows sums together, and at most
+-- p_accounts. The caller adds up what the statements return.
 --
 -- The first row of the result has no start. Its account_id is that of the next account, or NULL at the end; an account that
 -- alone has more than p_rows sums is its large_account_id, and is not included. The groups follow in order, at most p_limit,
@@ -43,7 +43,7 @@ BEGIN
     v_next := r.id;
     EXIT WHEN v_large <> '' OR v_accounts_left = 0;
     SELECT count(*) INTO v_count FROM (
-      SELECT FROM usage_quarters u
+      SELECT 1 FROM usage_quarters u
       WHERE u.lane = r.lane AND u.account_id = r.id AND u.quarter >= v_start AND u.quarter < p_end LIMIT v_rows_left + 1
     ) c;
     IF v_count > p_rows THEN
