@@ -31,8 +31,9 @@ The server checks a call in this order: path → key (401) → scope (403) → r
 (402). Only a call that passes the rate limit counts against it.
 
 An \`Idempotency-Key\` belongs to one request: the method, every field, including those that change no reply such as
-\`metadata\`, and, on REST, \`stream\`. The same key with another request gets \`idempotency_key_reused\`. For example, the same messages sent to
-\`/v1/generate\` and to \`/v1/chat/completions\`, unary and streamed, are four requests. The order of JSON members does not count.
+\`metadata\`, and, on REST, \`stream\`. The same key with another request gets \`idempotency_key_reused\`. For example, the
+same messages sent to \`/v1/generate\` and to \`/v1/chat/completions\`, unary and streamed, are four requests. The order of
+JSON members does not count.
 
 If the response of a call with an \`Idempotency-Key\` was interrupted, a retry gets the content that was delivered, followed by
 \`generation_interrupted\` with the cause of the interruption. A retry is not charged again.

@@ -18,7 +18,7 @@ such as \`/v1/chat/completions\`, gets a 405 with the same message.
 
 [openai.md](openai.md) and [anthropic.md](anthropic.md) list the fields of requests that are not supported.
 
-| path | what it is elsewhere | instead |
+| path | API | instead |
 |---|---|---|
 ${rows.join("\n")}
 `,

@@ -1,5 +1,5 @@
-// Bytes on disk, with indexes, for each ledger entry and each key, and the duration of an audit. The entries are written by holds
-// and settlements, the keys by copies of keys with new ids.
+// Bytes on disk, with indexes, for each ledger entry and each key, and the duration of an audit. The entries are
+// written by holds and settlements, the keys by copies of keys with new ids.
 import postgres from "postgres";
 import { loginIn } from "../../test/support/embedded.ts";
 import { runCallers } from "../load.ts";

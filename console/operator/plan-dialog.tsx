@@ -109,5 +109,5 @@ function errorsOf(form: PlanForm, taken: readonly string[]): FieldErrors<PlanFor
 function nameError(name: string, taken: readonly string[]): string | undefined {
   if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
     return "Enter a lower-case letter, then letters, digits, _ and -.";
-  return taken.includes(name) ? "A plan has this name. Edit it in place of creating it." : undefined;
+  return taken.includes(name) ? "A plan with this name exists. Edit it instead." : undefined;
 }

@@ -10,7 +10,7 @@ import { numberText } from "./money.tsx";
 import { problemOf } from "./problem.ts";
 import { openSavedFile, type SavedFile } from "./saved-file.ts";
 
-/** Of one call. */
+/** The entries that one call reads. */
 export const PAGE_SIZE = 1_000;
 
 /** The entries of a file that is kept in memory: about 12 MB. */

@@ -80,7 +80,7 @@ export function effortOf(effort: JsonValue | undefined, field: string): Reasonin
   return effort === "xhigh" || effort === "max" ? "high" : choiceAt(effort, field, REASONING_EFFORTS);
 }
 
-/** The arguments of a call as JSON text. Some servers send an empty text for a call without arguments, and clients send it back. */
+/** The arguments of a call as JSON text. Some servers send an empty text for no arguments, and clients repeat it. */
 export function callArgumentsOf(text: JsonValue | undefined, field: string): string {
   return textAt(text, field) || "{}";
 }

@@ -14,7 +14,7 @@ import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/responses-service.ts";
 import { usageService } from "./usage/usage-service.ts";
 
-/** The developer API. Every protocol, the OpenAPI document and the health checks use this list; the document keeps its order. */
+/** The developer API, in the order of the OpenAPI document. Every protocol and the health checks use this list. */
 export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   generateService,
   chatService,

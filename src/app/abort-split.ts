@@ -4,8 +4,8 @@ import { SplitError } from "../store/split/split-error.ts";
 import { SplitSource } from "../store/split/split-source.ts";
 
 /**
- * Undoes the unfinished split of a cell without its standby, which may be lost. Returns the lanes that the cell owns again. The standby
- * can never claim them afterwards, because the source does not confirm the split any more.
+ * Undoes the unfinished split of a cell without its standby, which may be lost. Returns the lanes that the cell owns
+ * again. The standby can never claim them afterwards, because the source does not confirm the split any more.
  */
 export async function abortSplit({ name, address, schema }: CellToMigrate): Promise<readonly Lane[]> {
   const source = await SplitSource.open(address, schema);

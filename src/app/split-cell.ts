@@ -214,8 +214,8 @@ async function reasonToWait(
 }
 
 /**
- * Everything that the source writes about the lanes reaches the standby; then only the standby may claim them. The other standbys get
- * the release first, so one that replaces the source in a failover does not own the lanes either.
+ * Everything that the source writes about the lanes reaches the standby; then only the standby may claim them. The
+ * other standbys get the release first, so one that replaces the source in a failover does not own the lanes either.
  */
 async function handOver(source: SplitSource, standby: SplitStandby, id: string): Promise<void> {
   const replayed = (await standby.findSplit(id))?.state;

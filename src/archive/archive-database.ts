@@ -93,7 +93,7 @@ export class ArchiveDatabase {
   async lock(): Promise<void> {
     const [row] = await this.#sql<{ locked: boolean }[]>`
       SELECT pg_try_advisory_lock(${LOCK}, hashtext(${this.#schema})) AS locked`;
-    if (!row?.locked) throw new ArchiveError("another vx archive works on this database");
+    if (!row?.locked) throw new ArchiveError("another 'vx archive' is running on this database");
   }
 
   /** The partitions that can be archived, oldest first. */

@@ -134,6 +134,6 @@ async function remove(database: ArchiveDatabase, month: number, signal: AbortSig
     await wait(REMOVAL_PAUSE_MS, undefined, { signal });
   }
   throw new ArchiveError(
-    "the ledger is read without a pause, so the archived entries could not be removed; run the command again",
+    "the archived entries could not be removed, because other statements kept using the ledger; run the command again",
   );
 }

@@ -37,7 +37,7 @@ export async function readArchive(path: string, signal: AbortSignal, sink: Archi
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (/^(ZSTD_|Z_|ERR_ZLIB|ERR_.*ZSTD)/.test(code) || code === "ERR_STREAM_PREMATURE_CLOSE")
-      throw new BackupError(`${path} is damaged or incomplete, or no backup made by vx`);
+      throw new BackupError(`${path} is damaged or incomplete, or is not a backup made by vx`);
     throw error;
   } finally {
     await file.close();

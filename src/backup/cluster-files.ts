@@ -40,7 +40,7 @@ export async function listClusterFiles(clusterDir: string): Promise<ClusterFile[
     if (entry === undefined || entry.isDirectory()) continue;
     if (!entry.isFile()) {
       throw new BackupError(
-        `${join(clusterDir, path)} is not a regular file; a backup does not contain tablespaces and links`,
+        `${join(clusterDir, path)} is not a regular file; a backup cannot contain tablespaces or links`,
       );
     }
     if (!isPlainPath(path)) {

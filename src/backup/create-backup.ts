@@ -139,7 +139,7 @@ async function stopBackup(sql: Sql): Promise<{ label: string; segments: string[]
     FROM pg_backup_stop(false)`;
   const [, firstFile = ""] = /\(file (\w+)\)/.exec(row?.label ?? "") ?? [];
   if (row === undefined || row.tablespaces !== "")
-    throw new BackupError("the database has tablespaces, which a backup does not contain");
+    throw new BackupError("the database has tablespaces, which a backup cannot contain");
   const range = { firstFile, stop: row.lsn, segmentBytes: row.segment_bytes };
   return { label: row.label, segments: walSegments(range) };
 }

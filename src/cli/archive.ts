@@ -136,8 +136,8 @@ type OwnedLedgers = {
 };
 
 /**
- * With the rights of the owner: the cells of VX_CELLS, each with a folder of its own in this one, the database of DATABASE_URL, or
- * the embedded one, also while a server uses it.
+ * With the rights of the owner: the cells of VX_CELLS, each with a folder of its own in this one, the database of
+ * DATABASE_URL, or the embedded one, also while a server uses it.
  */
 export async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
   const { databaseUrl, dataDir, cellsFile } = readSettings(process.env, [

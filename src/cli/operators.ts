@@ -31,7 +31,7 @@ export const define: Define = (group) => {
   reasonOption(creating);
   requiredOption(creating, "--name <name>", "the name of the operator");
   requiredOption(creating, "--role <role>", `the role: ${ROLES.join(", ")}`, roleOf)
-    .option("--email <email>", "the address with which the operator signs in to the console", "")
+    .option("--email <email>", "the address with which the operator signs in to the console")
     .action(create);
   addListOptions(callCommand(group, "list", "List operators, newest first.", ["vx operators list"])).action(
     list,
@@ -50,10 +50,10 @@ function roleOf(text: string): string {
   throw usageFailure(`--role: must be one of ${ROLES.join(", ")}, not ${JSON.stringify(text)}`);
 }
 
-type CreateOptions = JsonOption & ReasonOption & { name: string; role: string; email: string };
+type CreateOptions = JsonOption & ReasonOption & { name: string; role: string; email?: string };
 
 async function create(options: CreateOptions): Promise<void> {
-  const { name, role, email, reason = "" } = options;
+  const { name, role, email = "", reason = "" } = options;
   const response = await withAdmin((admin) => admin.createOperator({ name, role, email, reason }));
   const forPeople = () => `${tableOf(response.operator)}\n${visible(response.secret)}\n`;
   if (!(await show(options, CreateOperatorResponseSchema, response, forPeople))) {

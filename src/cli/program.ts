@@ -45,7 +45,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   audit: {
     description:
-      "Recompute all balances and the usage from the ledger, and the operator log. Exits with 1 if one differs.",
+      "Recompute all balances, usage sums and hashes from the ledger and the operator log. Exits with 1 if any differ.",
     load: () => import("./audit.ts"),
   },
 };

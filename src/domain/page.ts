@@ -3,7 +3,7 @@ import { DomainError } from "./errors.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
-/** Valid positions; model ids allow more characters than ids made here, and positions of filtered lists contain texts of callers. */
+/** Valid positions. Model ids have more characters than other ids; positions of filtered lists contain callers' texts. */
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, filtered: /^\d/ };
 
 type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators" | "events" | "usage";

@@ -106,7 +106,7 @@ export async function checkOwner({ home, clusterDir, user }: Placement): Promise
   }
   throw new EmbeddedPostgresError(
     `the database in ${clusterDir} belongs to uid ${entry.uid}, but this is uid ${ownUid()}: start as that user or as root, ` +
-      `or stop it and hand it over with "sudo chown -R ${user.uid}:${user.gid} ${home}"`,
+      `or stop it and change the owner with "sudo chown -R ${user.uid}:${user.gid} ${home}"`,
   );
 }
 

@@ -31,7 +31,7 @@ export class Passwords {
     const secret = await unless(["ENOENT"], readFile(path, "utf8").catch(unreadable(path)));
     if (secret === undefined) return undefined;
     if (secret.trim() === "") {
-      throw new EmbeddedPostgresError(`${path} is empty: remove it, and a new password is made`);
+      throw new EmbeddedPostgresError(`${path} is empty: remove it; the next start sets a new password`);
     }
     return new Passwords(secret.trim());
   }
@@ -89,7 +89,7 @@ function unreadable(path: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     if (error.code !== "EACCES") throw error;
     throw new EmbeddedPostgresError(
-      `uid ${ownUid()} cannot read the password of the database in ${path}: start as its owner or as root, or hand it over with chown`,
+      `uid ${ownUid()} cannot read the password of the database in ${path}: start as its owner or as root, or change its owner with chown`,
     );
   };
 }

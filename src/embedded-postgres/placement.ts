@@ -87,7 +87,7 @@ async function chooseHome(folder: string, systemHome: string, userFor: UserFor):
     // Never create a new cluster elsewhere: the balances are in this one.
     if (await canAccess(cluster, userFor(existing))) return folder;
     throw new EmbeddedPostgresError(
-      `uid ${userFor(existing).uid} cannot reach the database in ${cluster}: let others pass through the folders above it (chmod o+x)`,
+      `uid ${userFor(existing).uid} cannot reach the database in ${cluster}: make the folders above it accessible (chmod o+x)`,
     );
   }
   if ((await unless(["ENOENT"], lstat(join(systemHome, "postgres")))) !== undefined) return systemHome;

@@ -27,7 +27,7 @@ export async function makeServerFolder(path: string, user: ServerUser, shared = 
   if (entry.uid !== user.uid) {
     if (ownUid() !== 0 || (shared && entry.uid !== 0)) {
       throw new EmbeddedPostgresError(
-        `${path} belongs to uid ${entry.uid}, but the database runs as uid ${user.uid}: remove that folder, or hand it over with chown`,
+        `${path} belongs to uid ${entry.uid}, but the database runs as uid ${user.uid}: remove that folder, or change its owner with chown`,
       );
     }
     await chown(path, user.uid, user.gid);

@@ -241,7 +241,7 @@ async function auditPiece(
   return totals.next_account_id === null ? undefined : totals;
 }
 
-/** Adds the findings of a piece to the report. Returns the first row, which has the totals and the position of the next piece. */
+/** Adds the findings of a piece to the report. Returns the first row: the totals and the position of the next piece. */
 async function readPiece<Row extends AuditFinding>(
   cell: FunctionCaller,
   report: AuditReport,

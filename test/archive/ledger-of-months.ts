@@ -40,7 +40,7 @@ export async function prepareLedgers() {
   const pool = openPool(original);
   const payers = await createEntries(original, pool);
   await pool.close();
-  // PostgreSQL copies a database only while nobody is connected to it.
+  // PostgreSQL copies a database only while there are no connections to it.
   await original.owner.end();
   const template = new URL(original.url).pathname.slice(1);
   return {

@@ -110,7 +110,7 @@ test("a damaged backup changes nothing in the data folder", async () => {
   const { code, stderr } = await vx(["backup", "restore", damaged], { VX_DATA_DIR: dataDir });
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `vx: ${damaged} is damaged or incomplete, or no backup made by vx\n`,
+    stderr: `vx: ${damaged} is damaged or incomplete, or is not a backup made by vx\n`,
   });
   expect(readdirSync(dataDir)).toEqual(["postgres-password"]);
 });

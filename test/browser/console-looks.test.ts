@@ -153,7 +153,7 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       expect(page.url()).toMatch(/#\/ledger\?account=crm-[^&]+&kind=generation$/);
       await page.goBack();
       await console.seen("$25.000000");
-      // Nobody can choose a file in a browser without a window.
+      // A browser without a window has no dialog to choose a file.
       await page.evaluate("delete globalThis.showSaveFilePicker");
       const download = page.waitForEvent("download");
       await page.getByRole("button", { name: "Download CSV" }).click();

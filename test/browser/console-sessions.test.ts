@@ -56,7 +56,7 @@ describe.skipIf(!chromiumPath)("a session of the operator console", () => {
   test("of a role that the server does not accept shows why the change was refused", async () => {
     const { page } = console;
     const { token } = await createOperator("viewer");
-    // A page that believes in more rights than the server grants.
+    // The page gets a role with more rights than the server grants.
     await page.route("**/auth/session", async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, body: (await response.text()).replace('"viewer"', '"admin"') });

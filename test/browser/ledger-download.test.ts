@@ -13,7 +13,7 @@ if (!chromiumPath) {
   console.error("SKIPPED: downloads were tested in no browser. Install chromium, or name one in CHROMIUM.");
 }
 
-/** Nobody can choose a file in a browser without a window: the page gets this file, and counts how it is written. */
+/** A browser without a window has no dialog to choose a file: the page gets this file, and counts its writes. */
 const CHOOSE_FILE = `globalThis.written = [];
 globalThis.showSaveFilePicker = async ({ suggestedName }) => {
   const folder = await navigator.storage.getDirectory();

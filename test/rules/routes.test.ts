@@ -9,7 +9,7 @@ import { policyOf } from "../../src/rules/policy.ts";
 
 const GEN = new URL("../../gen/", import.meta.url);
 
-/** Every service of ours that any .proto describes, served or not. */
+/** Every service of this repository's .proto files, served or not. */
 async function describedServices(): Promise<DescService[]> {
   const files = readdirSync(new URL("vx/", GEN), { recursive: true, encoding: "utf8" });
   const modules = await Promise.all(

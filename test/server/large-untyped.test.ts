@@ -31,7 +31,7 @@ const LARGEST: Hostile[] = [
   ["30 MB of texts in an object", "logit_bias", { a: { b: Array(19).fill(LONG) } }],
 ];
 
-/** Fields that may hold anything, with far more in them than anybody reads. */
+/** Untyped fields with far more values than any service reads. */
 const HOSTILE: Hostile[] = [
   ["90,000 values", "tools", Array(90_000).fill(true)],
   ["20,000 names", "logit_bias", Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`${i}`, 1]))],

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => unsubscribe());
 
-/** The call fails with `internal`, and the process is told once. */
+/** The call fails with `internal`, and the violation is reported once. */
 async function expectViolation(call: Promise<unknown>, invariant: string): Promise<void> {
   await expect(call).rejects.toMatchObject({ reason: "internal", invariant });
   expect(violations.map((violation) => violation.invariant)).toEqual([invariant]);

@@ -94,7 +94,7 @@ test("a reply with tool calls can be sent back with their results", async () => 
   assert.equal(second.finishReason, "stop");
 });
 
-test("finalResponse reads a stream that nobody iterated; a stream is iterated once", async () => {
+test("finalResponse reads a stream that was not iterated; a stream can be iterated once", async () => {
   const stream = client.stream(asks("hello"));
   assert.match((await stream.finalResponse()).message?.content ?? "", /^This is/);
   await assert.rejects(async () => {

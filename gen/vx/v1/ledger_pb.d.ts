@@ -152,28 +152,28 @@ export declare type LedgerEntry = Message<"vx.v1.LedgerEntry"> & {
   prices?: Prices | undefined;
 
   /**
-   * Of the input tokens, those read from a cache.
+   * The part of the input tokens that was read from a cache.
    *
    * @generated from field: int64 cached_input_tokens = 20;
    */
   cachedInputTokens: bigint;
 
   /**
-   * Of the input tokens, those written to a cache.
+   * The part of the input tokens that was written to a cache.
    *
    * @generated from field: int64 cache_write_tokens = 21;
    */
   cacheWriteTokens: bigint;
 
   /**
-   * Of the output tokens, those of reasoning.
+   * The part of the output tokens that is reasoning.
    *
    * @generated from field: int64 reasoning_tokens = 22;
    */
   reasoningTokens: bigint;
 
   /**
-   * Of the input tokens, those of images, if the upstream reports them.
+   * The part of the input tokens that images have, if the upstream reports it.
    *
    * @generated from field: int64 image_tokens = 23;
    */

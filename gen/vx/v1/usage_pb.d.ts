@@ -153,7 +153,7 @@ export declare type UsageRow = Message<"vx.v1.UsageRow"> & {
   inputTokens: bigint;
 
   /**
-   * Of the input tokens, those read from a cache.
+   * The part of the input tokens that was read from a cache.
    *
    * @generated from field: int64 cached_input_tokens = 7;
    */
@@ -167,21 +167,21 @@ export declare type UsageRow = Message<"vx.v1.UsageRow"> & {
   outputTokens: bigint;
 
   /**
-   * Of the output tokens, those of reasoning.
+   * The part of the output tokens that is reasoning.
    *
    * @generated from field: int64 reasoning_tokens = 9;
    */
   reasoningTokens: bigint;
 
   /**
-   * Of the input tokens, those written to a cache.
+   * The part of the input tokens that was written to a cache.
    *
    * @generated from field: int64 cache_write_tokens = 10;
    */
   cacheWriteTokens: bigint;
 
   /**
-   * Of the input tokens, those of images, if the upstream reports them.
+   * The part of the input tokens that images have, if the upstream reports it.
    *
    * @generated from field: int64 image_tokens = 11;
    */

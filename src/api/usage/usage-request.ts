@@ -80,7 +80,7 @@ async function rangeOf(
   const now = isComplete ? 0 : await currentQuarter(cell);
   const from = first ?? monthStart(zone, now);
   const to = end ?? Math.max(now + 1, from);
-  if (from > to) throw DomainError.ofField("from", "must not be after `to`");
+  if (from > to) throw DomainError.ofField("from", 'must not be after "to"');
   return { from, to };
 }
 

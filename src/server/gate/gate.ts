@@ -22,8 +22,8 @@ export type Admitted = {
 };
 
 /**
- * Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). The span is that of
- * the gate; undefined if the call is not recorded.
+ * Admits a call or throws, before any of its body is read: credential (401), scope or role (403), rate (429). The span
+ * is that of the gate; undefined if the call is not recorded.
  */
 export type Gate = (call: IncomingCall, span: StageSpan | undefined) => Promise<Admitted>;
 

@@ -24,7 +24,7 @@ type DirectoryCell = {
 type StateRow = { lanes: string; epochs: string; shared_version: bigint; name: string | null };
 type SharedRow = { version: bigint; plans: string; operators: string; prices: string };
 
-/** Which cell owns each lane, and which cells can be used. The first cell shares plans, operators and prices with the others. */
+/** Which cell owns each lane, and which cells can be used. Copies plans, operators and prices from the first cell. */
 export class CellDirectory {
   readonly #cells: DirectoryCell[];
   readonly #onOwners: (unowned: number) => void;
@@ -99,7 +99,7 @@ export class CellDirectory {
     this.#usable.delete(cell);
   }
 
-  /** Reads which lanes the cell owns and gives it what the first cell shares. Call this periodically while it can be reached. */
+  /** Reads the lanes of the cell and copies the shared data to it. Call this periodically while it can be reached. */
   async maintain(cell: number): Promise<void> {
     const { pool, prepare } = this.#cells[cell] as DirectoryCell;
     if (!this.#prepared.has(cell)) await prepare();

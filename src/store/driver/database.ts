@@ -28,8 +28,9 @@ type Waiting = {
 };
 
 /**
- * A connection pool that only calls functions of one schema: of a cell, or of the only database. Each connection runs one statement at a time, so
- * the statement timeout starts when PostgreSQL receives the statement, and a slow statement delays no other.
+ * A connection pool that only calls functions of one schema: of a cell, or of the only database. Each connection runs
+ * one statement at a time, so the statement timeout starts when PostgreSQL receives the statement, and a slow statement
+ * delays no other.
  */
 export class Database implements Cells {
   readonly all: readonly Database[] = [this];

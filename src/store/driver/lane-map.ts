@@ -4,8 +4,8 @@ import { LANE_COUNT, type Lane } from "../../domain/lane.ts";
 type OwnedLanes = ReadonlyMap<Lane, bigint>;
 
 /**
- * The owner of each lane. The tables of the cells decide: a lane that several of them claim belongs to the claim with the highest
- * epoch, and to none if those are equal.
+ * The owner of each lane. The tables of the cells decide: a lane that several of them claim belongs to the claim with
+ * the highest epoch, and to none if those are equal.
  */
 export class LaneMap {
   /** The last known claims of each cell. */

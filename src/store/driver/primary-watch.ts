@@ -4,8 +4,8 @@ import type { Hosts } from "./hosts.ts";
 import { Session, type SessionOptions } from "./session.ts";
 
 /**
- * Looks for a primary that was promoted while the old one still responds, or while it is paused. It keeps one connection to each
- * server that is not in use.
+ * Looks for a primary that was promoted while the old one still responds, or while it is paused. It keeps one
+ * connection to each server that is not in use.
  */
 export class PrimaryWatch {
   readonly #hosts: Hosts;

@@ -86,7 +86,10 @@ function withFirstStatement(file: SqlFile): SqlFile {
   return { name: file.name, sql, checksum: hash("sha256", sql, "hex") };
 }
 
-/** They call functions that read, within queries. They write nothing, so at worst a node that lost the schema has two snapshots. */
+/**
+ * They call functions that read, within queries. They write nothing, so at worst a node that lost the schema has two
+ * snapshots.
+ */
 const NESTED_READS = ["audit", "audit_usage", "audit_archived_usage", "ledger_range", "stored_usage"];
 
 /** Citus creates functions on all nodes itself. It crashes with forced generic plans. */

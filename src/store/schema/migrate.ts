@@ -172,7 +172,9 @@ async function prepare(sql: Sql, schema: string): Promise<void> {
 function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[]): void {
   [...applied].forEach(([name, checksum], i) => {
     if (checksum !== files[i]?.checksum) {
-      throw new MigrationError(`the database was migrated with another text of the migration ${name}`);
+      throw new MigrationError(
+        `the migration ${name} differs from the one that was applied to this database`,
+      );
     }
   });
 }

@@ -10,8 +10,9 @@ const PAUSE_MS = 1_000;
 export class LocksNotAvailable extends Error {}
 
 /**
- * Locks all tables and views of a schema until the end of the transaction, so that the transaction waits for no lock afterwards.
- * Without this, a migration and a statement of a server could wait for each other, and PostgreSQL would cancel one of them.
+ * Locks all tables and views of a schema until the end of the transaction, so that the transaction waits for no lock
+ * afterwards. Without this, a migration and a statement of a server could wait for each other, and PostgreSQL would
+ * cancel one of them.
  *
  * A deadlock is still possible while the locks are collected, so an attempt ends before deadlock_timeout, after which
  * PostgreSQL would look for one.

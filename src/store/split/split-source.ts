@@ -68,8 +68,8 @@ export class SplitSource {
   }
 
   /**
-   * The transactions that read or lock the table of lanes. A statement locks the table before it takes the snapshot with which it
-   * checks the owner, so a transaction that is not in this list sees every earlier commit.
+   * The transactions that read or lock the table of lanes. A statement locks the table before it takes the snapshot
+   * with which it checks the owner, so a transaction that is not in this list sees every earlier commit.
    */
   async transactions(): Promise<ReadonlySet<string>> {
     const rows = await this.#sql<{ id: string }[]>`
@@ -87,7 +87,8 @@ export class SplitSource {
 
   /** The attached standbys that do not have the write-ahead log up to this position on disk. */
   async standbysBehind(position: string): Promise<string[]> {
-    // Archivers replay nothing, and a logical subscriber cannot replace the source. Without pg_monitor, every column but the pid is null.
+    // Archivers replay nothing, and a logical subscriber cannot replace the source. Without pg_monitor, every column
+    // but the pid is null.
     const rows = await this.#sql<{ name: string }[]>`
       SELECT coalesce(application_name, 'hidden from logins without pg_monitor') AS name FROM pg_stat_replication r
       WHERE (r.state IS NULL OR r.replay_lsn IS NOT NULL AND r.flush_lsn < ${position}::pg_lsn)

@@ -964,21 +964,21 @@ export declare type MessageDelta = Message<"vx.anthropic.v1.MessageDelta"> & {
   stopReason?: string | undefined;
 
   /**
-   * Of the event "message_delta": always null.
+   * In the event "message_delta": always null.
    *
    * @generated from field: google.protobuf.Value container = 7;
    */
   container?: Value | undefined;
 
   /**
-   * Of the event "message_delta": always null.
+   * In the event "message_delta": always null.
    *
    * @generated from field: google.protobuf.Value stop_details = 8;
    */
   stopDetails?: Value | undefined;
 
   /**
-   * Of the event "message_delta": always null.
+   * In the event "message_delta": always null.
    *
    * @generated from field: google.protobuf.Value stop_sequence = 9;
    */

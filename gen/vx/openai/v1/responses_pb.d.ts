@@ -490,49 +490,49 @@ export declare type ResponseItem = Message<"vx.openai.v1.ResponseItem"> & {
   status?: string | undefined;
 
   /**
-   * Of a message: "assistant".
+   * For a message: "assistant".
    *
    * @generated from field: optional string role = 4;
    */
   role?: string | undefined;
 
   /**
-   * Of a message: its text, as a list of one part.
+   * For a message: its text, as a list of one part.
    *
    * @generated from field: google.protobuf.Value content = 5;
    */
   content?: Value | undefined;
 
   /**
-   * Of a function call: its id, to be repeated with the output of the call.
+   * For a function call: its id, to be repeated with the output of the call.
    *
    * @generated from field: optional string call_id = 6;
    */
   callId?: string | undefined;
 
   /**
-   * Of a function call: the name of the function.
+   * For a function call: the name of the function.
    *
    * @generated from field: optional string name = 7;
    */
   name?: string | undefined;
 
   /**
-   * Of a function call: the arguments, as JSON text.
+   * For a function call: the arguments, as JSON text.
    *
    * @generated from field: optional string arguments = 8;
    */
   arguments?: string | undefined;
 
   /**
-   * Of reasoning: its text, as a list of at most one part.
+   * For reasoning: its text, as a list of at most one part.
    *
    * @generated from field: google.protobuf.Value summary = 9;
    */
   summary?: Value | undefined;
 
   /**
-   * Of reasoning: a form that only the upstream can read, if the request included "reasoning.encrypted_content".
+   * For reasoning: a form that only the upstream can read, if the request included "reasoning.encrypted_content".
    *
    * @generated from field: optional string encrypted_content = 10;
    */

@@ -1,5 +1,5 @@
--- Marks the shared data as changed, so that it is copied to the other cells. Its lock orders the changes; a transaction takes it
--- last.
+-- Marks the shared data as changed, so that it is copied to the other cells. Its lock orders the changes; a transaction
+-- takes it last.
 CREATE OR REPLACE FUNCTION change_shared_data() RETURNS void
   LANGUAGE plpgsql
 AS $$

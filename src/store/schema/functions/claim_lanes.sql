@@ -1,5 +1,5 @@
--- Makes a promoted standby the cell of the lanes of a split, and of no others. Its copy of the split must be confirmed: then it has
--- everything that was written about the lanes, and the source cannot take them back.
+-- Makes a promoted standby the cell of the lanes of a split, and of no others. Its copy of the split must be confirmed:
+-- then it has everything that was written about the lanes, and the source cannot take them back.
 CREATE OR REPLACE FUNCTION claim_lanes(p_id text) RETURNS void
   LANGUAGE plpgsql
   SET search_path FROM CURRENT

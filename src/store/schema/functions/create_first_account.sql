@@ -1,5 +1,6 @@
 -- Creates an account with a credit and a key, all or nothing, if the database has no account. When several servers start
--- at once, one of them creates it. The action of the server is logged as one event for each of the three. Returns whether this call did.
+-- at once, one of them creates it. The action of the server is logged as one event for each of the three. Returns
+-- whether this call did.
 CREATE OR REPLACE FUNCTION create_first_account(
   p_act text, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
   p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text

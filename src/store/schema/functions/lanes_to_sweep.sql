@@ -1,5 +1,5 @@
--- The lanes of this cell with abandoned holds: expired, or of a server that is not registered. Among the lanes from p_from to p_to
--- also those with answers older than 24 hours.
+-- The lanes of this cell with abandoned holds: expired, or of a server that is not registered. Among the lanes from
+-- p_from to p_to also those with answers older than 24 hours.
 CREATE OR REPLACE FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

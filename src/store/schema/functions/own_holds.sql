@@ -1,5 +1,5 @@
--- The holds of a server in those of a range of lanes that this cell owns. The server releases those that it does not track: they were placed by
--- statements whose result it no longer waited for.
+-- The holds of a server in those of a range of lanes that this cell owns. The server releases those that it does not
+-- track: they were placed by statements whose result it no longer waited for.
 CREATE OR REPLACE FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint)
   RETURNS TABLE (id text, account_id text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER

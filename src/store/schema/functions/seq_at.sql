@@ -1,5 +1,6 @@
 -- The number of the first entry of an account at this time or later, at most p_last + 1. Entries are in the order of their
--- times, so the primary key finds it in a few steps, each of which ends at the first partition that has the entry. An entry that was archived counts as older.
+-- times, so the primary key finds it in a few steps, each of which ends at the first partition that has the entry. An
+-- entry that was archived counts as older.
 CREATE OR REPLACE FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamptz, p_last bigint) RETURNS bigint
   LANGUAGE plpgsql STABLE
 AS $$

@@ -1,5 +1,6 @@
--- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after p_position in the order of the
--- primary key, and the position of the last one; NULL at the end. Positions are JSON; empty for the start.
+-- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after
+-- p_position in the order of the primary key, and the position of the last one; NULL at the end. Positions are JSON;
+-- empty for the start.
 CREATE OR REPLACE FUNCTION stored_usage(
   p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer
 ) RETURNS TABLE (fingerprint numeric, next text)

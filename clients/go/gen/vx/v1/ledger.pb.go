@@ -63,13 +63,13 @@ type LedgerEntry struct {
 	PriceVersion int32 `protobuf:"varint,18,opt,name=price_version,json=priceVersion,proto3" json:"price_version,omitempty"`
 	// The prices of this version. Not set if the entry is not a generation.
 	Prices *Prices `protobuf:"bytes,19,opt,name=prices,proto3" json:"prices,omitempty"`
-	// Of the input tokens, those read from a cache.
+	// The part of the input tokens that was read from a cache.
 	CachedInputTokens int64 `protobuf:"varint,20,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
-	// Of the input tokens, those written to a cache.
+	// The part of the input tokens that was written to a cache.
 	CacheWriteTokens int64 `protobuf:"varint,21,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
-	// Of the output tokens, those of reasoning.
+	// The part of the output tokens that is reasoning.
 	ReasoningTokens int64 `protobuf:"varint,22,opt,name=reasoning_tokens,json=reasoningTokens,proto3" json:"reasoning_tokens,omitempty"`
-	// Of the input tokens, those of images, if the upstream reports them.
+	// The part of the input tokens that images have, if the upstream reports it.
 	ImageTokens int64 `protobuf:"varint,23,opt,name=image_tokens,json=imageTokens,proto3" json:"image_tokens,omitempty"`
 	// The number of images in the input.
 	Images        int64 `protobuf:"varint,24,opt,name=images,proto3" json:"images,omitempty"`

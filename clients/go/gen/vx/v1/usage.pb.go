@@ -196,15 +196,15 @@ type UsageRow struct {
 	Requests int64 `protobuf:"varint,5,opt,name=requests,proto3" json:"requests,omitempty"`
 	// The number of input tokens, those of the cache and of images included.
 	InputTokens int64 `protobuf:"varint,6,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Of the input tokens, those read from a cache.
+	// The part of the input tokens that was read from a cache.
 	CachedInputTokens int64 `protobuf:"varint,7,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
 	// The number of output tokens, reasoning included.
 	OutputTokens int64 `protobuf:"varint,8,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Of the output tokens, those of reasoning.
+	// The part of the output tokens that is reasoning.
 	ReasoningTokens int64 `protobuf:"varint,9,opt,name=reasoning_tokens,json=reasoningTokens,proto3" json:"reasoning_tokens,omitempty"`
-	// Of the input tokens, those written to a cache.
+	// The part of the input tokens that was written to a cache.
 	CacheWriteTokens int64 `protobuf:"varint,10,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
-	// Of the input tokens, those of images, if the upstream reports them.
+	// The part of the input tokens that images have, if the upstream reports it.
 	ImageTokens int64 `protobuf:"varint,11,opt,name=image_tokens,json=imageTokens,proto3" json:"image_tokens,omitempty"`
 	// The cost in micros.
 	CostMicros int64 `protobuf:"varint,12,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
