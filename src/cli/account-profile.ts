@@ -40,7 +40,7 @@ export function addProfileCommands(group: Command): void {
     .action((account: string, name: string, options: Options) => update(account, { name }, options));
   reasonOption(
     profileOptions(
-      callCommand(group, "update", "Change the profile of an account. An empty value removes it.", [
+      callCommand(group, "update", "Change the profile of an account. An empty value removes the field.", [
         "vx accounts update acme --external-id crm-17 --email ops@acme.example",
       ]),
     ),

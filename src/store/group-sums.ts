@@ -19,7 +19,8 @@ export type UsageSum = {
   cost_micros: bigint;
 };
 
-const COUNTS = [
+/** The fields of a sum that are added up. */
+export const USAGE_COUNTS = [
   "requests",
   "input",
   "cached_input",
@@ -74,7 +75,7 @@ export class GroupSums {
     const key = JSON.stringify(positionOf(sum));
     const known = this.#groups.get(key);
     if (!known) this.#groups.set(key, sum);
-    else for (const count of COUNTS) known[count] += sum[count];
+    else for (const count of USAGE_COUNTS) known[count] += sum[count];
     if (this.#groups.size > 4 * this.#max) this.#prune();
   }
 

@@ -1,6 +1,7 @@
 import { formatDecimal } from "../../domain/decimal.ts";
 import { QUARTER_MS } from "../../domain/periods.ts";
 import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
+import { USAGE_COUNTS } from "../../store/group-sums.ts";
 import type { FocusRow } from "./focus-columns.ts";
 import { timeText } from "./time-text.ts";
 
@@ -12,17 +13,6 @@ const MICRO = 10n ** 6n;
 
 /** The sums of one day in UTC with the same account, key, model and price version. */
 type DaySum = { -readonly [Name in keyof ExportRow]: ExportRow[Name] };
-
-const COUNTS = [
-  "requests",
-  "input",
-  "cached_input",
-  "cache_write",
-  "output",
-  "reasoning",
-  "images",
-  "cost_micros",
-] as const;
 
 /** Collects rows, ordered by account and time, into days: memory holds one day of one account. */
 export class FocusDays {
@@ -43,7 +33,7 @@ export class FocusDays {
     const key = `${row.key_id} ${row.price_version} ${row.model}`;
     const sum = this.#sums.get(key);
     if (!sum) this.#sums.set(key, { ...row, quarter: day * DAY_QUARTERS });
-    else for (const count of COUNTS) sum[count] += row[count];
+    else for (const count of USAGE_COUNTS) sum[count] += row[count];
     return done;
   }
 
