@@ -13,7 +13,7 @@ export type Costs = {
   readonly commitMs: number;
 };
 
-type Scenario = {
+export type Scenario = {
   readonly servers: number;
   readonly cells: number;
   readonly postgresCores: number;
