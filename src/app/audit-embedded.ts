@@ -30,8 +30,9 @@ export async function auditEmbeddedDatabase(options: EmbeddedAuditOptions): Prom
   }
 }
 
-/** A database, or one of several cells. */
-type AuditedDatabase = DatabaseLogin & { readonly schema?: string; readonly cell?: string | undefined };
+/** A database, or one of several cells. Without a role, the audit has the rights of the login. */
+type AuditedDatabase = Pick<DatabaseLogin, "address"> &
+  Partial<DatabaseLogin> & { readonly schema?: string; readonly cell?: string | undefined };
 
 export async function auditDatabases(
   logins: readonly AuditedDatabase[],
@@ -41,7 +42,7 @@ export async function auditDatabases(
     ({ address, role, schema }) =>
       new Database(address, {
         name: "vx audit",
-        role,
+        ...(role !== undefined && { role }),
         ...(schema !== undefined && { schema }),
         connections: 1,
         statementTimeoutMs: STATEMENT_TIMEOUT_MS,

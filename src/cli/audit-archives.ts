@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
 import { auditDatabases } from "../app/audit-embedded.ts";
-import { APP_ROLE } from "../app/prepare-database.ts";
 import { ArchiveError } from "../archive/archive-error.ts";
 import { type ArchivesReport, auditArchives } from "../archive/audit-archives.ts";
 import { openOwnedLedgers } from "./archive.ts";
@@ -20,13 +19,7 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
     const ledgers = await openOwnedLedgers(folder);
     try {
       // First, so that entries that are archived meanwhile are read in the files.
-      const logins = ledgers.all.map(({ address, schema, cell }) => ({
-        address,
-        schema,
-        cell,
-        role: APP_ROLE,
-      }));
-      const report = await auditDatabases(logins, {
+      const report = await auditDatabases(ledgers.all, {
         signal,
         onProgress: ({ partsDone, parts, entries }) =>
           progress.show(partsDone / parts, `${entries} ledger entries audited`),

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
-import type { DatabaseAddress, Sql } from "../../src/store/driver/connect.ts";
+import { auditDatabases } from "../../src/app/audit-embedded.ts";
+import { connect, type DatabaseAddress, type Sql } from "../../src/store/driver/connect.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { MigrationError } from "../../src/store/schema/migration-error.ts";
 import { lockTables } from "../../src/store/schema/table-locks.ts";
@@ -234,6 +235,45 @@ describe("a login that does not own the database", () => {
     caller?.close();
     await app.stop();
     expect(outcome).toMatchObject({ ok: true });
+  });
+});
+
+describe("an owner of the database who is no superuser", () => {
+  const login = `owner_${randomBytes(6).toString("hex")}`;
+  let admin: TestDatabase;
+  beforeAll(async () => {
+    admin = await createTestDatabase();
+    await admin.owner.unsafe(`CREATE ROLE ${login} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`);
+  });
+  afterAll(async () => {
+    await admin.owner.unsafe(`DROP ROLE ${login}`);
+    await admin.drop();
+  });
+
+  /** As PostgreSQL 16 and newer grant it to the login that creates the role. */
+  const AS_CREATOR = "WITH ADMIN TRUE, SET FALSE, INHERIT FALSE";
+
+  test("may assume the role of the servers after a migration, also of a copy, and audits without the role", async () => {
+    await withDatabase("template0", async ({ owner }, as) => {
+      const address = as(login);
+      await owner.unsafe(
+        `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ${login}', current_database()); END $$`,
+      );
+      for (const _ of ["empty", "up to date"]) {
+        await admin.owner.unsafe(
+          `REVOKE vx_app FROM ${login} CASCADE; GRANT vx_app TO ${login} ${AS_CREATOR}`,
+        );
+        expect(await failureOf(address)).toBeUndefined();
+        const sql = await connect(address, { statementTimeoutMs: 10_000, name: "test", role: "vx_app" });
+        expect([...(await sql`SELECT current_user AS name`)]).toEqual([{ name: "vx_app" }]);
+        await sql.end();
+      }
+      await admin.owner.unsafe(`REVOKE vx_app FROM ${login} CASCADE`);
+      expect((await failureOf(address))?.message).toMatch(/GRANT vx_app to this login/);
+      const { signal } = new AbortController();
+      const report = await auditDatabases([{ address }], { signal, onProgress: () => undefined });
+      expect(report).toMatchObject({ findings: [] });
+    });
   });
 });
 

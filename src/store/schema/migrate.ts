@@ -63,8 +63,11 @@ export async function migrate(
       );
     }
     if (state?.version === tables.length && !(await mayReadMigrations(sql, schema))) return;
-    if (state && (await isUpToDate(sql, schema, tables, functions)))
+    if (state && (await isUpToDate(sql, schema, tables, functions))) {
+      // A copy of a database has the schema, but not the members of the role.
+      await joinRole(sql);
       return await createPartitions(sql, schema);
+    }
     await sql`SELECT pg_advisory_lock(${LOCK})`;
     if (isCitus) await changeAllNodes(sql);
     await prepare(sql, schema);
@@ -150,12 +153,9 @@ async function prepare(sql: Sql, schema: string): Promise<void> {
       END IF;
     -- Roles belong to all databases of a server: a migration of another database may have created it meanwhile.
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-    END $$;
-    DO $$ BEGIN
-      IF NOT pg_has_role(current_user, 'vx_app', 'MEMBER') THEN
-        EXECUTE format('GRANT vx_app TO %I', current_user);
-      END IF;
-    END $$;
+    END $$;`);
+  await joinRole(sql);
+  await sql.unsafe(`
     CREATE SCHEMA IF NOT EXISTS ${schema};
     GRANT USAGE ON SCHEMA ${schema} TO vx_app;
     CREATE TABLE IF NOT EXISTS ${schema}.migrations (
@@ -167,6 +167,21 @@ async function prepare(sql: Sql, schema: string): Promise<void> {
     CREATE TABLE IF NOT EXISTS ${schema}.releases (
       release text PRIMARY KEY, oldest_release text NOT NULL, applied_at timestamptz NOT NULL
     );`);
+}
+
+/**
+ * Lets this login assume the role of the servers. Since PostgreSQL 16, a login that creates a role becomes a member of it
+ * that may administer the role, but not assume it.
+ */
+async function joinRole(sql: Sql): Promise<void> {
+  const [row] = await sql`
+    SELECT pg_has_role(
+      current_user, 'vx_app',
+      CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END
+    ) AS allowed`;
+  if (row?.allowed === true) return;
+  await sql`SELECT pg_advisory_lock(${LOCK})`;
+  await sql`GRANT vx_app TO CURRENT_USER`;
 }
 
 function verify(applied: ReadonlyMap<string, string>, files: readonly SqlFile[]): void {
