@@ -1,6 +1,6 @@
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded-postgres/embedded-postgres.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { DatabaseGuard } from "../store/driver/guard.ts";
+import { DatabaseLock } from "../store/driver/database-lock.ts";
 
 /** The embedded database, opened for a command. */
 type EmbeddedDatabase = {
@@ -19,14 +19,14 @@ export async function openEmbeddedDatabase(
 ): Promise<EmbeddedDatabase> {
   const embedded = await startEmbeddedPostgres({ dataDir, mustExist: true, print });
   const address = socketOf(embedded, "postgres");
-  const guard = new DatabaseGuard(address, command);
+  const lock = new DatabaseLock(address, command);
   let isOurs = false;
   const close = async () => {
-    await guard.close();
+    await lock.close();
     if (isOurs) await embedded.stop();
   };
   try {
-    isOurs = await guard.ensureHeld();
+    isOurs = await lock.ensureHeld();
   } catch (error) {
     await close();
     throw error;

@@ -1,6 +1,6 @@
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded-postgres/embedded-postgres.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { DatabaseGuard } from "../store/driver/guard.ts";
+import { DatabaseLock } from "../store/driver/database-lock.ts";
 import { migrate } from "../store/schema/migrate.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -53,31 +53,31 @@ export async function prepareDatabase(options: PrepareOptions): Promise<Prepared
   }
   const maxConnections = embeddedConnections(config);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, maxConnections, print, onWait });
-  const guard = new DatabaseGuard(socketOf(embedded, "postgres"), "server");
+  const lock = new DatabaseLock(socketOf(embedded, "postgres"), "server");
   try {
-    await acquireGuard(guard, config.dataDir);
-    if (embedded.adopted && (await guard.maxConnections()) < maxConnections) {
+    await acquireLock(lock, config.dataDir);
+    if (embedded.adopted && (await lock.maxConnections()) < maxConnections) {
       await embedded.restart();
-      await acquireGuard(guard, config.dataDir);
+      await acquireLock(lock, config.dataDir);
     }
     await migrate(socketOf(embedded, "postgres"));
-    await guard.logTersely(APP_ROLE);
-    await guard.setPassword(APP_ROLE, embedded.verifierOf(APP_ROLE));
+    await lock.logTersely(APP_ROLE);
+    await lock.setPassword(APP_ROLE, embedded.verifierOf(APP_ROLE));
   } catch (error) {
-    await guard.close();
+    await lock.close();
     // On DataDirInUse the database belongs to another server and must keep running.
     if (!(error instanceof DataDirInUse)) await embedded.stop();
     throw error;
   }
-  return supervise(embedded, guard, log);
+  return supervise(embedded, lock, log);
 }
 
 /** Holds the lock of the data folder, and stops the database only while this server holds the lock. */
-function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): PreparedDatabase {
+function supervise(embedded: EmbeddedPostgres, lock: DatabaseLock, log: Log): PreparedDatabase {
   let isOurs = true;
-  const hold = async () => {
+  const keepLock = async () => {
     const wasOurs = isOurs;
-    isOurs = await guard.ensureHeld();
+    isOurs = await lock.ensureHeld();
     if (wasOurs && !isOurs) {
       log.error(
         "another server uses the data folder too; this server will not stop the database when it exits",
@@ -91,17 +91,17 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
     exclusive: true,
     revive: async () => {
       await embedded.ensureRunning();
-      await hold();
+      await keepLock();
     },
     maintain: async () => {
-      await hold();
+      await keepLock();
       await embedded.trimLogs();
     },
     stop: async () => {
-      await hold().catch((error: unknown) =>
+      await keepLock().catch((error: unknown) =>
         log.warn({ err: error }, "renewing the lock of the data folder failed"),
       );
-      await guard.close();
+      await lock.close();
       if (isOurs) await embedded.stop();
     },
   };
@@ -109,8 +109,8 @@ function supervise(embedded: EmbeddedPostgres, guard: DatabaseGuard, log: Log): 
 
 class DataDirInUse extends StartError {}
 
-async function acquireGuard(guard: DatabaseGuard, dataDir: string): Promise<void> {
-  const holder = await guard.acquire();
+async function acquireLock(lock: DatabaseLock, dataDir: string): Promise<void> {
+  const holder = await lock.acquire();
   if (holder !== undefined) {
     throw new DataDirInUse(
       `the data folder ${dataDir} is in use by ${holder}; stop that server, or set another VX_DATA_DIR, PORT and VX_ADMIN_PORT`,

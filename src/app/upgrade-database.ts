@@ -2,7 +2,7 @@ import { BackupError } from "../backup/backup-error.ts";
 import { copyDatabase } from "../backup/copy-database.ts";
 import { type ClusterLogin, upgradeCluster } from "../embedded-postgres/upgrade-cluster.ts";
 import type { AuditReport } from "../store/audit.ts";
-import { DatabaseGuard } from "../store/driver/guard.ts";
+import { DatabaseLock } from "../store/driver/database-lock.ts";
 import { migrate } from "../store/schema/migrate.ts";
 import { auditDatabases } from "./audit-embedded.ts";
 import { socketOf } from "./embedded-database.ts";
@@ -37,10 +37,10 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
     });
   const upgraded = await upgradeCluster(options, async (from, to) => {
     const [source, target] = [socketOf(from, "postgres"), socketOf(to, "postgres")];
-    const guard = new DatabaseGuard(source, "upgrade-database");
+    const lock = new DatabaseLock(source, "upgrade-database");
     try {
       // A server of an older release would use the old database.
-      if (!(await guard.ensureHeld())) throw new BackupError("a server has started to use the old database");
+      if (!(await lock.ensureHeld())) throw new BackupError("a server has started to use the old database");
       await migrate(source);
       const before = await auditOf(from, "auditing the old database");
       if (before.findings.length > 0)
@@ -54,7 +54,7 @@ export async function upgradeDatabase(options: UpgradeOptions): Promise<Upgraded
       if (report.findings.length > 0 || report.entries !== before.entries)
         throw new BackupError("the audit of the copy has findings, so the old database stays in use");
     } finally {
-      await guard.close();
+      await lock.close();
     }
   });
   return { ...upgraded, report: report as AuditReport };

@@ -8,7 +8,7 @@ import { laneOfId } from "../../src/domain/lane.ts";
 import { type LedgerLine, ledgerHash } from "../../src/domain/ledger-hash.ts";
 import { readPage } from "../../src/domain/page.ts";
 import { audit, auditInSteps } from "../../src/store/audit.ts";
-import { DatabaseGuard } from "../../src/store/driver/guard.ts";
+import { DatabaseLock } from "../../src/store/driver/database-lock.ts";
 import { getGeneration, listEntries, moveBalance } from "../../src/store/ledger.ts";
 import { TEST_ACTION, TEST_ACTION_JSON } from "../support/action.ts";
 import { charge, type Payer } from "../support/payer.ts";
@@ -288,12 +288,12 @@ test("an entry of a month without a partition is written, and its month gets non
 
 test("a database can be archived while a server uses its data folder, by one command at a time", async () => {
   const place = placeOf(database);
-  const guard = new DatabaseGuard(place.address, "server");
-  await guard.acquire();
+  const lock = new DatabaseLock(place.address, "server");
+  await lock.acquire();
   const other = await ArchiveDatabase.open(place);
   await other.lock();
   await expect(archive(SECOND_LAST)).rejects.toThrow("another vx archive");
   await other.close();
   expect(await archive(SECOND_LAST)).toHaveLength(1);
-  await guard.close();
+  await lock.close();
 });

@@ -8,7 +8,7 @@ import type { Cells } from "../../src/store/driver/cells.ts";
 import { runs } from "../support/runs.ts";
 
 const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;
-/** One each for the guard and the migrations, two for psql, three that PostgreSQL reserves for superusers. */
+/** One each for the lock of the data folder and the migrations, two for psql, three that PostgreSQL reserves for superusers. */
 const OTHERS = 7;
 
 async function connectionsOf(config: Config): Promise<number> {

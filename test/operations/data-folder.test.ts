@@ -89,15 +89,15 @@ test("the lock of a data folder is renewed after it lost its connection", async 
   const secret = await first.line(/(vx_live_\w+)/);
   const url = await first.line(ready);
   const owner = postgres(loginIn(inDataFolder()));
-  const guards = () => owner<{ pid: number }[]>`
+  const lockHolders = () => owner<{ pid: number }[]>`
     SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
-  const [guard] = await guards();
-  await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
+  const [holder] = await lockHolders();
+  await owner`SELECT pg_terminate_backend(${holder?.pid as number})`;
   await vi.waitFor(
     async () => {
-      const [again] = await guards();
+      const [again] = await lockHolders();
       expect(again?.pid).toEqual(expect.any(Number));
-      expect(again?.pid).not.toBe(guard?.pid);
+      expect(again?.pid).not.toBe(holder?.pid);
     },
     { timeout: 5_000, interval: 50 },
   );
@@ -113,10 +113,10 @@ test("a server that lost the lock of its data folder continues, and leaves the d
   const url = await server.line(ready);
   const owner = postgres(loginIn(inDataFolder()));
   const other = await owner.reserve();
-  const [guard] = await owner<{ pid: number }[]>`
+  const [holder] = await owner<{ pid: number }[]>`
     SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 7665121`;
   const taken = other`SELECT pg_advisory_lock(7665121)`;
-  await owner`SELECT pg_terminate_backend(${guard?.pid as number})`;
+  await owner`SELECT pg_terminate_backend(${holder?.pid as number})`;
   await taken;
   await vi.waitFor(() => expect(server.stderr()).toContain("another server uses the data folder too"), {
     timeout: 5_000,

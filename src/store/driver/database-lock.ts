@@ -8,7 +8,7 @@ const WAIT_MS = 2_000;
 /**
  * A lock that lets only one server, or one command, use an embedded database. PostgreSQL releases it when that process ends.
  */
-export class DatabaseGuard {
+export class DatabaseLock {
   readonly #connection: Connection;
 
   /** `program` names this process to others that need the lock. */
