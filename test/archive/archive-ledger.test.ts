@@ -292,7 +292,7 @@ test("a database can be archived while a server uses its data folder, by one com
   await lock.acquire();
   const other = await ArchiveDatabase.open(place);
   await other.lock();
-  await expect(archive(SECOND_LAST)).rejects.toThrow("another vx archive");
+  await expect(archive(SECOND_LAST)).rejects.toThrow("another 'vx archive'");
   await other.close();
   expect(await archive(SECOND_LAST)).toHaveLength(1);
   await lock.close();
