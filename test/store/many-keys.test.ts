@@ -67,6 +67,17 @@ test.each([
   expect(Math.max(...pages.slice(1))).toBeLessThan(FEW_PAGES);
 });
 
+test("a call that takes no slot reads few pages, even if its admission was planned with few windows", async () => {
+  const call = `admit(ARRAY[ROW(${LANE}, sha256('parent'), 0, 0, 0)::vx.admit_item])`;
+  await database.owner.begin(async (transaction) => {
+    for (let i = 0; i < 2; i++) await pagesRead(transaction, call);
+    await transaction`
+      INSERT INTO vx.windows (lane, fingerprint, minute, used, granted, rpm, last_used_at)
+      SELECT ${LANE}::smallint, sha256(i::text::bytea), 0, 0, 0, 1, now() FROM generate_series(1, ${KEYS}::int) i`;
+    expect((await pagesRead(transaction, call)).pages).toBeLessThan(FEW_PAGES);
+  });
+});
+
 test("recently revoked keys are found by an index", async () => {
   const [row] = await database.owner`
     EXPLAIN (FORMAT JSON) SELECT id FROM vx.keys WHERE revoked_at > now() + interval '1 second'`;

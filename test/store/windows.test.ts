@@ -186,6 +186,31 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
   });
 });
 
+test("calls that take no slot write a window once a minute", async () => {
+  await withinOneMinute(async () => {
+    const { secret } = await createTestKey(operator);
+    const request = { ...identityOf(secret), scope: undefined, limited: false } as const;
+    const admit = async () => expect((await admitter.admit(request)).outcome).toBe("admitted");
+    // A row that was locked or written has another xmax or another place.
+    const versionOf = async () => {
+      const [row] = await app.database.owner<{ version: string }[]>`
+        SELECT format('%s %s %s', xmin, xmax, ctid) AS version FROM vx.windows
+        WHERE fingerprint = ${Buffer.from(fingerprintOf(secret), "hex")}`;
+      return row?.version;
+    };
+    await admit();
+    const first = await versionOf();
+    expect(first).toBeDefined();
+    await admit();
+    await Promise.all([admit(), admit()]);
+    expect(await versionOf()).toBe(first);
+    const minute = await minuteOf(secret);
+    await shiftWindow(secret, -1);
+    await admit();
+    expect(await minuteOf(secret)).toBe(minute);
+  });
+});
+
 test("3,000 concurrent calls over many batches give each key exactly its limit", async () => {
   await withinOneMinute(async () => {
     const limits = [1, 10, 100, 700];
