@@ -63,10 +63,11 @@ export function hasBody(source: BodySource): boolean | Promise<boolean> {
 export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   const { maxBytes, share } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);
-  // A body that ended while the gate was deciding emits no further event.
-  if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
-  // Node ends a stream with an empty body before it is read.
+  if (source.aborted) return Promise.reject(new CallerDisconnected());
+  // Node ends an empty body before it is read, and destroys it if the headers announce none.
   if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
+  // A body that ended while the gate was deciding emits no further event.
+  if (source.destroyed) return Promise.reject(new CallerDisconnected());
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const gathered = new GatheredBytes(Math.min(announced, maxBytes));
   let isWanted = true;

@@ -50,6 +50,8 @@ export class Http1 {
         requestTimeout: limits.requestMs,
         connectionsCheckingInterval: limits.timeoutCheckMs,
         keepAliveTimeout: limits.keepAliveMs,
+        // Requests without a body are read at once, without the events of a stream.
+        optimizeEmptyRequests: true,
       },
       this.#receive,
     );

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { talk } from "../support/tcp.ts";
 import { expectError, expectInvalid, https, JSON_BODY, jsonOf } from "./answers.ts";
 
 let app: TestApp;
@@ -14,6 +15,21 @@ beforeAll(async () => {
 afterAll(async () => {
   expect(app.logText().match(/uncaught|unhandled|request failed|"level":50/)).toBeNull();
   await app.stop();
+});
+
+test.each([
+  ["POST /v1/generate", "application/json", 400],
+  ["POST /vx.v1.MeService/GetMe", "application/proto", 200],
+  ["POST /grpc.health.v1.Health/Check", "application/proto", 200],
+])("%s without headers about its body has an empty body", async (line, type, status) => {
+  const headers = [
+    "host: vx",
+    `authorization: Bearer ${key.secret}`,
+    `content-type: ${type}`,
+    "connection: close",
+  ];
+  const { text } = await talk(app.url, `${[`${line} HTTP/1.1`, ...headers].join("\r\n")}\r\n\r\n`);
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
 describe.each(https)("over $name", ({ send }) => {

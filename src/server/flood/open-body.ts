@@ -14,6 +14,8 @@ export const MAX_OPEN_UNARY_BYTES = 4_096;
  * the call.
  */
 export async function* openBody(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
+  // A request without a body emits no event.
+  if (request.readableEnded) return;
   const taken = new PassThrough({ highWaterMark: maxBytes });
   let bytes = 0;
   let isTooMuch = false;
