@@ -31,6 +31,14 @@ const MOVE_MS = 30_000;
 const ACCOUNTS = 12;
 const CALLERS = 24;
 
+const OPTIONS = {
+  connections: 4,
+  statementTimeoutMs: 5_000,
+  role: "vx_app",
+  maxStatements: 1_000,
+  maxWaitMs: 5_000,
+};
+
 describe.skipIf(!SOURCE)("a cell on Citus", () => {
   let cluster: Cluster;
   let coordinator: postgres.Sql;
@@ -43,17 +51,30 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
   /** The pools of a server, which look for the worker every second as its health check does. */
   function startServer(serverId: string, schema = "vx"): Database {
     const database = new Database(new CitusWorkers({ kind: "url", url: onCoordinator() }, schema), {
+      ...OPTIONS,
       schema,
-      connections: 4,
-      statementTimeoutMs: 5_000,
       name: serverId,
-      role: "vx_app",
-      maxStatements: 1_000,
-      maxWaitMs: 5_000,
     });
     const timer = setInterval(() => void database.findNewerPrimary(), 1_000);
     servers.push({ database, billing: createTestBilling(database, { serverId, pipelines: 2 }), timer });
     return database;
+  }
+
+  /** At any node, without looking for the worker. */
+  function openAt(url: string, schema: string) {
+    const database = new Database({ kind: "url", url }, { ...OPTIONS, schema, name: "node" });
+    return { database, billing: createTestBilling(database) };
+  }
+
+  /** The nodes at which the functions of a batch work on the shards. */
+  async function nodesOf(schema: string): Promise<number[]> {
+    const found = cluster.ports.map(async (port) => {
+      const sql = postgres(cluster.url(port), { max: 1 });
+      const [row] = await sql<{ is_here: boolean }[]>`SELECT ${sql(schema)}.pin_schema() AS is_here`;
+      await sql.end();
+      return row?.is_here ? [port] : [];
+    });
+    return (await Promise.all(found)).flat();
   }
 
   const workerOfSchema = () => workerPort(coordinator, "vx");
@@ -134,35 +155,34 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     expect((await coordinator`SELECT FROM vx.accounts`).length).toBe(0);
   });
 
-  test("admits calls up to the limit of their key, and shows the window of a call without its scope", async () => {
-    const database = startServer("admission", "vx_b");
-    const { accountId } = await createPayer(database, 0n);
-    const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
-    await withinOneMinute(async () => {
-      const lane = laneOfId(accountId);
-      const key = generateKey(lane, randomBytes);
-      const { fingerprint } = key;
-      const narrow = {
-        id: typeIds.key(lane),
-        accountId,
-        name: "narrow",
-        plan: "",
-        scopes: toScopeBits(["read"]),
-      };
-      const limits = { rateLimitRpm: 2, mayExceedPlan: false, expiresAt: undefined };
-      await createKey(database, TEST_ACTION, { ...narrow, ...limits }, key);
-      const admit = async (scope: Scope) => {
-        const admission = await admitter.admit({ lane, fingerprint, scope, limited: true });
-        return `${admission.outcome}, ${"window" in admission && admission.window?.remaining} left`;
-      };
-      expect(await admit("read")).toBe("admitted, 1 left");
-      expect(await admit("keys")).toBe("out_of_scope, 1 left");
-      expect(await Promise.all([admit("keys"), admit("read")])).toEqual([
-        "out_of_scope, 1 left",
-        "admitted, 0 left",
-      ]);
-      expect(await admit("read")).toBe("rate_limited, 0 left");
-    });
+  test("decides batches at every node, faster at the worker of the schema", async () => {
+    for (const url of urls) {
+      const { database, billing } = openAt(url, "vx_b");
+      const payer = await createPayer(database, 100n);
+      await charge(billing, payer, 10n);
+      const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
+      await withinOneMinute(async () => {
+        const lane = laneOfId(payer.accountId);
+        const key = generateKey(lane, randomBytes);
+        await createKey(database, TEST_ACTION, narrowKey(payer.accountId), key);
+        const admit = async (scope: Scope) => {
+          const { fingerprint } = key;
+          const admission = await admitter.admit({ lane, fingerprint, scope, limited: true });
+          return `${admission.outcome}, ${"window" in admission && admission.window?.remaining} left`;
+        };
+        expect(await admit("read")).toBe("admitted, 1 left");
+        expect(await admit("keys")).toBe("out_of_scope, 1 left");
+        expect(await Promise.all([admit("keys"), admit("read")])).toEqual([
+          "out_of_scope, 1 left",
+          "admitted, 0 left",
+        ]);
+        expect(await admit("read")).toBe("rate_limited, 0 left");
+      });
+      await database.close();
+    }
+    const report = await audit(startServer("audit", "vx_b"), new AbortController().signal);
+    expect(report).toMatchObject({ accounts: BigInt(1 + urls.length), findings: [] });
+    expect(await nodesOf("vx_b")).toEqual([await workerPort(coordinator, "vx_b")]);
   });
 
   test("cannot be split", async () => {
@@ -200,6 +220,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
         const to = cluster.ports.slice(1).find((port) => port !== from) as number;
         await moveSchema(coordinator, "vx", to);
         expect(await workerOfSchema()).toBe(to);
+        expect(await nodesOf("vx")).toEqual([to]);
         await vi.waitFor(() => expect(callers.ended).toBeGreaterThan(endedBefore + 100), {
           timeout: MOVE_MS,
         });
@@ -222,3 +243,9 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     expect(report).toMatchObject({ accounts: BigInt(ACCOUNTS), findings: [] });
   });
 });
+
+function narrowKey(accountId: string) {
+  const id = typeIds.key(laneOfId(accountId));
+  const limits = { rateLimitRpm: 2, mayExceedPlan: false, expiresAt: undefined };
+  return { id, accountId, name: "narrow", plan: "", scopes: toScopeBits(["read"]), ...limits };
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { clusterProblem, functionsForCitus } from "../../src/store/schema/citus.ts";
+import { clusterProblem, functionsForCitus, withShards } from "../../src/store/schema/citus.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { readFiles } from "../../src/store/schema/sql-files.ts";
 import { createTestDatabase } from "../support/database.ts";
@@ -33,34 +33,74 @@ describe("a cluster can have a cell", () => {
   });
 });
 
-test("on Citus, every function that checks or locks the owner of a lane first takes the lock of the placement", () => {
-  const checking = functionsForCitus(PLAIN).filter(
+const ON_CITUS = functionsForCitus(PLAIN);
+const AT_SHARDS = ON_CITUS.filter(({ name }) => name.endsWith("_at_shards"));
+/** With the name of a table. */
+const USE = /\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+(\w+)\b(?!\()/g;
+const TABLES = readFiles(new URL("../../src/store/schema/tables/", import.meta.url)).flatMap(({ sql }) =>
+  [...sql.matchAll(/CREATE TABLE (\w+)/g)].map(([, table]) => table as string),
+);
+
+test("on Citus, every function that checks or locks the owner of a lane first keeps the schema on its worker", () => {
+  const checking = ON_CITUS.filter(
     ({ name, sql }) =>
-      !["admit", "raise_lane_moved"].includes(name) &&
+      name !== "raise_lane_moved" &&
+      !name.endsWith("_at_shards") &&
       /raise_lane_moved\(\)|is_owned[^;]*FOR UPDATE/.test(sql),
   );
-  const withoutLock = checking.filter(({ sql }) => !/^BEGIN\n {2}PERFORM lock_placement\(\);$/m.test(sql));
-  expect(withoutLock.map(({ name }) => name)).toEqual([]);
-  expect(checking.map(({ name }) => name).sort()).toEqual(["bill", "lock_account", "require_lane", "sweep"]);
-});
-
-test("on Citus, admission takes the lock of the placement before it reads keys", () => {
-  const admit = functionsForCitus(PLAIN).find(({ name }) => name === "admit")?.sql ?? "";
-  const [first] = admit.slice(admit.indexOf("\nBEGIN\n")).match(/\b(SELECT|INSERT|UPDATE \w+ SET)\b.*/) ?? [];
-  expect(first).toBe("UPDATE lanes SET epoch = epoch WHERE NOT is_owned AND lane = ANY (v_lanes);");
+  const others = checking.filter(
+    ({ sql }) => !/^BEGIN\n {2}(PERFORM pin_schema\(\);|IF pin_schema\(\) THEN)$/m.test(sql),
+  );
+  expect(others.map(({ name }) => name)).toEqual([]);
+  expect(checking.map(({ name }) => name).sort()).toEqual([
+    "admit",
+    "bill",
+    "lock_account",
+    "require_lane",
+    "sweep",
+  ]);
 });
 
 test("the other functions have the text of plain PostgreSQL", () => {
   const texts = new Map(PLAIN.map(({ name, checksum }) => [name, checksum]));
-  const own = functionsForCitus(PLAIN).filter(({ name, checksum }) => texts.get(name) !== checksum);
+  const own = ON_CITUS.filter(
+    ({ name, checksum }) => !name.endsWith("_at_shards") && texts.get(name) !== checksum,
+  );
   expect(own.map(({ name }) => name).sort()).toEqual([
     "admit",
     "bill",
     "create_ledger_partitions",
     "lock_account",
-    "lock_placement",
     "partitions_at_coordinator",
+    "pin_schema",
     "require_lane",
     "sweep",
   ]);
+});
+
+describe("functions that work on the shards", () => {
+  const named = withShards(AT_SHARDS, new Map(TABLES.map((table) => [table, "7"])));
+  const usedBy = (sql: string) => [...sql.matchAll(USE)].map(([, table]) => table as string);
+
+  test("name no table", () => {
+    expect(
+      AT_SHARDS.flatMap(({ sql }) => usedBy(sql)).filter((name) => TABLES.includes(name)).length,
+    ).toBeGreaterThan(20);
+    expect(named.flatMap(({ sql }) => usedBy(sql)).filter((name) => TABLES.includes(name))).toEqual([]);
+    expect(named.flatMap(({ sql }) => sql.match(/ON CONSTRAINT \w+/g) ?? [])).toContain(
+      "ON CONSTRAINT windows_pkey_7",
+    );
+    expect(named.filter(({ sql }) => /_pkey\b/.test(sql))).toEqual([]);
+  });
+
+  // With their forced plans, Citus would crash.
+  test("call no function that uses tables", () => {
+    const using = PLAIN.filter(({ sql }) => usedBy(sql).some((name) => TABLES.includes(name)));
+    const called = using.filter(({ name }) => named.some(({ sql }) => new RegExp(`\\b${name}\\(`).test(sql)));
+    expect(called.map(({ name }) => name)).toEqual([]);
+  });
+
+  test("are not for servers", () => {
+    expect(named.filter(({ sql }) => sql.includes("SECURITY DEFINER"))).toEqual([]);
+  });
 });

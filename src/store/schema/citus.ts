@@ -3,20 +3,39 @@ import type { Sql } from "../driver/connect.ts";
 import { MigrationError } from "./migration-error.ts";
 import { readFiles, type SqlFile } from "./sql-files.ts";
 
-/** Replace functions of the same name, or help others. */
+/** Functions that only Citus needs, and those that it needs with another text. */
 const OWN = new URL("./citus/", import.meta.url);
 /** The oldest that was tested. */
 const OLDEST_CITUS = 13;
 
+/** Of the names of the forms that work on the shards. */
+const SUFFIX = "_at_shards";
+
 /** What functions of plain PostgreSQL do first in a Citus cluster. */
 const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
-  // They read or lock lanes before they write, see lock_placement.
-  bill: "PERFORM lock_placement();",
-  lock_account: "PERFORM lock_placement();",
-  require_lane: "PERFORM lock_placement();",
-  sweep: "PERFORM lock_placement();",
+  admit: atWorker("admit", "p_items"),
+  bill: atWorker("bill", "p_server_id, p_not_after, p_lanes, p_ends, p_holds"),
+  // They read or lock lanes before they write, see pin_schema.
+  lock_account: "PERFORM pin_schema();",
+  require_lane: "PERFORM pin_schema();",
+  sweep: "PERFORM pin_schema();",
   create_ledger_partitions: "IF partitions_at_coordinator() THEN RETURN; END IF;",
 };
+
+/**
+ * What decides a batch of calls. It also exists in a form that works on the shards directly, which Citus does not plan: PostgreSQL keeps
+ * its plans.
+ */
+const AT_SHARDS = [
+  "add_usage",
+  "admit",
+  "admitted_keys",
+  "bill",
+  "heartbeat",
+  "name_users",
+  "place_holds",
+  "post_entries",
+];
 
 type Cluster = { readonly version: string; readonly coordinates: boolean; readonly workers: number };
 
@@ -71,19 +90,65 @@ export async function distributeSchema(transaction: Sql, schema: string): Promis
   if (!found) await transaction`SELECT citus_schema_distribute(${schema}::regnamespace)`;
 }
 
-/** The functions of plain PostgreSQL, with what Citus needs. */
+/** The functions of plain PostgreSQL, with what Citus needs. The names of shards are open, see `nameShards`. */
 export function functionsForCitus(plain: readonly SqlFile[]): SqlFile[] {
   const own = readFiles(OWN);
   const names = new Set(own.map(({ name }) => name));
-  return [...plain.filter(({ name }) => !names.has(name)).map(withFirstStatement), ...own];
+  const texts = [...plain.filter(({ name }) => !names.has(name)), ...own];
+  const atShards = plain.filter(({ name }) => AT_SHARDS.includes(name)).map(formAtShards);
+  return [...texts.map(withFirstStatement), ...atShards];
 }
 
 function withFirstStatement(file: SqlFile): SqlFile {
   const first = FIRST_STATEMENTS[file.name];
-  if (first === undefined) return file;
   // Only the outermost block starts in the first column.
-  const sql = file.sql.replace(/^BEGIN$/m, `BEGIN\n  ${first}`);
-  return { name: file.name, sql, checksum: hash("sha256", sql, "hex") };
+  return first === undefined ? file : fileOf(file.name, file.sql.replace(/^BEGIN$/m, `BEGIN\n  ${first}`));
+}
+
+/** At the worker that has the schema, the form for the shards does everything. */
+function atWorker(name: string, parameters: string): string {
+  return `IF pin_schema() THEN
+    RETURN QUERY SELECT * FROM ${name}${SUFFIX}(${parameters});
+    RETURN;
+  END IF;`;
+}
+
+/** Not for servers, which could use a shard that has moved: only after pin_schema is it the one that counts. */
+function formAtShards({ name, sql }: SqlFile): SqlFile {
+  const calls = new RegExp(`\\b(${AT_SHARDS.join("|")})\\(`, "g");
+  return fileOf(`${name}${SUFFIX}`, sql.replace(calls, `$1${SUFFIX}(`).replace(" SECURITY DEFINER", ""));
+}
+
+function fileOf(name: string, sql: string): SqlFile {
+  return { name, sql, checksum: hash("sha256", sql, "hex") };
+}
+
+/** Writes the names of the shards of a schema, which they keep when they move, in place of those of the tables. */
+export async function nameShards(sql: Sql, schema: string, files: readonly SqlFile[]): Promise<SqlFile[]> {
+  const rows = await sql<{ name: string; id: string }[]>`
+    SELECT c.relname AS name, d.shardid::text AS id FROM pg_dist_shard d JOIN pg_class c ON c.oid = d.logicalrelid
+    WHERE c.relnamespace = ${schema}::regnamespace`;
+  return withShards(files, new Map(rows.map(({ name, id }) => [name, id])));
+}
+
+/** @param shards the id of the shard of each table */
+export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string, string>): SqlFile[] {
+  const tables = new RegExp(
+    `\\b(FROM|JOIN|INTO|UPDATE|USING)\\s+(${[...shards.keys()].join("|")})\\b(?!\\()`,
+    "g",
+  );
+  const shardOf = (table: string) => `${table}_${shards.get(table)}`;
+  return files.map((file) => {
+    const sql = file.sql.replaceAll(":shard_of_lanes", shards.get("lanes") ?? "");
+    if (!file.name.endsWith(SUFFIX)) return { ...file, sql };
+    const named = sql
+      .replace(tables, (_, keyword, table) => `${keyword} ${shardOf(table)}`)
+      .replace(
+        /\bON CONSTRAINT (\w+)_pkey\b/g,
+        (_, table) => `ON CONSTRAINT ${table}_pkey_${shards.get(table)}`,
+      );
+    return { ...file, sql: named };
+  });
 }
 
 /**
@@ -92,14 +157,15 @@ function withFirstStatement(file: SqlFile): SqlFile {
  */
 const NESTED_READS = ["audit", "audit_usage", "audit_archived_usage", "ledger_range", "stored_usage"];
 
-/** Citus creates functions on all nodes itself. It crashes with forced generic plans. */
+/** Citus creates functions on all nodes itself. It crashes with forced generic plans of distributed tables. */
 export async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
   const rows = await transaction<{ signature: string; name: string; is_generic: boolean }[]>`
     SELECT oid::regprocedure::text AS signature, proname AS name,
            coalesce('plan_cache_mode=force_generic_plan' = ANY (proconfig), false) AS is_generic
     FROM pg_proc WHERE pronamespace = ${schema}::regnamespace`;
   for (const { signature, name, is_generic } of rows) {
-    if (is_generic) await transaction.unsafe(`ALTER FUNCTION ${signature} RESET plan_cache_mode`);
+    if (is_generic && !name.endsWith(SUFFIX))
+      await transaction.unsafe(`ALTER FUNCTION ${signature} RESET plan_cache_mode`);
     if (NESTED_READS.includes(name)) {
       await transaction.unsafe(
         `ALTER FUNCTION ${signature} SET citus.allow_nested_distributed_execution = on`,

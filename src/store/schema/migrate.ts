@@ -7,6 +7,7 @@ import {
   changeAllNodes,
   distributeSchema,
   functionsForCitus,
+  nameShards,
   requireCoordinator,
   requireUndistributed,
 } from "./citus.ts";
@@ -84,7 +85,11 @@ export async function migrate(
         await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
       }
       if (isCitus) await distributeSchema(transaction, schema);
-      await applyFunctions(transaction, schema, functions);
+      await applyFunctions(
+        transaction,
+        schema,
+        isCitus ? await nameShards(transaction, schema, functions) : functions,
+      );
       if (isCitus) await adaptFunctions(transaction, schema);
     });
     await createPartitions(sql, schema);
