@@ -66,6 +66,31 @@ describe.skipIf(problem !== undefined)("the alert rules", () => {
   });
 });
 
+describe.skipIf(problem !== undefined)("the configuration of Prometheus", () => {
+  const folder = createTemporaryFolder("prometheus-config");
+  afterAll(() => folder.remove());
+
+  test.each([
+    ["deploy/compose/prometheus.yml", /^([\s\S]*)$/],
+    ["docs/observability.md", /cat > prometheus\.yml <<END\n([\s\S]*?) {4}END\n/],
+  ])("in %s is valid", (document, pattern) => {
+    const config = pattern.exec(readFileSync(document, "utf8"))?.[1] ?? "";
+    expect(config).toContain("scrape_configs:");
+    const file = join(folder.path, "prometheus.yml");
+    const token = join(folder.path, "token");
+    writeFileSync(token, METRICS_TOKEN);
+    const check = (text: string) => {
+      const here = text
+        .replace(/[\w/]*\/rules\.yaml/, join(process.cwd(), "deploy/prometheus/rules.yaml"))
+        .replace("/run/secrets/metrics_token", token);
+      writeFileSync(file, here);
+      return problemOf("promtool", "check", "config", file);
+    };
+    expect(check(config)).toBeUndefined();
+    expect(check(config.replace("static_configs", "static_config"))).toContain("static_config");
+  });
+});
+
 describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { timeout: TIMEOUT_MS }, () => {
   const folder = createTemporaryFolder("prometheus");
   let database: TestDatabase;
