@@ -6,7 +6,9 @@ import { Batcher } from "../../src/store/driver/batcher.ts";
 type Batch = { readonly items: readonly string[]; answer(): void; fail(error: Error): void };
 
 /** A batcher whose batches wait until the test completes them. */
-function createBatcher(options: { pipelines?: number; maxBatch?: number; maxWaiting?: number } = {}) {
+function createBatcher(
+  options: { pipelines?: number; maxBatch?: number; maxWaiting?: number; hasOthers?: () => boolean } = {},
+) {
   const batches: Batch[] = [];
   const sizes: number[] = [];
   const batcher = new Batcher<string, string>({
@@ -81,6 +83,19 @@ test("many waiting items are sent before the results of the batch before are del
   expect(batches[1]?.items).toEqual(items);
   batches[1]?.answer();
   expect(await others).toEqual(items.map((item) => `done ${item}`));
+});
+
+test("beside other batchers, many waiting items wait for those that callers submit in response to the results", async () => {
+  const { batcher, batches, settle } = createBatcher({ hasOthers: () => true });
+  const first = batcher.submit(0, "a").then(() => batcher.submit(0, "a again"));
+  await settle();
+  const items = Array.from({ length: 8 }, (_, i) => `b${i}`);
+  const others = Promise.all(items.map((item) => batcher.submit(0, item)));
+  batches[0]?.answer();
+  await settle();
+  expect(batches[1]?.items).toEqual([...items, "a again"]);
+  batches[1]?.answer();
+  await Promise.all([first, others]);
 });
 
 test("the error of a batch is delivered after many waiting items are sent, and they are not affected", async () => {

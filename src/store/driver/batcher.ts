@@ -12,6 +12,8 @@ export type BatcherOptions<Item, Result> = {
   /** Executes a batch: one result or error per item, in the same order. */
   readonly execute: (items: readonly Item[]) => Promise<readonly (Result | DomainError)[]>;
   readonly onBatch?: (size: number) => void;
+  /** Whether other batchers have statements while this one delivers results. Default: no. */
+  readonly hasOthers?: () => boolean;
 };
 
 type Waiting<Item, Result> = {
@@ -26,15 +28,19 @@ type Finished<Item, Result> = { readonly batch: readonly Waiting<Item, Result>[]
   | { readonly error: unknown }
 );
 
-/** From this number of waiting items on, the next batch is sent before the results of the batch before are delivered. */
+/**
+ * From this number of waiting items on, the next batch is sent before the results of the batch before are delivered, unless other
+ * batchers use that time.
+ */
 const MIN_OVERLAP = 8;
 
 /**
  * While a batch runs, arriving items wait and form the next batch. There is no timer.
  *
  * If many items wait when a batch returns, they are sent first and the results are delivered afterwards, so the database
- * works while the callers process their results. If few wait, the next batch waits for the turn of the event loop, so that
- * it includes the items that callers submit in response to them: a small batch costs nearly as much as a larger one.
+ * works while the callers process their results. If few wait, or other batchers have statements, the next batch waits for the turn
+ * of the event loop, so that it includes the items that callers submit in response: a small batch costs nearly as much as a
+ * larger one.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
@@ -51,6 +57,11 @@ export class Batcher<Item, Result> {
   /** Number of waiting items. */
   get depth(): number {
     return this.#depth;
+  }
+
+  /** Whether a batch runs or is about to be sent. */
+  get isBusy(): boolean {
+    return this.#busy.includes(true);
   }
 
   /** Resolves to the item's result. Items of one lane are sent in this order. */
@@ -71,7 +82,7 @@ export class Batcher<Item, Result> {
     const waiting = this.#waiting[pipeline] ?? [];
     let before: Finished<Item, Result> | undefined;
     for (;;) {
-      if (before && waiting.length < MIN_OVERLAP) {
+      if (before && (waiting.length < MIN_OVERLAP || this.#options.hasOthers?.())) {
         deliver(before);
         before = undefined;
       }

@@ -3,7 +3,7 @@ import { Batcher, type BatcherOptions } from "./batcher.ts";
 import type { Cells, FunctionCaller } from "./cells.ts";
 
 /** Limits of each cell: a full queue of one delays no call of another. */
-type CellBatchersOptions<Item, Result> = Omit<BatcherOptions<Item, Result>, "execute"> & {
+type CellBatchersOptions<Item, Result> = Omit<BatcherOptions<Item, Result>, "execute" | "hasOthers"> & {
   /** Executes a batch in a cell, which is also given by its index. */
   readonly execute: (
     cell: FunctionCaller,
@@ -45,6 +45,12 @@ export class CellBatchers<Item, Result> {
   #create(index: number): Batcher<Item, Result> {
     const { execute, ...limits } = this.#options;
     const cell = this.#database.all[index] as FunctionCaller;
-    return new Batcher({ ...limits, execute: (items) => execute(cell, items, index) });
+    const batcher: Batcher<Item, Result> = new Batcher({
+      ...limits,
+      execute: (items) => execute(cell, items, index),
+      // A cell gets a part of the calls, so its batches should include as many of them as possible.
+      hasOthers: () => this.#batchers.some((other) => other !== batcher && other.isBusy),
+    });
+    return batcher;
   }
 }
