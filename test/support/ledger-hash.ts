@@ -24,8 +24,11 @@ const COLUMNS = [
   "created_at",
 ];
 
-/** The hash of each row of `vx.ledger l`, recomputed over the window `c` of its account. */
-export const EXPECTED_HASH = `vx.ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, ${COLUMNS.map((name) => `l.${name}`).join(", ")})`;
+/** The hash of each row `l` of the ledger in the search_path, recomputed over the window `c` of its account. */
+export const EXPECTED_HASH_IN_PATH = `ledger_hash(lag(l.hash, 1, '\\x'::bytea) OVER c, ${COLUMNS.map((name) => `l.${name}`).join(", ")})`;
+
+/** The same for `vx.ledger l`. */
+export const EXPECTED_HASH = `vx.${EXPECTED_HASH_IN_PATH}`;
 
 /** The hash of a record `l` after a row with the hash `v_hash`. */
 export const EXPECTED_HASH_OF_ROW = `vx.ledger_hash(v_hash, ${COLUMNS.map((name) => `l.${name}`).join(", ")})`;

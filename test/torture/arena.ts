@@ -4,7 +4,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import type postgres from "postgres";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { ArenaCells } from "./cells.ts";
-import { RunDatabase, SERVER_LOGIN } from "./database.ts";
+import { CitusStore } from "./citus/store.ts";
+import { RunDatabase, type RunStore, SERVER_LOGIN } from "./database.ts";
 import { Line } from "./line.ts";
 import { RunServer } from "./server.ts";
 import { MODEL, modelsYaml, OPERATOR_TOKEN } from "./settings.ts";
@@ -21,68 +22,62 @@ export type ArenaOptions = {
   readonly hasStandby?: boolean;
   /** Servers use the database as the cell "a", and cells can be added. */
   readonly hasCells?: boolean;
+  /** Servers use two cells in a Citus cluster and no other database. */
+  readonly isCitus?: boolean;
 };
+
+type ArenaParts = Pick<
+  Arena,
+  "store" | "upstream" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines"
+> & { readonly cells: ArenaCells | undefined };
 
 /**
  * All processes of a run: one database, some servers, one upstream, and a proxy on every connection between
- * them.
+ * them. With Citus, the connections of the servers to the nodes of the cluster have no proxies.
  */
 export class Arena {
-  readonly database: RunDatabase;
+  readonly store: RunStore;
   readonly upstream: TortureUpstream;
   readonly servers: readonly RunServer[];
-  readonly databaseLines: readonly Line[];
-  readonly standbyLines: readonly Line[];
+  readonly databaseLines: Line[];
+  readonly standbyLines: Line[];
   readonly upstreamLines: readonly Line[];
-  /** The further cells. */
-  readonly cells: ArenaCells;
+  readonly #cells: ArenaCells | undefined;
   /** When each server became ready. A server that has just started cannot tell yet which others are dead. */
   readonly starts: number[] = [];
   readonly #remove: () => void;
   #starting: Promise<void> = Promise.resolve();
 
-  private constructor(
-    parts: Pick<
-      Arena,
-      "database" | "upstream" | "servers" | "databaseLines" | "standbyLines" | "upstreamLines" | "cells"
-    >,
-    remove: () => void,
-  ) {
-    this.database = parts.database;
+  private constructor(parts: ArenaParts, remove: () => void) {
+    this.store = parts.store;
     this.upstream = parts.upstream;
     this.servers = parts.servers;
     this.databaseLines = parts.databaseLines;
     this.standbyLines = parts.standbyLines;
     this.upstreamLines = parts.upstreamLines;
-    this.cells = parts.cells;
+    this.#cells = parts.cells;
     this.#remove = remove;
   }
 
   static async start(options: ArenaOptions): Promise<Arena> {
     const folder = createTemporaryFolder("torture");
-    const database = await RunDatabase.start(options.databaseFolder ?? folder.path);
+    const database = options.isCitus
+      ? undefined
+      : await RunDatabase.start(options.databaseFolder ?? folder.path);
+    const store = database ?? (await CitusStore.start());
     const upstream = await TortureUpstream.start();
     const servers: RunServer[] = [];
     const databaseLines: Line[] = [];
     const standbyLines: Line[] = [];
     const upstreamLines: Line[] = [];
-    const cells = new ArenaCells(folder.path, database, databaseLines);
+    const cells = database && new ArenaCells(folder.path, database, databaseLines);
     const arena = new Arena(
-      { database, upstream, servers, databaseLines, standbyLines, upstreamLines, cells },
+      { store, upstream, servers, databaseLines, standbyLines, upstreamLines, cells },
       () => folder.remove(),
     );
     try {
       for (let i = 0; i < options.servers; i++) {
-        const toDatabase = await Line.start({ path: database.socketPath });
         const toUpstream = await Line.start({ port: upstream.port, host: "127.0.0.1" });
-        databaseLines.push(toDatabase);
-        const ports = [toDatabase.port];
-        if (options.hasStandby) {
-          const toStandby = await Line.start({ path: join(folder.path, "no-standby") });
-          standbyLines.push(toStandby);
-          ports.push(toStandby.port);
-        }
-        const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",");
         upstreamLines.push(toUpstream);
         const models = join(folder.path, `models-${i}.yaml`);
         await writeFile(models, modelsYaml(MODEL, toUpstream.port));
@@ -90,9 +85,10 @@ export class Arena {
         const probeFile = join(folder.path, `server-${i}.probe`);
         await writeFile(logFile, "");
         await writeFile(probeFile, "");
-        const url = `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@${hosts}/postgres?target_session_attrs=read-write`;
         const env = {
-          ...(options.hasCells ? { VX_CELLS: cells.addServer(url) } : { DATABASE_URL: url }),
+          ...(store instanceof CitusStore
+            ? { VX_CELLS: store.serverFile }
+            : await arena.#openLines(options, join(folder.path, "no-standby"))),
           VX_MODELS: models,
           VX_DATA_DIR: join(folder.path, `server-${i}`),
           VX_ADMIN_TOKEN: OPERATOR_TOKEN,
@@ -107,6 +103,19 @@ export class Arena {
       await arena.stop();
       throw error;
     }
+  }
+
+  /** Opens the proxies of one server. Returns its environment. */
+  async #openLines({ hasStandby, hasCells }: ArenaOptions, absent: string): Promise<Record<string, string>> {
+    const open = async (lines: Line[], path: string) => {
+      const line = await Line.start({ path });
+      lines.push(line);
+      return `127.0.0.1:${line.port}`;
+    };
+    const hosts = [await open(this.databaseLines, this.database.socketPath)];
+    if (hasStandby) hosts.push(await open(this.standbyLines, absent));
+    const url = `postgres://${SERVER_LOGIN}:${SERVER_LOGIN}@${hosts}/postgres?target_session_attrs=read-write`;
+    return hasCells ? { VX_CELLS: this.cells.addServer(url) } : { DATABASE_URL: url };
   }
 
   /**
@@ -125,16 +134,32 @@ export class Arena {
     await started;
   }
 
-  /** A login as the owner for each cell. Their schema "owned" has the rows of the lanes that the cell owns. */
+  /** A login as the owner for each cell. */
   get owners(): readonly postgres.Sql[] {
-    return [this.database.owner, ...this.cells.owners];
+    return [...this.store.owners, ...(this.#cells?.owners ?? [])];
+  }
+
+  get database(): RunDatabase {
+    if (!(this.store instanceof RunDatabase)) throw new Error("the arena is on Citus");
+    return this.store;
+  }
+
+  /** The further cells on PostgreSQL. */
+  get cells(): ArenaCells {
+    if (!this.#cells) throw new Error("the arena is on Citus");
+    return this.#cells;
+  }
+
+  get citus(): CitusStore {
+    if (!(this.store instanceof CitusStore)) throw new Error("the arena is not on Citus");
+    return this.store;
   }
 
   /** Removes all network faults and waits until every server accepts calls. */
   async heal(): Promise<void> {
-    const toCells = this.cells.all.flatMap(({ lines }) => lines);
+    const toCells = this.#cells?.all.flatMap(({ lines }) => lines) ?? [];
     for (const proxy of [...toCells, ...this.standbyLines, ...this.upstreamLines]) proxy.set({});
-    await this.database.revive();
+    await this.store.revive();
     for (const server of this.servers) if (!server.isRunning) await this.startServer(server);
   }
 
@@ -145,25 +170,26 @@ export class Arena {
       ...this.servers.map((server) => () => server.kill()),
       () => this.upstream.stop(),
       ...lines.map((line) => () => line.stop()),
-      () => this.cells.stop(),
-      () => this.database.stop(),
+      async () => this.#cells?.stop(),
+      () => this.store.stop(),
     ];
     const failures: unknown[] = [];
     for (const end of endings) await end().catch((error: unknown) => failures.push(error));
     this.#remove();
     // A folder given in the options is kept and emptied.
-    for (const name of await readdir(this.database.folder).catch(() => [])) {
-      await rm(join(this.database.folder, name), { recursive: true, force: true });
+    for (const name of await readdir(this.store.folder).catch(() => [])) {
+      await rm(join(this.store.folder, name), { recursive: true, force: true });
     }
     if (failures.length > 0) throw new AggregateError(failures, "not everything came to its end");
   }
 
   /** Waits while the database is unreachable. */
   async #serverIds(): Promise<string[]> {
+    const home = this.owners[0] as postgres.Sql;
     const until = performance.now() + DATABASE_MS;
     for (;;) {
       try {
-        const rows = await this.database.owner<{ id: string }[]>`SELECT id FROM vx.servers`;
+        const rows = await home<{ id: string }[]>`SELECT id FROM servers`;
         return rows.map(({ id }) => id);
       } catch (error) {
         if (performance.now() > until) throw error;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";
-import { type RunDatabase, SERVER_LOGIN, socketPathOf } from "./database.ts";
+import { OWNER_PATH, type RunDatabase, SERVER_LOGIN, socketPathOf } from "./database.ts";
 import { Line } from "./line.ts";
 import type { RunServer } from "./server.ts";
 
@@ -87,6 +87,7 @@ export class ArenaCells {
       backoff: () => 0.2,
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
+      connection: { search_path: OWNER_PATH },
     });
     const cell = { name, server: standby, owner, lines, restart: () => standby.restart() };
     this.#added.push(cell);

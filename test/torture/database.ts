@@ -16,8 +16,23 @@ export const SERVER_LOGIN = "torture";
 /** Tables that the checks read, of the lanes that the cell owns. */
 const OWNED_TABLES = ["accounts", "holds", "keys", "ledger", "movement_keys", "usage_quarters"];
 
+/** The databases of a run, as all faults need them. */
+export interface RunStore {
+  /** Folder of all files. */
+  readonly folder: string;
+  /** A login as the owner for each cell, whose search_path has the schema of the cell and views of what it owns. */
+  readonly owners: readonly postgres.Sql[];
+  /** Everything that PostgreSQL logged. */
+  logText(): string;
+  /** Writes everything to the files. */
+  checkpoint(): Promise<void>;
+  /** Starts again what was killed. */
+  revive(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 /** The PostgreSQL of the run, with fsync on, and direct access to it. */
-export class RunDatabase {
+export class RunDatabase implements RunStore {
   readonly folder: string;
   readonly #embedded: EmbeddedPostgres;
   /** The server that is used; a promoted standby after a failover. */
@@ -41,7 +56,7 @@ export class RunDatabase {
       onnotice: () => undefined,
       types: { bigint: postgres.BigInt },
       // Lets the owner write while the database is read-only by default.
-      connection: { default_transaction_read_only: false },
+      connection: { default_transaction_read_only: false, search_path: OWNER_PATH },
     };
     this.owner = postgres(options);
   }
@@ -53,11 +68,7 @@ export class RunDatabase {
     await database.owner.unsafe(
       `CREATE ROLE ${SERVER_LOGIN} LOGIN PASSWORD '${SERVER_LOGIN}'; GRANT vx_app TO ${SERVER_LOGIN}`,
     );
-    for (const table of OWNED_TABLES) {
-      await database.owner.unsafe(`CREATE SCHEMA IF NOT EXISTS owned;
-        CREATE VIEW owned.${table} AS SELECT * FROM vx.${table}
-          WHERE lane IN (SELECT lane FROM vx.lanes WHERE is_owned)`);
-    }
+    await createViews(database.owner, "vx", "owned");
     await allowReplication(database.owner);
     await embedded.restart();
     return database;
@@ -88,7 +99,14 @@ export class RunDatabase {
     return socket.once("close", () => this.#sockets.delete(socket));
   }
 
-  /** The log of PostgreSQL. */
+  get owners(): readonly postgres.Sql[] {
+    return [this.owner];
+  }
+
+  async checkpoint(): Promise<void> {
+    await this.owner`CHECKPOINT`;
+  }
+
   logText(): string {
     const { logDir } = this.#embedded;
     return readdirSync(logDir)
@@ -96,19 +114,12 @@ export class RunDatabase {
       .join("\n");
   }
 
-  /** Sends SIGKILL to the postmaster and all its children, to simulate a crash of the machine. */
   kill(server = this.#primary): void {
-    const postmaster = postmasterOf(server);
-    process.kill(postmaster, "SIGSTOP");
-    signalAll(postmaster, "SIGKILL");
+    killPostgres(server);
   }
 
-  /** Stops all processes. The returned function resumes them. */
   pause(server = this.#primary): () => void {
-    const postmaster = postmasterOf(server);
-    process.kill(postmaster, "SIGSTOP");
-    signalAll(postmaster, "SIGSTOP");
-    return () => signalAll(postmaster, "SIGCONT");
+    return pausePostgres(server);
   }
 
   async revive(): Promise<void> {
@@ -128,11 +139,41 @@ export class RunDatabase {
   }
 }
 
+/** The search_path of an owner of the schema vx. */
+export const OWNER_PATH = "owned, vx";
+
+/** Creates the views of what a cell owns. */
+export async function createViews(owner: postgres.Sql, schema: string, views: string): Promise<void> {
+  await owner.unsafe(`CREATE SCHEMA ${views};
+    CREATE VIEW ${views}.all_entries AS SELECT * FROM ${schema}.ledger`);
+  for (const table of OWNED_TABLES) {
+    await owner.unsafe(`CREATE VIEW ${views}.${table} AS SELECT * FROM ${schema}.${table}
+      WHERE lane IN (SELECT lane FROM ${schema}.lanes WHERE is_owned)`);
+  }
+}
+
+type Postmaster = Pick<PrimaryServer, "clusterDir">;
+
+/** Sends SIGKILL to the postmaster and all its children, to simulate a crash of the machine. */
+export function killPostgres(server: Postmaster): void {
+  const postmaster = postmasterOf(server);
+  process.kill(postmaster, "SIGSTOP");
+  signalAll(postmaster, "SIGKILL");
+}
+
+/** Stops all processes. The returned function resumes them. */
+export function pausePostgres(server: Postmaster): () => void {
+  const postmaster = postmasterOf(server);
+  process.kill(postmaster, "SIGSTOP");
+  signalAll(postmaster, "SIGSTOP");
+  return () => signalAll(postmaster, "SIGCONT");
+}
+
 export function socketPathOf(server: PrimaryServer): string {
   return join(server.socketDir, ".s.PGSQL.5432");
 }
 
-function postmasterOf({ clusterDir }: PrimaryServer): number {
+function postmasterOf({ clusterDir }: Postmaster): number {
   return Number(readFileSync(join(clusterDir, "postmaster.pid"), "utf8").split("\n")[0]);
 }
 

@@ -196,7 +196,7 @@ class RowWatch {
       const id = entry.id.replace("gen_", "led_");
       const rows = await ofCells(
         this.#arena.owners,
-        (owner) => owner`SELECT FROM vx.ledger WHERE lane = vx.lane_of(${accountId}) AND id = ${id}`,
+        (owner) => owner`SELECT 1 FROM all_entries WHERE lane = lane_of(${accountId}) AND id = ${id}`,
       );
       this.checks++;
       if (rows.length === 0) this.#withoutRow.push(entry);

@@ -50,9 +50,9 @@ async function longestPresence(arena: Arena, deadServerId: string): Promise<numb
     const rows = await ofCells(
       arena.owners,
       (owner) => owner<{ ms: number | null }[]>`
-        SELECT (extract(epoch FROM max(clock_timestamp() - present_since)) * 1000)::float8 AS ms FROM vx.servers
+        SELECT (extract(epoch FROM max(clock_timestamp() - present_since)) * 1000)::float8 AS ms FROM servers
         WHERE id <> ${deadServerId} AND seen_at > clock_timestamp() - interval '5 seconds'
-        HAVING EXISTS (SELECT FROM owned.holds WHERE server_id = ${deadServerId})`,
+        HAVING EXISTS (SELECT 1 FROM holds WHERE server_id = ${deadServerId})`,
     );
     const times = rows.map(({ ms }) => ms).filter((ms) => ms !== null);
     return times.length === 0 ? undefined : performance.now() - Math.min(...times);
@@ -66,7 +66,7 @@ export async function countHolds(arena: Arena, serverId: string): Promise<number
   try {
     const rows = await ofCells(
       arena.owners,
-      (owner) => owner`SELECT FROM owned.holds WHERE server_id = ${serverId}`,
+      (owner) => owner`SELECT 1 FROM holds WHERE server_id = ${serverId}`,
     );
     return rows.length;
   } catch {

@@ -1,5 +1,7 @@
-// Checks the money invariants under faults: npm run torture [-- --short --seed N --rounds N --only "name"].
+// Checks the money invariants under faults: npm run torture [-- --short --seed N --rounds N --only "name"]. With --engine citus, the
+// cells are in a Citus cluster, and --moves N says how often their schemas move.
 import { parseArgs } from "node:util";
+import { runCitusTorture } from "./citus/run.ts";
 import { runTorture } from "./torture.ts";
 
 const { values } = parseArgs({
@@ -8,13 +10,24 @@ const { values } = parseArgs({
     seed: { type: "string" },
     rounds: { type: "string", default: "3" },
     only: { type: "string" },
+    engine: { type: "string", default: "postgresql" },
+    moves: { type: "string", default: "20" },
   },
 });
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const rounds = values.short ? 1 : Number(values.rounds);
-if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(rounds) || rounds < 1) {
-  console.error("--seed and --rounds are whole numbers");
+const moves = values.short ? 2 : Number(values.moves);
+if (![seed, rounds, moves].every(Number.isSafeInteger) || rounds < 1) {
+  console.error("--seed, --rounds and --moves are whole numbers");
+  process.exit(2);
+}
+if (!["citus", "postgresql"].includes(values.engine)) {
+  console.error("--engine is citus or postgresql");
   process.exit(2);
 }
 // Exit explicitly: idle keep-alive connections of the clients would keep the process alive.
-process.exit(await runTorture({ seed, rounds, isShort: values.short, only: values.only }));
+process.exit(
+  values.engine === "citus"
+    ? await runCitusTorture({ seed, moves, isShort: values.short, only: values.only })
+    : await runTorture({ seed, rounds, isShort: values.short, only: values.only }),
+);

@@ -101,7 +101,7 @@ async function checkGivenBack(episode: Episode, starts: readonly number[]): Prom
 async function isAtRest(arena: Arena, patienceMs: number): Promise<boolean> {
   const until = performance.now() + patienceMs;
   while (performance.now() < until) {
-    const holds = await ofCells(arena.owners, (owner) => owner`SELECT FROM owned.holds`);
+    const holds = await ofCells(arena.owners, (owner) => owner`SELECT 1 FROM holds`);
     if (holds.length === 0) return true;
     await wait(500);
   }

@@ -64,7 +64,7 @@ export async function readRows(
     SELECT l.id, l.account_id AS "accountId", l.kind, l.amount_micros AS "amountMicros", l.request_id AS "requestId",
            (l.input + l.cached_input + l.cache_write)::bigint AS "inputTokens",
            (l.output + l.reasoning)::bigint AS "outputTokens", m.idempotency_key AS "idempotencyKey"
-    FROM owned.ledger l LEFT JOIN owned.movement_keys m USING (lane, account_id, seq)
+    FROM ledger l LEFT JOIN movement_keys m USING (lane, account_id, seq)
     WHERE l.account_id = ANY (${accountIds as string[]}) ORDER BY l.account_id, l.seq`,
   );
 }
@@ -80,7 +80,7 @@ export async function ofCells<Result>(
 export async function countActiveKeys(owners: readonly postgres.Sql[], accountId: string): Promise<number> {
   const rows = await ofCells(
     owners,
-    (owner) => owner`SELECT FROM owned.keys WHERE account_id = ${accountId} AND revoked_at IS NULL`,
+    (owner) => owner`SELECT 1 FROM keys WHERE account_id = ${accountId} AND revoked_at IS NULL`,
   );
   return rows.length;
 }
@@ -93,7 +93,7 @@ export async function readKeyStates(
     owners,
     (owner) => owner<{ id: string; state: "active" | "revoked" }[]>`
     SELECT id, CASE WHEN revoked_at IS NULL THEN 'active' ELSE 'revoked' END AS state
-    FROM owned.keys WHERE account_id = ANY (${accountIds as string[]})`,
+    FROM keys WHERE account_id = ANY (${accountIds as string[]})`,
   );
   return new Map(rows.map(({ id, state }) => [id, state]));
 }

@@ -20,7 +20,7 @@ export async function checkSecrets(
   const secrets = tenants.flatMap(({ keys }) => [...keys.values()].map(({ secret }) => secret));
   const places = new Map<string, string>([
     ...arena.servers.map((server, i) => [`the log of server ${i}`, server.logText()] as const),
-    ["the log of PostgreSQL", arena.database.logText()],
+    ["the log of PostgreSQL", arena.store.logText()],
     ["the requests to the upstream", arena.upstream.heardText],
     ["errors", entries.map(({ errorText }) => errorText).join("\n")],
   ]);
@@ -33,10 +33,10 @@ export async function checkSecrets(
     if (found.length > 0) violations.push({ rule: RULE, text: `${found.length} keys found in ${place}` });
   }
   // Tables, indexes and the write-ahead log, as stored on disk.
-  await arena.database.owner`CHECKPOINT`;
+  await arena.store.checkpoint();
   if (
     await areInFolder(
-      arena.database.folder,
+      arena.store.folder,
       secrets.map((secret) => secret.slice(8, 20)),
     )
   ) {
