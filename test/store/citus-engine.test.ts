@@ -70,6 +70,7 @@ test("the other functions have the text of plain PostgreSQL", () => {
     "admit",
     "bill",
     "create_ledger_partitions",
+    "keep_counts",
     "lock_account",
     "partitions_at_coordinator",
     "pin_schema",
