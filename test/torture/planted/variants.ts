@@ -28,7 +28,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "admission ignores revocations",
     under: "none",
-    sql: [{ function: "admit", find: "WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN", put: "WHEN" }],
+    sql: [{ function: "admit", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
   },
   {
     name: "streams of a revoked key continue",
