@@ -72,7 +72,8 @@ export default defineConfig({
     maxWorkers: 3,
     // A limit for tests that hang, not for slow ones: other programs may share the machine.
     testTimeout: 60_000 * Number(process.env.VX_TEST_EXPLORE ?? 1),
-    hookTimeout: 30_000,
+    // Longer than a test waits for a line of a server that it starts, so that a failure shows the output.
+    hookTimeout: 60_000,
     reporters: process.env.VX_TEST_REPORT ? ["default", "json"] : ["default"],
     outputFile: { json: process.env.VX_TEST_REPORT ?? "" },
   },
