@@ -166,7 +166,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("free");
     await dialog.getByRole("button", { name: "Create plan" }).click();
-    await dialog.getByText("A plan has this name.").waitFor();
+    await dialog.getByText("A plan with this name exists.").waitFor();
     await dialog.getByText("Write a reason").waitFor();
     expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Name");
     await page.keyboard.press("Escape");
