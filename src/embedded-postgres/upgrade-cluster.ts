@@ -51,7 +51,7 @@ export async function upgradeCluster(
   const binaries = await prepareBinaries(place, print);
   const to = binaries.major;
   if (from === to)
-    throw new EmbeddedPostgresError(`the database in ${place.clusterDir} already is one of PostgreSQL ${to}`);
+    throw new EmbeddedPostgresError(`the database in ${place.clusterDir} is already one of PostgreSQL ${to}`);
   if (oldPackages === undefined) throw new EmbeddedPostgresError(missingPackage(from));
   const oldBinaries = await prepareBinaries(place, print, await findBinaryPackageIn(oldPackages));
   const passwords = await ensureCluster(place, oldBinaries, print);

@@ -123,7 +123,7 @@ test("a database of PostgreSQL 17 is upgraded with its data, and the old one is 
   expect(readdirSync(earlier)).toEqual(["base"]);
   expect(await vx(upgrade, env)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("PostgreSQL 18 already"),
+    stderr: expect.stringContaining("is already one of PostgreSQL 18"),
   });
 });
 
