@@ -18,6 +18,7 @@ export function prepareGo(): Program {
   const protos = [resolve("."), "--include-imports", "--path", resolve("proto/vx/v1")];
   const problem =
     problemOf("go", "version") ??
+    deriveImports() ??
     inFolder(folder, "buf", "generate", ...protos, "--template", "buf.gen.yaml") ??
     inFolder(folder, "go", "build", "-o", "client", ".");
   return problem === undefined ? { command: [join(folder, "client")] } : { problem };
@@ -54,7 +55,13 @@ function sourcesOf(language: string): string {
 
 /** The .proto files with their imports, for generators that read folders. */
 function exportProtos(folder: string): string | undefined {
-  return problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", join(folder, "proto"));
+  const output = join(folder, "proto");
+  return deriveImports() ?? problemOf("buf", "export", ".", "--path", "proto/vx/v1", "--output", output);
+}
+
+/** Writes the imported .proto that a fresh checkout does not have. */
+function deriveImports(): string | undefined {
+  return problemOf("npm", "run", "generate:protos");
 }
 
 /** Runs a command in the folder. Returns the reason if it fails. */
