@@ -6,9 +6,9 @@ import { sendRpcRefusal } from "../errors/refusal.ts";
 import { MAX_OPEN_STREAM_BYTES, MAX_OPEN_UNARY_BYTES, openBody } from "../flood/open-body.ts";
 import type { OpenCalls } from "../flood/open-calls.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http.ts";
-import { rpcFormOf } from "../rpc/rpc-form.ts";
 import { RunningCalls } from "../running-calls.ts";
 import { respondRpc } from "./respond-rpc.ts";
+import { rpcFormOf } from "./rpc-form-of.ts";
 import { isRpcRefused } from "./rpc-routes.ts";
 import { abortOnClose, universalRequest, webHeaders } from "./universal-request.ts";
 

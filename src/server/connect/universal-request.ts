@@ -4,7 +4,7 @@ import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
 import type { HttpRequest, HttpResponse } from "../http.ts";
 import { isKnownEncoding } from "../rpc/compression.ts";
-import { updateDeadline } from "../rpc/deadline-header.ts";
+import { updateDeadline } from "./connect-deadline.ts";
 
 /** A request in the form that Connect's handlers take. */
 export function universalRequest(

@@ -1,6 +1,3 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { RpcForm } from "./rpc-form.ts";
-
 /** Longer than any call. Node's timers fire at once if they are set to more than 24.8 days. */
 const MAX_DEADLINE_MS = 3_600_000;
 
@@ -24,26 +21,4 @@ export function grpcTimeoutMs(header: string): number | undefined {
 /** The same of Connect. */
 export function connectTimeoutMs(header: string): number | undefined {
   return /^\d{1,10}$/.test(header) ? Math.min(Number(header), MAX_DEADLINE_MS) : undefined;
-}
-
-/** The deadline of a call; undefined if it has none or an invalid one. */
-export function timeoutMsOf(headers: IncomingHttpHeaders, protocol: RpcForm["protocol"]): number | undefined {
-  return protocol === "connect"
-    ? connectTimeoutMs(String(headers["connect-timeout-ms"] ?? ""))
-    : grpcTimeoutMs(String(headers["grpc-timeout"] ?? ""));
-}
-
-/**
- * Replaces a deadline by its remaining time: Connect starts counting when it gets the call, which is after the
- * request was read. An invalid deadline is unchanged, and Connect refuses it.
- */
-export function updateDeadline(headers: Headers, elapsedMs: number): void {
-  const grpcMs = grpcTimeoutMs(headers.get("grpc-timeout") ?? "");
-  if (grpcMs !== undefined) headers.set("grpc-timeout", `${remainingMs(grpcMs, elapsedMs)}m`);
-  const connectMs = connectTimeoutMs(headers.get("connect-timeout-ms") ?? "");
-  if (connectMs !== undefined) headers.set("connect-timeout-ms", String(remainingMs(connectMs, elapsedMs)));
-}
-
-function remainingMs(givenMs: number, elapsedMs: number): number {
-  return Math.max(0, Math.ceil(givenMs - elapsedMs));
 }
