@@ -1,4 +1,5 @@
-import { type Aggregator, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type Aggregator, Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { labelledMetrics } from "./labelled-metrics.ts";
 
 /** Metrics of prom-client whose reading takes a time that grows with the number of connections. */
 const LISTS_OF_HANDLES = [
@@ -35,21 +36,15 @@ export function createMetrics(version: string) {
       collectDefaultMetrics({ register: registry });
       for (const name of LISTS_OF_HANDLES) registry.removeSingleMetric(name);
     },
-    ...recordedMetrics(registers),
+    ...recordedMetrics(registry),
     ...readMetrics(registers),
   };
 }
 
 /** Metrics that components change when something happens. */
-function recordedMetrics(registers: Registry[]) {
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
-  const histogram = <Label extends string>(
-    name: string,
-    help: string,
-    buckets: number[],
-    ...labelNames: Label[]
-  ) => new Histogram({ name, help, labelNames, buckets, registers });
+function recordedMetrics(registry: Registry) {
+  const { counter, histogram } = labelledMetrics(registry);
+  const total = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
   return {
     calls: counter("vx_calls_total", "Calls by RPC, protocol and gRPC code.", "rpc", "protocol", "code"),
     failures: counter("vx_failed_calls_total", "Failed calls of the developer API by reason.", "reason"),
@@ -88,20 +83,20 @@ function recordedMetrics(registers: Registry[]) {
       TOKENS_PER_SECOND,
       "model",
     ),
-    settlementRetries: counter(
+    settlementRetries: total(
       "vx_settlement_retries_total",
       "Holds whose settlement failed at first and is retried.",
     ),
-    unsettled: counter(
+    unsettled: total(
       "vx_unsettled_generations_total",
       "Generations that were not settled before the server stopped.",
     ),
-    releasedHolds: counter("vx_released_holds_total", "Abandoned holds that this server released."),
+    releasedHolds: total("vx_released_holds_total", "Abandoned holds that this server released."),
     audits: counter("vx_audits_total", "Complete audits by result.", "result"),
     auditFindings: new Gauge({
       name: "vx_audit_findings",
       help: "Findings of the last complete audit.",
-      registers,
+      registers: [registry],
     }),
   };
 }
