@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Node } from "../../citus/cluster.ts";
+import { runAudit } from "../audit.ts";
 import { pausePostgres } from "../database.ts";
 import type { Fault, FaultScene } from "../faults/fault.ts";
 import type { RunServer } from "../server.ts";
@@ -11,22 +12,31 @@ const NAMED_WITHIN_MS = 9_000;
 const READY_RULE = "a failed worker leaves servers ready, and /readyz names its cells";
 const MOVE_RULE = "a schema moves";
 
-type Moves = { readonly count: number; readonly cell?: string; readonly onMove: (ms: number) => void };
+type Moves = {
+  readonly count: number;
+  readonly cell?: string;
+  /** Whether an audit runs beside each move. */
+  readonly isAudited?: boolean;
+  readonly onMove: (ms: number) => void;
+};
 
 /** Schemas move to the other worker, one after the other. Callers notice nothing but latency. */
-export function moveSchemas({ count, cell: only, onMove }: Moves): Fault {
+export function moveSchemas({ count, cell: only, isAudited = false, onMove }: Moves): Fault {
   return {
     name: `${count} moves of ${only === undefined ? "schemas" : `the schema of cell ${only}`}`,
     isHarmless: true,
     lastsSeconds: count * 4,
-    strike: async ({ arena: { citus }, onViolation }) => {
+    strike: async ({ arena, onViolation }) => {
+      const { citus } = arena;
       for (let i = 0; i < count; i++) {
         const cells = citus.cells.filter(({ name }) => only === undefined || name === only);
         const cell = cells[i % cells.length] as CitusCell;
         const target = await otherWorker(citus, cell);
         const startedAt = performance.now();
+        const audited = isAudited ? runAudit(arena) : [];
         await citus.move(cell, target);
         onMove(performance.now() - startedAt);
+        for (const { rule, text } of await audited) onViolation(rule, `during a move: ${text}`);
         if ((await citus.workerOf(cell)) !== target)
           onViolation(MOVE_RULE, `${cell.name} is not at its target`);
       }

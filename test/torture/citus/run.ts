@@ -59,13 +59,21 @@ export async function runCitusTorture({ seed, moves, isShort, only }: CitusOptio
 
 type Scenes = (moves: number, onMove: (ms: number) => void) => (readonly Fault[])[];
 
-const shortScenes: Scenes = (count, onMove) => [[moveSchemas({ count, onMove })], [killWorker("b")]];
+const shortScenes: Scenes = (count, onMove) => [
+  [moveSchemas({ count, isAudited: true, onMove })],
+  [killWorker("b")],
+];
 
 const allScenes: Scenes = (moves, onMove) => {
   // Beside servers that fail, and that end.
   const beside: readonly (readonly Fault[])[] = [[], [killServer], [terminateServer], [pauseServer(10)]];
   const moving = Array.from({ length: Math.ceil(moves / MOVES_OF_EPISODE) }, (_, i) => [
-    moveSchemas({ count: Math.min(MOVES_OF_EPISODE, moves - i * MOVES_OF_EPISODE), onMove }),
+    moveSchemas({
+      count: Math.min(MOVES_OF_EPISODE, moves - i * MOVES_OF_EPISODE),
+      // The server that answers an audit may be the one that fails.
+      isAudited: beside[i % beside.length]?.length === 0,
+      onMove,
+    }),
     ...(beside[i % beside.length] ?? []),
   ]);
   return [
