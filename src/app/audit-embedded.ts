@@ -1,9 +1,10 @@
 import { type Lane, lanesOfText } from "../domain/lane.ts";
 import { type AuditProgress, type AuditReport, auditInSteps } from "../store/audit.ts";
 import { Database } from "../store/driver/database.ts";
+import type { Engine } from "../store/driver/engine.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Config } from "./config.ts";
-import type { DatabaseLogin } from "./databases.ts";
+import { type DatabaseLogin, serversOf } from "./databases.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -32,18 +33,22 @@ export async function auditEmbeddedDatabase(options: EmbeddedAuditOptions): Prom
 
 /** A database, or one of several cells. Without a role, the audit has the rights of the login. */
 type AuditedDatabase = Pick<DatabaseLogin, "address"> &
-  Partial<DatabaseLogin> & { readonly schema?: string; readonly cell?: string | undefined };
+  Partial<DatabaseLogin> & {
+    readonly schema?: string;
+    readonly engine?: Engine;
+    readonly cell?: string | undefined;
+  };
 
 export async function auditDatabases(
   logins: readonly AuditedDatabase[],
   { signal, onProgress }: AuditOptions,
 ): Promise<AuditReport> {
   const all = logins.map(
-    ({ address, role, schema }) =>
-      new Database(address, {
+    ({ address, role, schema = "vx", engine = "postgresql" }) =>
+      new Database(serversOf({ address, schema, engine }), {
         name: "vx audit",
         ...(role !== undefined && { role }),
-        ...(schema !== undefined && { schema }),
+        schema,
         connections: 1,
         statementTimeoutMs: STATEMENT_TIMEOUT_MS,
         maxStatements: 1,

@@ -76,7 +76,11 @@ export function openDatabases(
   return { directory, waiting, ...routers };
 }
 
-function serversOf({ engine, address, schema }: CellToMigrate): Servers {
+export function serversOf({
+  engine,
+  address,
+  schema,
+}: Pick<CellToMigrate, "engine" | "address" | "schema">): Servers {
   return engine === "citus" ? new CitusWorkers(address, schema) : new Hosts(address);
 }
 

@@ -5,6 +5,7 @@ import type { Archive, LedgerPlace } from "../archive/archive-database.ts";
 import { ArchiveError } from "../archive/archive-error.ts";
 import { type ArchiveProgress, archiveLedger } from "../archive/archive-ledger.ts";
 import { monthText, parseMonth } from "../archive/month.ts";
+import type { Engine } from "../store/driver/engine.ts";
 import { readCellSettings } from "./cell-settings.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
@@ -131,7 +132,7 @@ function firstKeptMonth({ before, keep }: Options): number {
 }
 
 type OwnedLedgers = {
-  readonly all: readonly (LedgerPlace & { readonly folder: string })[];
+  readonly all: readonly (LedgerPlace & { readonly engine: Engine; readonly folder: string })[];
   close(): Promise<void>;
 };
 
@@ -148,15 +149,16 @@ export async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
   const close = async () => undefined;
   if (cellsFile !== undefined) {
     const cells = await readCellSettings();
-    const all = cells.map(({ name, address, schema }) => ({
+    const all = cells.map(({ name, address, schema, engine }) => ({
       address,
       schema,
+      engine,
       cell: name,
       folder: join(folder, name),
     }));
     return { all, close };
   }
-  const only = { schema: "vx", cell: undefined, folder };
+  const only = { schema: "vx", engine: "postgresql", cell: undefined, folder } as const;
   if (databaseUrl !== undefined)
     return { all: [{ ...only, address: { kind: "url", url: databaseUrl } }], close };
   const embedded = await openEmbeddedDatabase(dataDir, "archive", (line) => void printError(visible(line)));

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { auditDatabases } from "../../src/app/audit-embedded.ts";
 import { splitCell } from "../../src/app/split-cell.ts";
 import { typeIds } from "../../src/app/type-ids.ts";
 import { generateKey } from "../../src/domain/api-key.ts";
@@ -11,10 +12,14 @@ import { Admitter } from "../../src/store/admit.ts";
 import { audit } from "../../src/store/audit.ts";
 import type { Billing } from "../../src/store/billing.ts";
 import { CitusWorkers } from "../../src/store/driver/citus-workers.ts";
+import { connect, type Sql } from "../../src/store/driver/connect.ts";
 import { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { LedgerPartitions } from "../../src/store/ledger-partitions.ts";
+import { applyFunctions } from "../../src/store/schema/apply-functions.ts";
+import { changeAllNodes, functionsForCitus, withShards } from "../../src/store/schema/citus.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
+import { readFiles } from "../../src/store/schema/sql-files.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
@@ -25,9 +30,12 @@ import { buildCitus, type Cluster, connectNodes, moveSchema, startCluster, worke
 const SOURCE = process.env.VX_TEST_CITUS_SOURCE;
 if (!SOURCE) console.warn("SKIPPED: Citus is not tested: VX_TEST_CITUS_SOURCE must name a checkout of it");
 
+const FUNCTIONS = new URL("../../src/store/schema/functions/", import.meta.url);
+
 const BUILD_MS = 10 * 60_000;
 const MOVES = Number(process.env.VX_TEST_CITUS_MOVES ?? 20);
 const MOVE_MS = 30_000;
+const NOT_ABORTED = new AbortController().signal;
 const ACCOUNTS = 12;
 const CALLERS = 24;
 
@@ -50,14 +58,29 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
 
   /** The pools of a server, which look for the worker every second as its health check does. */
   function startServer(serverId: string, schema = "vx"): Database {
-    const database = new Database(new CitusWorkers({ kind: "url", url: onCoordinator() }, schema), {
-      ...OPTIONS,
-      schema,
-      name: serverId,
-    });
+    const database = openThroughCatalog(serverId, schema);
     const timer = setInterval(() => void database.findNewerPrimary(), 1_000);
     servers.push({ database, billing: createTestBilling(database, { serverId, pipelines: 2 }), timer });
     return database;
+  }
+
+  /** At the worker that has the schema when a session is opened. */
+  function openThroughCatalog(name: string, schema: string): Database {
+    const workers = new CitusWorkers({ kind: "url", url: onCoordinator() }, schema);
+    return new Database(workers, { ...OPTIONS, schema, name });
+  }
+
+  /** The worker of the schema, and the other one. */
+  async function placesOf(schema: string): Promise<{ source: number; target: number }> {
+    const source = await workerPort(coordinator, schema);
+    return { source, target: cluster.ports.slice(1).find((port) => port !== source) as number };
+  }
+
+  async function sessionsOf(port: number, name: string): Promise<number> {
+    const sql = postgres(cluster.url(port), { max: 1 });
+    const sessions = await sql`SELECT FROM pg_stat_activity WHERE application_name = ${name}`;
+    await sql.end();
+    return sessions.length;
   }
 
   /** At any node, without looking for the worker. */
@@ -139,10 +162,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     const database = startServer("partitions");
     await new LedgerPartitions(database).maintain();
     expect(await partitions()).toEqual(before);
-    const worker = postgres(cluster.url(await workerOfSchema()), { max: 1 });
-    const sessions = await worker`SELECT FROM pg_stat_activity WHERE application_name = 'partitions'`;
-    await worker.end();
-    expect(sessions.length).toBeGreaterThan(0);
+    expect(await sessionsOf(await workerOfSchema(), "partitions")).toBeGreaterThan(0);
   });
 
   test("shares the cluster with another cell", async () => {
@@ -150,7 +170,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     const database = startServer("other", "vx_b");
     const payer = await createPayer(database, 100n);
     await charge(servers.at(-1)?.billing as Billing, payer, 10n);
-    const report = await audit(database, new AbortController().signal);
+    const report = await audit(database, NOT_ABORTED);
     expect(report).toMatchObject({ accounts: 1n, entries: 2n, balanceMicros: 90n, findings: [] });
     expect((await coordinator`SELECT FROM vx.accounts`).length).toBe(0);
   });
@@ -180,9 +200,60 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       });
       await database.close();
     }
-    const report = await audit(startServer("audit", "vx_b"), new AbortController().signal);
+    const report = await audit(startServer("audit", "vx_b"), NOT_ABORTED);
     expect(report).toMatchObject({ accounts: BigInt(1 + urls.length), findings: [] });
     expect(await nodesOf("vx_b")).toEqual([await workerPort(coordinator, "vx_b")]);
+  });
+
+  test("is audited at its worker, also right after it moved", async () => {
+    const database = openThroughCatalog("auditor", "vx_b");
+    const before = await audit(database, NOT_ABORTED);
+    const { source, target } = await placesOf("vx_b");
+    expect(await sessionsOf(source, "auditor")).toBeGreaterThan(0);
+    await moveSchema(coordinator, "vx_b", target);
+    expect(await audit(database, NOT_ABORTED)).toEqual(before);
+    expect(await sessionsOf(target, "auditor")).toBeGreaterThan(0);
+    await vi.waitFor(async () => expect(await sessionsOf(source, "auditor")).toBe(0));
+    await database.close();
+    // As the command that also reads the archives.
+    const cell = { address: { kind: "url", url: onCoordinator() }, schema: "vx_b", engine: "citus" } as const;
+    const direct = await auditDatabases([cell], { signal: NOT_ABORTED, onProgress: () => undefined });
+    expect(direct).toEqual(before);
+  });
+
+  test("is not audited at another node, whose statements would read in several snapshots", async () => {
+    const { source } = await placesOf("vx_b");
+    for (const port of cluster.ports.filter((each) => each !== source)) {
+      const { database } = openAt(cluster.url(port), "vx_b");
+      await expect(audit(database, NOT_ABORTED)).rejects.toMatchObject({
+        cause: { message: "schema_moved" },
+      });
+      await database.close();
+    }
+  });
+
+  test("gets the names of other shards, as in a restored cluster, by the next migration", async () => {
+    const sql = await connect(
+      { kind: "url", url: onCoordinator() },
+      { statementTimeoutMs: MOVE_MS, name: "restore" },
+    );
+    await changeAllNodes(sql);
+    await sql.begin(async (transaction) => {
+      await transaction`SET LOCAL search_path = vx_b, pg_temp`;
+      const tables = await transaction<{ name: string }[]>`
+        SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+        WHERE c.relnamespace = 'vx_b'::regnamespace`;
+      const functions = functionsForCitus(readFiles(FUNCTIONS));
+      const restored = withShards(functions, new Map(tables.map(({ name }) => [name, "1"])));
+      await applyFunctions(transaction as unknown as Sql, "vx_b", restored);
+    });
+    await sql.end();
+    await expect(nodesOf("vx_b")).rejects.toThrow("could not find valid entry for shard");
+    await migrateAt(onCoordinator(), "citus", "vx_b");
+    expect(await nodesOf("vx_b")).toEqual([await workerPort(coordinator, "vx_b")]);
+    const database = openThroughCatalog("restored", "vx_b");
+    expect(await audit(database, NOT_ABORTED)).toMatchObject({ accounts: 4n, findings: [] });
+    await database.close();
   });
 
   test("cannot be split", async () => {
@@ -216,8 +287,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const callers = new Callers(billings, payers, CALLERS);
       for (let move = 0; move < MOVES; move++) {
         const endedBefore = callers.ended;
-        const from = await workerOfSchema();
-        const to = cluster.ports.slice(1).find((port) => port !== from) as number;
+        const { target: to } = await placesOf("vx");
         await moveSchema(coordinator, "vx", to);
         expect(await workerOfSchema()).toBe(to);
         expect(await nodesOf("vx")).toEqual([to]);
@@ -239,8 +309,20 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
   );
 
   test("has an audit without findings", async () => {
-    const report = await audit(servers[0]?.database as Database, new AbortController().signal);
+    const report = await audit(servers[0]?.database as Database, NOT_ABORTED);
     expect(report).toMatchObject({ accounts: BigInt(ACCOUNTS), findings: [] });
+  });
+
+  test("is audited while the other nodes of the cluster are down, and after they restarted", async () => {
+    const { source } = await placesOf("vx_b");
+    const others = cluster.nodes.filter(({ port }) => port !== source);
+    const database = openThroughCatalog("alone", "vx_b");
+    const before = await audit(database, NOT_ABORTED);
+    for (const node of others) await node.stop();
+    expect(await audit(database, NOT_ABORTED)).toEqual(before);
+    for (const node of others) await node.restart();
+    expect(await audit(database, NOT_ABORTED)).toEqual(before);
+    await database.close();
   });
 });
 

@@ -16,7 +16,9 @@ export type Node = {
   readonly url: string;
   readonly clusterDir: string;
   readonly logFile: string;
-  /** Starts it again after it was killed. */
+  /** Stops it at once, without a checkpoint. */
+  stop(): Promise<void>;
+  /** Starts it again after it was stopped or killed. */
   restart(): Promise<void>;
 };
 
@@ -29,6 +31,7 @@ export type Nodes = {
 /** A Citus cluster on this machine: a coordinator, which has the first port, and two workers. */
 export type Cluster = {
   readonly ports: readonly number[];
+  readonly nodes: readonly Node[];
   /** As the owner, at the node of this port. */
   url(port: number): string;
   stop(): Promise<void>;
@@ -43,7 +46,7 @@ export function buildCitus(source: string): void {
 export async function startCluster(): Promise<Cluster> {
   const { nodes, stop } = await startNodes(3, { hasCitus: true });
   const urls = new Map(nodes.map(({ port, url }) => [port, url]));
-  return { ports: [...urls.keys()], url: (port) => urls.get(port) as string, stop };
+  return { ports: [...urls.keys()], nodes, url: (port) => urls.get(port) as string, stop };
 }
 
 /** Starts servers of the PostgreSQL that Citus was built against, with the extension or without. */
@@ -52,7 +55,7 @@ export async function startNodes(count: number, { hasCitus }: { hasCitus: boolea
   if (process.getuid?.() === 0) execFileSync("chown", ["postgres", folder.path]);
   const nodes: Node[] = [];
   const stop = async () => {
-    for (const { clusterDir } of nodes) await control(clusterDir, "-m", "immediate", "stop");
+    for (const node of nodes) await node.stop();
     folder.remove();
   };
   try {
@@ -91,6 +94,7 @@ async function startNode(folder: string, hasCitus: boolean): Promise<Node> {
   const settings = settingsOf(port, folder) + (hasCitus ? CITUS_SETTINGS : "");
   appendFileSync(join(clusterDir, "postgresql.conf"), settings);
   const restart = () => control(clusterDir, "-l", logFile, "-w", "start");
+  const stop = () => control(clusterDir, "-m", "immediate", "stop");
   await restart();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   if (hasCitus) {
@@ -98,7 +102,7 @@ async function startNode(folder: string, hasCitus: boolean): Promise<Node> {
     await sql`CREATE EXTENSION citus`;
     await sql.end();
   }
-  return { port, url, clusterDir, logFile, restart };
+  return { port, url, clusterDir, logFile, stop, restart };
 }
 
 const control = (clusterDir: string, ...args: string[]) => run("pg_ctl", "-D", clusterDir, ...args);

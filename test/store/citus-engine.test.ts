@@ -36,7 +36,7 @@ describe("a cluster can have a cell", () => {
 const ON_CITUS = functionsForCitus(PLAIN);
 const AT_SHARDS = ON_CITUS.filter(({ name }) => name.endsWith("_at_shards"));
 /** With the name of a table. */
-const USE = /\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+(\w+)\b(?!\()/g;
+const USE = /\b(?:FROM|JOIN|INTO|UPDATE|USING|LOCK TABLE)\s+(\w+)\b(?!\()/g;
 const TABLES = readFiles(new URL("../../src/store/schema/tables/", import.meta.url)).flatMap(({ sql }) =>
   [...sql.matchAll(/CREATE TABLE (\w+)/g)].map(([, table]) => table as string),
 );
@@ -61,6 +61,24 @@ test("on Citus, every function that checks or locks the owner of a lane first ke
   ]);
 });
 
+test("an audit reads only at the worker, in one snapshot that is taken after the schema is kept there", () => {
+  const refusing = ON_CITUS.filter(({ sql }) => sql.includes("PERFORM require_schema();"));
+  expect(refusing.map(({ name }) => name).sort()).toEqual([
+    "audit",
+    "audit_archived_usage",
+    "audit_operator_events",
+    "audit_prices",
+    "audit_usage",
+    "stored_usage",
+  ]);
+  for (const { sql } of refusing) {
+    expect(sql).not.toMatch(/\bSTABLE\b|^DECLARE$/m);
+    expect(
+      sql.match(/^BEGIN\n {2}PERFORM require_schema\(\);\n {2}RETURN QUERY [^;]*_at_shards\([^;]*;\nEND$/m),
+    ).not.toBeNull();
+  }
+});
+
 test("the other functions have the text of plain PostgreSQL", () => {
   const texts = new Map(PLAIN.map(({ name, checksum }) => [name, checksum]));
   const own = ON_CITUS.filter(
@@ -68,13 +86,21 @@ test("the other functions have the text of plain PostgreSQL", () => {
   );
   expect(own.map(({ name }) => name).sort()).toEqual([
     "admit",
+    "audit",
+    "audit_archived_usage",
+    "audit_operator_events",
+    "audit_prices",
+    "audit_usage",
     "bill",
     "create_ledger_partitions",
     "keep_counts",
+    "lanes_in_use",
     "lock_account",
     "partitions_at_coordinator",
     "pin_schema",
     "require_lane",
+    "require_schema",
+    "stored_usage",
     "sweep",
   ]);
 });

@@ -7,7 +7,7 @@ import type { DatabaseAddress } from "./endpoints.ts";
 import { Hosts } from "./hosts.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import type { SessionOptions } from "./session.ts";
-import { isServerAbsent, toDomainError } from "./store-error.ts";
+import { isServerAbsent, SchemaMoved, toDomainError } from "./store-error.ts";
 
 export type DatabaseOptions = SessionOptions & {
   readonly connections: number;
@@ -21,6 +21,9 @@ export type DatabaseOptions = SessionOptions & {
 
 /** All pools of one database or cell share them. */
 export type Servers = Hosts | CitusWorkers;
+
+/** More moves during one statement mean that the metadata of Citus is wrong. */
+const MAX_MOVES_FOLLOWED = 3;
 
 type Waiting = {
   readonly resolve: (connection: Connection) => void;
@@ -86,11 +89,18 @@ export class Database implements Cells {
   /** There is no other cell. */
   async share(): Promise<void> {}
 
-  /** Calls <schema>.<name> with the parameters and returns its rows. */
+  /** Calls <schema>.<name> with the parameters and returns its rows. Follows a schema that moved, see vx.require_schema. */
   async call<Row>(name: string, ...parameters: Parameter[]): Promise<Row[]> {
     const places = parameters.map((_, i) => `$${i + 1}`).join(",");
     const text = `SELECT * FROM ${this.#schema}.${name}(${places})`;
-    return (await this.#withConnection((connection) => connection.query(text, parameters))) as Row[];
+    for (let moves = 0; ; moves++) {
+      try {
+        return (await this.#withConnection((connection) => connection.query(text, parameters))) as Row[];
+      } catch (error) {
+        if (!(error instanceof SchemaMoved) || moves === MAX_MOVES_FOLLOWED) throw error;
+        await this.#watch.check();
+      }
+    }
   }
 
   /** Throws unless a new transaction can write. */

@@ -16,6 +16,16 @@ export class LaneMoved extends DomainError {
   }
 }
 
+/** The SQLSTATE of vx.require_schema. */
+const SCHEMA_MOVED = "VX002";
+
+/** The node of a Citus cluster refused the statement before any write, because the schema is on another one. */
+export class SchemaMoved extends DomainError {
+  constructor(cause?: unknown) {
+    super("unavailable", { cause });
+  }
+}
+
 /**
  * Temporary conditions of PostgreSQL: starting, stopping, out of resources, disconnected, too slow or
  * read-only.
@@ -37,7 +47,7 @@ export function isServerAbsent(error: unknown): boolean {
  * its server may have become read-only, it may have lost its role or its prepared statements, or its state is
  * unknown.
  */
-const STATEMENT = /^(VX00[01]|22|23|40|53|54|P0|57014|55P03)/;
+const STATEMENT = /^(VX00[012]|22|23|40|53|54|P0|57014|55P03)/;
 
 /** Whether the connection can still be used after this error. */
 export function keepsSession(error: unknown): boolean {
@@ -59,6 +69,7 @@ export function toDomainError(error: unknown): DomainError {
   };
   if (code === REFUSAL && message !== undefined && isReason(message)) return refusal(message, detail, hint);
   if (code === LANE_MOVED) return new LaneMoved(error);
+  if (code === SCHEMA_MOVED) return new SchemaMoved(error);
   if (typeof code === "string" && (TRANSIENT.test(code) || CONNECTION.test(code))) {
     return new DomainError("unavailable", { cause: error });
   }

@@ -19,22 +19,43 @@ const FIRST_STATEMENTS: Readonly<Record<string, string>> = {
   lock_account: "PERFORM pin_schema();",
   require_lane: "PERFORM pin_schema();",
   sweep: "PERFORM pin_schema();",
+  lanes_in_use: atWorker("lanes_in_use", ""),
   create_ledger_partitions: "IF partitions_at_coordinator() THEN RETURN; END IF;",
 };
 
 /**
- * What decides a batch of calls. It also exists in a form that works on the shards directly, which Citus does not plan: PostgreSQL keeps
- * its plans.
+ * Each piece of an audit reads all its rows in one snapshot. Citus reads with one snapshot only at the worker of the schema, so
+ * these work on the shards alone, and refuse to run at another node.
+ */
+const ONLY_AT_SHARDS = [
+  "audit",
+  "audit_archived_usage",
+  "audit_operator_events",
+  "audit_prices",
+  "audit_usage",
+  "stored_usage",
+];
+
+/**
+ * What decides a batch of calls, and what audits. It also exists in a form that works on the shards directly, which Citus does not
+ * plan: PostgreSQL keeps its plans.
  */
 const AT_SHARDS = [
   "add_usage",
   "admit",
   "admitted_keys",
+  "archived_heads",
   "bill",
   "heartbeat",
+  "held_by_accounts",
+  "lanes_in_use",
   "name_users",
   "place_holds",
   "post_entries",
+  "usage_differences",
+  "usage_equals_ledger",
+  "usage_of_entries",
+  ...ONLY_AT_SHARDS,
 ];
 
 type Cluster = { readonly version: string; readonly coordinates: boolean; readonly workers: number };
@@ -96,7 +117,29 @@ export function functionsForCitus(plain: readonly SqlFile[]): SqlFile[] {
   const names = new Set(own.map(({ name }) => name));
   const texts = [...plain.filter(({ name }) => !names.has(name)), ...own];
   const atShards = plain.filter(({ name }) => AT_SHARDS.includes(name)).map(formAtShards);
-  return [...texts.map(withFirstStatement), ...atShards];
+  return [...texts.map(atNodes), ...atShards];
+}
+
+/** The form that servers call, at any node. */
+function atNodes(file: SqlFile): SqlFile {
+  return ONLY_AT_SHARDS.includes(file.name) ? onlyAtShards(file) : withFirstStatement(file);
+}
+
+/** Not STABLE: its snapshot could be from before the schema came to this worker. */
+function onlyAtShards({ name, sql }: SqlFile): SqlFile {
+  const [header = ""] = sql.slice(sql.indexOf("CREATE OR REPLACE FUNCTION")).split("AS $$");
+  const [declaration = ""] = header.split("RETURNS");
+  const parameters = (declaration.match(/\bp_\w+/g) ?? []).join(", ");
+  return fileOf(
+    name,
+    `${header.replace(" STABLE", "")}AS $$
+BEGIN
+  PERFORM require_schema();
+  RETURN QUERY SELECT * FROM ${name}${SUFFIX}(${parameters});
+END
+$$;
+`,
+  );
 }
 
 function withFirstStatement(file: SqlFile): SqlFile {
@@ -135,20 +178,20 @@ export async function nameShards(sql: Sql, schema: string, files: readonly SqlFi
 /** @param shards the id of the shard of each table */
 export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string, string>): SqlFile[] {
   const tables = new RegExp(
-    `\\b(FROM|JOIN|INTO|UPDATE|USING)\\s+(${[...shards.keys()].join("|")})\\b(?!\\()`,
+    `\\b(FROM|JOIN|INTO|UPDATE|USING|LOCK TABLE)\\s+(${[...shards.keys()].join("|")})\\b(?!\\()`,
     "g",
   );
   const shardOf = (table: string) => `${table}_${shards.get(table)}`;
   return files.map((file) => {
     const sql = file.sql.replaceAll(":shard_of_lanes", shards.get("lanes") ?? "");
-    if (!file.name.endsWith(SUFFIX)) return { ...file, sql };
+    if (!file.name.endsWith(SUFFIX)) return fileOf(file.name, sql);
     const named = sql
       .replace(tables, (_, keyword, table) => `${keyword} ${shardOf(table)}`)
       .replace(
         /\bON CONSTRAINT (\w+)_pkey\b/g,
         (_, table) => `ON CONSTRAINT ${table}_pkey_${shards.get(table)}`,
       );
-    return { ...file, sql: named };
+    return fileOf(file.name, named);
   });
 }
 
@@ -156,7 +199,10 @@ export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string
  * They call functions that read, within queries. They write nothing, so at worst a node that lost the schema has two
  * snapshots.
  */
-const NESTED_READS = ["audit", "audit_usage", "audit_archived_usage", "ledger_range", "stored_usage"];
+const NESTED_READS = ["ledger_range"];
+
+/** They lock the ledger. Citus would lock its tables at all nodes, and fail if one of them does. */
+const LOCAL_LOCKS = ["audit", "audit_usage"].map((name) => `${name}${SUFFIX}`);
 
 /** Citus creates functions on all nodes itself. It crashes with forced generic plans of distributed tables. */
 export async function adaptFunctions(transaction: Sql, schema: string): Promise<void> {
@@ -172,5 +218,7 @@ export async function adaptFunctions(transaction: Sql, schema: string): Promise<
         `ALTER FUNCTION ${signature} SET citus.allow_nested_distributed_execution = on`,
       );
     }
+    if (LOCAL_LOCKS.includes(name))
+      await transaction.unsafe(`ALTER FUNCTION ${signature} SET citus.enable_ddl_propagation = off`);
   }
 }

@@ -55,6 +55,8 @@ export async function migrate(
     else await requireUndistributed(sql, schema);
     const [tables, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
     const functions = isCitus ? functionsForCitus(plain) : plain;
+    // In a restored cluster, the shards have other names.
+    const named = async (at: Sql) => (isCitus ? await nameShards(at, schema, functions) : functions);
     const state = await readState(sql, schema);
     // An older server can run with a newer schema and does not change it.
     if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
@@ -64,7 +66,7 @@ export async function migrate(
       );
     }
     if (state?.version === tables.length && !(await mayReadMigrations(sql, schema))) return;
-    if (state && (await isUpToDate(sql, schema, tables, functions))) {
+    if (state && (await isUpToDate(sql, schema, tables, await named(sql)))) {
       // A copy of a database has the schema, but not the members of the role.
       await joinRole(sql);
       return await createPartitions(sql, schema);
@@ -85,11 +87,7 @@ export async function migrate(
         await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
       }
       if (isCitus) await distributeSchema(transaction, schema);
-      await applyFunctions(
-        transaction,
-        schema,
-        isCitus ? await nameShards(transaction, schema, functions) : functions,
-      );
+      await applyFunctions(transaction, schema, await named(transaction));
       if (isCitus) await adaptFunctions(transaction, schema);
     });
     await createPartitions(sql, schema);
