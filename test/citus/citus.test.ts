@@ -232,6 +232,52 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     }
   });
 
+  test(
+    "keeps the counts of admissions when its schema moves: their commits wait for the disk",
+    async () => {
+      const database = startServer("counts", "vx_b");
+      const { accountId } = await createPayer(database, 100n);
+      const lane = laneOfId(accountId);
+      const key = generateKey(lane, randomBytes);
+      await createKey(database, TEST_ACTION, { ...narrowKey(accountId), rateLimitRpm: 100 }, key);
+      const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
+      const admit = async () =>
+        (await admitter.admit({ lane, fingerprint: key.fingerprint, scope: "read", limited: true })).outcome;
+      const { source, target } = await placesOf("vx_b");
+      const worker = postgres(cluster.url(source), { max: 3 });
+
+      const releaseAtRest = await holdCommits(worker);
+      expect(await admit()).toBe("admitted");
+      await releaseAtRest();
+
+      // The move creates its replication slot, which then waits for the end of this transaction.
+      const transaction = await worker.reserve();
+      await transaction`BEGIN`;
+      await transaction`SELECT pg_current_xact_id()`;
+      const moved = moveSchema(coordinator, "vx_b", target);
+      await vi.waitFor(
+        async () => expect((await worker`SELECT FROM pg_replication_slots`).length).toBeGreaterThan(0),
+        { timeout: MOVE_MS },
+      );
+      const release = await holdCommits(worker);
+      const admitted = admit();
+      try {
+        await vi.waitFor(async () => expect(await waitingCommits(worker, "counts")).toBe(1), {
+          timeout: OPTIONS.statementTimeoutMs,
+        });
+      } finally {
+        await release();
+        await transaction`COMMIT`;
+        transaction.release();
+        await moved;
+        await worker.end();
+      }
+      expect(await admitted).toBe("admitted");
+      expect(await workerPort(coordinator, "vx_b")).toBe(target);
+    },
+    MOVE_MS * 2,
+  );
+
   test("gets the names of other shards, as in a restored cluster, by the next migration", async () => {
     const sql = await connect(
       { kind: "url", url: onCoordinator() },
@@ -252,7 +298,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     await migrateAt(onCoordinator(), "citus", "vx_b");
     expect(await nodesOf("vx_b")).toEqual([await workerPort(coordinator, "vx_b")]);
     const database = openThroughCatalog("restored", "vx_b");
-    expect(await audit(database, NOT_ABORTED)).toMatchObject({ accounts: 4n, findings: [] });
+    expect(await audit(database, NOT_ABORTED)).toMatchObject({ accounts: 5n, findings: [] });
     await database.close();
   });
 
@@ -325,6 +371,32 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     await database.close();
   });
 });
+
+/** Lets commits that wait for the disk wait for a standby that does not exist. Returns when they do. */
+async function holdCommits(worker: postgres.Sql): Promise<() => Promise<void>> {
+  await worker.unsafe("ALTER SYSTEM SET synchronous_standby_names = 'absent'");
+  await worker`SELECT pg_reload_conf()`;
+  let isHeld = false;
+  const commits = (async () => {
+    while (!isHeld) await worker`SELECT pg_logical_emit_message(true, 'test', '')`;
+  })();
+  await vi.waitFor(async () => expect(await waitingCommits(worker, "postgres.js")).toBe(1), {
+    timeout: 10_000,
+  });
+  isHeld = true;
+  return async () => {
+    await worker.unsafe("ALTER SYSTEM RESET synchronous_standby_names");
+    await worker`SELECT pg_reload_conf()`;
+    await commits;
+  };
+}
+
+/** Sessions of this name whose commit waits. */
+async function waitingCommits(worker: postgres.Sql, name: string): Promise<number> {
+  const sessions = await worker`
+    SELECT FROM pg_stat_activity WHERE application_name = ${name} AND wait_event = 'SyncRep'`;
+  return sessions.length;
+}
 
 function narrowKey(accountId: string) {
   const id = typeIds.key(laneOfId(accountId));
