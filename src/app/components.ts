@@ -5,6 +5,7 @@ import { generateOperatorToken } from "../domain/operator-token.ts";
 import type { Catalog } from "../models/catalog.ts";
 import type { Listener } from "../server/listener.ts";
 import { Admitter } from "../store/admit.ts";
+import { CellTurns } from "../store/driver/cell-turns.ts";
 import { registerPrices } from "../store/prices.ts";
 import type { CellToMigrate } from "../store/schema/migrate-cell.ts";
 import { RELEASE } from "../store/schema/release.ts";
@@ -42,9 +43,11 @@ export function createComponents(options: ComponentsOptions) {
   const metrics = createMetrics(RELEASE);
   const databases = openDatabases(config, login, cells);
   const { single: database } = databases;
+  const turns = new CellTurns();
   const admitter = new Admitter(databases.admission, {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,
+    turns,
     onBatch: (size) => metrics.batchSize.observe({ batcher: "admission" }, size),
   });
   registerGauges(metrics, admitter, database);
@@ -62,6 +65,7 @@ export function createComponents(options: ComponentsOptions) {
   const metering = createMetering({
     databases,
     pipelines: config.billingPipelines,
+    turns,
     models: catalog,
     streamEvents: (call) => upstreams.streamEvents(call),
     tokens,

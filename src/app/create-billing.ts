@@ -9,6 +9,7 @@ import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { findAnswer } from "../store/answers.ts";
 import { Billing } from "../store/billing.ts";
+import type { CellTurns } from "../store/driver/cell-turns.ts";
 import type { Cell, Cells } from "../store/driver/cells.ts";
 import { DatabaseClock } from "../store/driver/database-clock.ts";
 import { usageOfEntry } from "../store/ledger.ts";
@@ -27,6 +28,7 @@ const HEARTBEAT_PAUSE_MS = 2_000;
 type MeteringOptions = Pick<GenerationParts, "streamEvents" | "tokens"> & {
   readonly databases: Databases;
   readonly pipelines: number;
+  readonly turns?: CellTurns | undefined;
   readonly models: { get(id: string): Model | undefined };
   readonly ids: Ids;
   readonly log: Log;
@@ -55,6 +57,7 @@ export function createMetering(options: MeteringOptions): Metering {
     serverId,
     clocks,
     pipelines: options.pipelines,
+    turns: options.turns,
     maxWaiting: MAX_WAITING,
     onBatch: (size) => metrics.batchSize.observe({ batcher: "billing" }, size),
   });

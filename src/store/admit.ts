@@ -2,6 +2,7 @@ import type { Lane } from "../domain/lane.ts";
 import { fromScopeBits, type Scope, scopeBit } from "../domain/scope.ts";
 import { admitItem } from "./batch-items.ts";
 import { CellBatchers } from "./driver/cell-batchers.ts";
+import type { CellTurns } from "./driver/cell-turns.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 
 /** The admission request of one call. */
@@ -42,6 +43,7 @@ export type Admission =
 type AdmitOptions = {
   readonly pipelines: number;
   readonly maxWaiting: number;
+  readonly turns?: CellTurns | undefined;
   readonly onBatch?: (size: number) => void;
 };
 

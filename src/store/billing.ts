@@ -5,6 +5,7 @@ import { bill } from "./bill.ts";
 import { assertCharged, assertEnd, assertHold, type OpenHold } from "./bill-invariants.ts";
 import type { BillItem, BillResult, EndOutcome, EndRequest, HoldOutcome, HoldRequest } from "./bill-item.ts";
 import { CellBatchers } from "./driver/cell-batchers.ts";
+import type { CellTurns } from "./driver/cell-turns.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import type { DatabaseClock } from "./driver/database-clock.ts";
 import type { EntryRow } from "./ledger.ts";
@@ -17,6 +18,7 @@ type BillingOptions = {
   readonly maxWaiting: number;
   /** One per cell. */
   readonly clocks: readonly DatabaseClock[];
+  readonly turns?: CellTurns | undefined;
   readonly onBatch?: (size: number) => void;
 };
 

@@ -1,27 +1,36 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { CellBatchers } from "../../src/store/driver/cell-batchers.ts";
+import { CellTurns } from "../../src/store/driver/cell-turns.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
 
+afterEach(() => void vi.useRealTimers());
+
+type Batch = { readonly cell: number; readonly items: readonly string[]; answer(): void; fail(): void };
+
 /** Even lanes belong to the first cell, odd lanes to the second. The batches wait until the test completes them. */
-function createBatchers() {
-  const batches: { readonly cell: number; readonly items: readonly string[]; answer(): void }[] = [];
+function createBatchers(turns?: CellTurns, pipelines = 1) {
+  const batches: Batch[] = [];
   const route = <Result>(lane: number, send: (cell: number) => Promise<Result>) => send(lane % 2);
   const cells = { all: [{}, {}], route } as unknown as Cells;
   const batchers = new CellBatchers<string, string>(cells, {
-    pipelines: 1,
+    pipelines,
     maxBatch: 100,
     maxWaiting: 100,
+    turns,
     execute: (_, items, cell) => {
-      const { promise, resolve } = Promise.withResolvers<readonly string[]>();
-      batches.push({ cell, items, answer: () => resolve(items) });
+      const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
+      batches.push({ cell, items, answer: () => resolve(items), fail: () => reject(new Error("lost")) });
       return promise;
     },
   });
-  const settle = async () => {
-    for (let i = 0; i < 3; i++) await nextTurn();
-  };
-  return { batchers, batches, settle };
+  const ofFirstCell = () => batches.filter(({ cell }) => cell === 0);
+  const itemsOfFirstCell = () => ofFirstCell().map(({ items }) => items);
+  return { batchers, ofFirstCell, itemsOfFirstCell };
+}
+
+async function settle(): Promise<void> {
+  for (let i = 0; i < 4; i++) await nextTurn();
 }
 
 const ITEMS = Array.from({ length: 8 }, (_, i) => `b${i}`);
@@ -30,12 +39,120 @@ test.each([
   { other: "is idle", hasOther: false, next: ITEMS },
   { other: "is busy", hasOther: true, next: [...ITEMS, "a again"] },
 ])("while the other cell $other, the next batch of a cell is $next", async ({ hasOther, next }) => {
-  const { batchers, batches, settle } = createBatchers();
+  const { batchers, ofFirstCell, itemsOfFirstCell } = createBatchers();
   void batchers.submit(0, "a").then(() => batchers.submit(0, "a again"));
   if (hasOther) void batchers.submit(1, "other");
   await settle();
   for (const item of ITEMS) void batchers.submit(0, item);
-  batches.find(({ cell }) => cell === 0)?.answer();
+  ofFirstCell()[0]?.answer();
   await settle();
-  expect(batches.filter(({ cell }) => cell === 0)[1]?.items).toEqual(next);
+  expect(itemsOfFirstCell()[1]).toEqual(next);
+});
+
+/** Admission and billing. A batch of billing in the second cell never ends, so that cell stays busy. */
+async function createTwo({ hasOther = true, pipelines = 1 } = {}) {
+  const turns = new CellTurns();
+  const [admission, billing] = [createBatchers(turns, pipelines), createBatchers(turns, pipelines)];
+  if (hasOther) void billing.batchers.submit(1, "other");
+  await settle();
+  return { admission, billing };
+}
+
+test("while the other cell is busy, items of billing gather until admission of their cell ends", async () => {
+  const { admission, billing } = await createTwo();
+  void admission.batchers.submit(0, "admit");
+  await settle();
+  for (const item of ["hold a", "hold b"]) {
+    void billing.batchers.submit(0, item);
+    await settle();
+  }
+  expect(billing.itemsOfFirstCell()).toEqual([]);
+  admission.ofFirstCell()[0]?.answer();
+  await settle();
+  expect(billing.itemsOfFirstCell()).toEqual([["hold a", "hold b"]]);
+});
+
+test("the batch that waited includes the items that callers of the other batcher submit in response", async () => {
+  const { admission, billing } = await createTwo();
+  void admission.batchers.submit(0, "admit").then(() => billing.batchers.submit(0, "hold b"));
+  await settle();
+  void billing.batchers.submit(0, "hold a");
+  await settle();
+  admission.ofFirstCell()[0]?.answer();
+  await settle();
+  expect(billing.itemsOfFirstCell()).toEqual([["hold a", "hold b"]]);
+});
+
+test("while the other cell is idle, admission and billing of a cell do not wait for each other", async () => {
+  const { admission, billing } = await createTwo({ hasOther: false });
+  void admission.batchers.submit(0, "admit");
+  await settle();
+  void billing.batchers.submit(0, "hold");
+  await settle();
+  expect(admission.itemsOfFirstCell()).toEqual([["admit"]]);
+  expect(billing.itemsOfFirstCell()).toEqual([["hold"]]);
+});
+
+test("billing waits until admission of its cell has no items", async () => {
+  const { admission, billing } = await createTwo();
+  const complete = async (batch: Batch | undefined) => {
+    batch?.answer();
+    await settle();
+  };
+  void admission.batchers.submit(0, "admit a");
+  await settle();
+  void billing.batchers.submit(0, "hold");
+  void admission.batchers.submit(2, "admit b");
+  await complete(admission.ofFirstCell()[0]);
+  expect([admission.itemsOfFirstCell(), billing.itemsOfFirstCell()]).toEqual([
+    [["admit a"], ["admit b"]],
+    [],
+  ]);
+  await complete(admission.ofFirstCell()[1]);
+  expect(billing.itemsOfFirstCell()).toEqual([["hold"]]);
+});
+
+test("admission waits until all pipelines of billing in its cell have no items", async () => {
+  const { admission, billing } = await createTwo({ pipelines: 3 });
+  // Two pipelines: each has every third lane.
+  for (const lane of [2, 4]) void billing.batchers.submit(lane, `hold ${lane}`);
+  await settle();
+  void admission.batchers.submit(0, "admit");
+  expect(billing.itemsOfFirstCell()).toEqual([["hold 2"], ["hold 4"]]);
+  for (const [i, sent] of [[], [["admit"]]].entries()) {
+    billing.ofFirstCell()[i]?.answer();
+    await settle();
+    expect(admission.itemsOfFirstCell()).toEqual(sent);
+  }
+});
+
+test("a batch that fails ends the wait of the other batcher", async () => {
+  const { admission, billing } = await createTwo();
+  const lost = expect(admission.batchers.submit(0, "admit")).rejects.toThrow("lost");
+  await settle();
+  void billing.batchers.submit(0, "hold");
+  await settle();
+  admission.ofFirstCell()[0]?.fail();
+  await lost;
+  await settle();
+  expect(billing.itemsOfFirstCell()).toEqual([["hold"]]);
+});
+
+test("a statement that does not end delays a batch of the other batcher by 20 ms", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { admission, billing } = await createTwo();
+  void billing.batchers.submit(0, "stuck");
+  await settle();
+  for (let i = 0; i < 2; i++) {
+    void admission.batchers.submit(0, `admit ${i}`);
+    await settle();
+    vi.advanceTimersByTime(19);
+    await settle();
+    expect(admission.ofFirstCell()).toHaveLength(i);
+    vi.advanceTimersByTime(1);
+    await settle();
+    expect(admission.ofFirstCell()).toHaveLength(i + 1);
+    admission.ofFirstCell()[i]?.answer();
+    await settle();
+  }
 });

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DomainError } from "../../domain/errors.ts";
+import type { Turns } from "./cell-turns.ts";
 
 export type BatcherOptions<Item, Result> = {
   /** Maximum concurrent batches. Items of one lane always use the same pipeline. */
@@ -14,6 +15,8 @@ export type BatcherOptions<Item, Result> = {
   readonly onBatch?: (size: number) => void;
   /** Whether other batchers have statements while this one delivers results. Default: no. */
   readonly hasOthers?: () => boolean;
+  /** Beside other batchers of the same database. Default: a statement waits only for the one before it. */
+  readonly turns?: Turns;
 };
 
 type Waiting<Item, Result> = {
@@ -79,8 +82,10 @@ export class Batcher<Item, Result> {
   }
 
   async #sendBatches(pipeline: number): Promise<void> {
+    const { turns } = this.#options;
     const waiting = this.#waiting[pipeline] ?? [];
     let before: Finished<Item, Result> | undefined;
+    if (turns && !turns.tryBegin()) await turns.begin();
     for (;;) {
       if (before && (waiting.length < MIN_OVERLAP || this.#options.hasOthers?.())) {
         deliver(before);
@@ -97,6 +102,7 @@ export class Batcher<Item, Result> {
       }
       before = await finished;
     }
+    turns?.end();
     this.#busy[pipeline] = false;
   }
 

@@ -1,9 +1,15 @@
 import type { Lane } from "../../domain/lane.ts";
 import { Batcher, type BatcherOptions } from "./batcher.ts";
+import type { CellTurns } from "./cell-turns.ts";
 import type { Cells, FunctionCaller } from "./cells.ts";
 
 /** Limits of each cell: a full queue of one delays no call of another. */
-type CellBatchersOptions<Item, Result> = Omit<BatcherOptions<Item, Result>, "execute" | "hasOthers"> & {
+type CellBatchersOptions<Item, Result> = Omit<
+  BatcherOptions<Item, Result>,
+  "execute" | "hasOthers" | "turns"
+> & {
+  /** Shared by all batchers of the server. Default: their statements do not wait for each other. */
+  readonly turns?: CellTurns | undefined;
   /** Executes a batch in a cell, which is also given by its index. */
   readonly execute: (
     cell: FunctionCaller,
@@ -43,13 +49,14 @@ export class CellBatchers<Item, Result> {
   }
 
   #create(index: number): Batcher<Item, Result> {
-    const { execute, ...limits } = this.#options;
+    const { execute, turns, ...limits } = this.#options;
     const cell = this.#database.all[index] as FunctionCaller;
     const batcher: Batcher<Item, Result> = new Batcher({
       ...limits,
       execute: (items) => execute(cell, items, index),
       // A cell gets a part of the calls, so its batches should include as many of them as possible.
       hasOthers: () => this.#batchers.some((other) => other !== batcher && other.isBusy),
+      ...(turns && { turns: turns.of(index) }),
     });
     return batcher;
   }
