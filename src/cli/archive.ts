@@ -61,6 +61,8 @@ async function archive(folder: string, options: Options): Promise<void> {
       for (const { folder: files, ...place } of ledgers.all) {
         const prefix = place.cell === undefined ? "" : `${place.cell}: `;
         try {
+          if (place.engine === "citus")
+            throw new ArchiveError("the cell is on Citus, where entries cannot be archived");
           if (place.cell !== undefined) await makeFolder(files);
           const ofCell = await archiveLedger({
             place,

@@ -76,6 +76,18 @@ test("a cell that cannot be reached is named, and the others are archived", asyn
   expect(JSON.parse(stdout)).toEqual({ archives: [] });
 });
 
+test("a cell on Citus is not archived", async () => {
+  const path = join(folder.path, "on-citus.yaml");
+  writeFileSync(
+    path,
+    JSON.stringify({ cells: [{ name: "c", engine: "citus", database_url: cells[0].url }] }),
+  );
+  expect(await vx(["archive", "--keep", "1", folder.path], { VX_CELLS: path })).toMatchObject({
+    code: 1,
+    stderr: "vx: c: the cell is on Citus, where entries cannot be archived\n",
+  });
+});
+
 test("a database that has another cell's name is not archived", async () => {
   const [{ owner, url }] = cells;
   await owner`INSERT INTO vx.cell_name (name) VALUES ('a')`;
