@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { PRODUCT } from "./product.ts";
 import { hrefOf } from "./use-route.ts";
@@ -22,7 +22,8 @@ export function Frame({ sections, current, identity, onSignOut, footer, children
   const main = useRef<HTMLElement>(null);
   const nav = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
-  useEffect(() => {
+  // Before the section is painted: later, the focus could be taken from a field that is already in use.
+  useLayoutEffect(() => {
     const label = sections.find(({ id }) => id === current)?.label ?? "";
     document.title = `${label} · ${PRODUCT.name}`;
     nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

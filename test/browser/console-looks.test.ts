@@ -96,10 +96,9 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await console.select("Accounts");
       await page.getByRole("link", { name: MARKUP }).click();
       for (const tab of TABS) {
-        await page
-          .getByRole("navigation", { name: "Parts of the account" })
-          .getByRole("link", { name: tab })
-          .click();
+        const parts = page.getByRole("navigation", { name: "Parts of the account" });
+        await parts.getByRole("link", { name: tab }).click();
+        await parts.locator("[aria-current=page]").getByText(tab).waitFor();
         await expectLook(size, colorScheme);
         expect(await console.text()).toContain(MARKUP);
       }
@@ -136,7 +135,7 @@ describe.skipIf(!chromiumPath)("the operator console", () => {
       await console.select("Usage");
       await page.getByText("By key").click();
       await page.getByRole("link", { name: `test · ${MARKUP}` }).click();
-      await page.getByRole("link", { name: MARKUP }).waitFor();
+      await page.getByRole("link", { name: MARKUP, exact: true }).waitFor();
       expect(await page.getByRole("row").count()).toBe(2);
       expect(await page.getByRole("searchbox", { name: "Search keys" }).inputValue()).toBe(key.id);
     });
