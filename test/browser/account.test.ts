@@ -122,7 +122,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await page.keyboard.press("Escape");
 
       await link("API keys").click();
-      await see(HOSTILE_NAME);
+      await button(`Revoke ${HOSTILE_NAME}`).waitFor();
       await expectView("main *");
       await button("Create key").click();
       await dialog().waitFor();
