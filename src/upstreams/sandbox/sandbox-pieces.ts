@@ -2,17 +2,31 @@ import type { Delta, FinishReason } from "../../domain/output.ts";
 import type { Prompt } from "../../domain/prompt.ts";
 import { requestedFailure } from "./sandbox-directive.ts";
 import type { Plan, Segment } from "./sandbox-plan.ts";
-import { tokensWithin } from "./sandbox-text.ts";
-import { StopTexts } from "./stop-texts.ts";
+import type { NextToken } from "./sandbox-text.ts";
+import { type SegmentWriter, writerOf } from "./sandbox-writers.ts";
 
 const PIECE_TOKENS = 4;
+
+/** The segment that is being sent. */
+type Open = {
+  readonly segment: Segment;
+  readonly nextToken: NextToken;
+  readonly writer: SegmentWriter;
+  /** Its tokens within max_tokens. */
+  readonly count: number;
+};
 
 /** The pieces of a planned reply within max_tokens and the stop texts, and what it used at its end. */
 export class SandboxPieces {
   readonly #plan: Plan;
   readonly #stop: readonly string[];
+  #position = 0;
+  #open: Open | undefined;
+  /** Tokens of the open segment that were sent. */
+  #sent = 0;
   #tokensLeft: number;
   #produced = 0;
+  #isFailing = false;
   outputTokens = 0;
   reasoningTokens = 0;
   finishReason: FinishReason = "stop";
@@ -21,109 +35,71 @@ export class SandboxPieces {
     this.#plan = plan;
     this.#tokensLeft = maxTokens;
     this.#stop = stop;
+    this.#openNext();
   }
 
-  /** Yields undefined before each piece: the reader waits there. */
-  *[Symbol.iterator](): Generator<Delta | undefined, void, undefined> {
-    for (const segment of this.#plan.segments) {
-      const count = Math.min(segment.count, this.#tokensLeft);
-      if (segment.part.kind === "text") {
-        if (yield* this.#text(segment, count)) return;
-      } else {
-        yield* this.#opaque(segment, segment.part, count);
-      }
-      if (count < segment.count) {
-        this.finishReason = "length";
-        return;
-      }
-    }
+  /** Whether the reply has another group of tokens. Throws the failure that the prompt requests. */
+  get hasMore(): boolean {
+    if (this.#isFailing) throw requestedFailure();
+    return this.#open !== undefined;
   }
 
-  /** Returns true if a stop text ended the reply. */
-  *#text(segment: Segment, count: number): Generator<Delta | undefined, boolean, undefined> {
-    const stops = new StopTexts(this.#stop);
-    const earlierTokens = this.outputTokens;
-    let characters = 0;
-    for (const piece of this.#pieces(segment, count)) {
-      if (piece === undefined) {
-        yield undefined;
-        continue;
-      }
-      const text = stops.filter(piece);
-      characters += text.length;
-      if (text !== "") yield { kind: "text", text };
-      if (stops.stopped) {
-        this.outputTokens = earlierTokens + tokensWithin(segment.tokens(), characters);
-        return true;
-      }
-      this.#failIfRequested();
+  /** The deltas of the next group of tokens, and those that follow the last group of its segment. */
+  take(): readonly Delta[] {
+    const open = this.#open;
+    if (!open) return [];
+    const { writer, segment, count, nextToken } = open;
+    const earlierTokens = this.outputTokens - this.#sent;
+    const delta = writer.write(this.#piece(nextToken, count));
+    const stoppedAfter = writer.stoppedAfter();
+    if (stoppedAfter !== undefined) {
+      this.outputTokens = earlierTokens + stoppedAfter;
+      this.#open = undefined;
+      return listOf(delta);
     }
-    const rest = stops.flush();
-    if (rest !== "") yield { kind: "text", text: rest };
-    return false;
+    this.#isFailing = this.#mustFail();
+    if (this.#isFailing || this.#sent < count) return listOf(delta);
+    this.#closeSegment(segment, count);
+    return listOf(delta, writer.end(count === segment.count));
   }
 
-  /** Reasoning, or a tool call: stop texts do not apply to them. */
-  *#opaque(
-    segment: Segment,
-    part: Exclude<Segment["part"], { kind: "text" }>,
-    count: number,
-  ): Generator<Delta | undefined, void, undefined> {
-    let isFirst = true;
-    for (const piece of this.#pieces(segment, count)) {
-      if (piece === undefined) {
-        yield undefined;
-        continue;
-      }
-      if (piece !== "") {
-        if (part.kind === "reasoning") yield { kind: "reasoning", reasoning: unsigned(piece) };
-        else yield { kind: "tool_call", toolCall: { ...headOf(part, isFirst), arguments: piece } };
-      }
-      isFirst = false;
-      this.#failIfRequested();
+  #piece(nextToken: NextToken, count: number): string {
+    let piece = "";
+    const end = Math.min(count, this.#sent + PIECE_TOKENS);
+    while (this.#sent < end && !this.#mustFail()) {
+      piece += nextToken();
+      this.#sent++;
+      this.#produced++;
+      this.outputTokens++;
+      this.#tokensLeft--;
     }
-    if (part.kind === "reasoning") {
-      this.reasoningTokens += count;
-      if (count === segment.count) {
-        yield { kind: "reasoning", reasoning: { ...unsigned(""), signature: part.signature } };
-      }
-    } else {
-      this.finishReason = "tool_calls";
-    }
+    return piece;
   }
 
-  /** Groups of tokens; undefined before each. */
-  *#pieces(segment: Segment, count: number): Generator<string | undefined, void, undefined> {
-    const tokens = segment.tokens()[Symbol.iterator]();
-    for (let made = 0; made < count; ) {
-      yield undefined;
-      let piece = "";
-      for (const end = Math.min(count, made + PIECE_TOKENS); made < end && !this.#mustFail(); made++) {
-        piece += tokens.next().value ?? "";
-        this.#produced++;
-        this.outputTokens++;
-        this.#tokensLeft--;
-      }
-      yield piece;
-    }
+  #closeSegment({ part, count: planned }: Segment, count: number): void {
+    if (part.kind === "reasoning") this.reasoningTokens += count;
+    else if (part.kind === "tool_call") this.finishReason = "tool_calls";
+    this.#open = undefined;
+    if (count < planned) this.finishReason = "length";
+    else this.#openNext();
+  }
+
+  #openNext(): void {
+    const segment = this.#plan.segments[this.#position++];
+    if (!segment) return;
+    const count = Math.min(segment.count, this.#tokensLeft);
+    this.#sent = 0;
+    if (count === 0) this.#closeSegment(segment, count);
+    else this.#open = { segment, count, nextToken: segment.tokens(), writer: writerOf(segment, this.#stop) };
   }
 
   #mustFail(): boolean {
     return this.#produced === this.#plan.directive.fail_after;
   }
-
-  #failIfRequested(): void {
-    if (this.#mustFail()) throw requestedFailure();
-  }
 }
 
-function unsigned(text: string) {
-  return { text, signature: undefined, encrypted: undefined };
-}
-
-function headOf(
-  part: { readonly index: number; readonly id: string; readonly name: string },
-  isFirst: boolean,
-) {
-  return { index: part.index, id: isFirst ? part.id : "", name: isFirst ? part.name : "" };
+function listOf(first: Delta | undefined, second?: Delta): readonly Delta[] {
+  const list = first ? [first] : [];
+  if (second) list.push(second);
+  return list;
 }

@@ -1,7 +1,7 @@
 import type { Prompt, PromptMessage, ReasoningEffort, Tool } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 import { type Directive, directiveOf } from "./sandbox-directive.ts";
-import { replyTokens, seedOf, sentencesOf, usualTokens } from "./sandbox-text.ts";
+import { type NextToken, replyTokens, seedOf, sentencesOf, usualTokens } from "./sandbox-text.ts";
 import { instanceOf, instanceWork } from "./schema/instance.ts";
 
 /** A part of a reply, with the tokens it has if nothing cuts it. */
@@ -10,7 +10,7 @@ export type Segment = {
     | { readonly kind: "text" }
     | { readonly kind: "reasoning"; readonly signature: string }
     | { readonly kind: "tool_call"; readonly index: number; readonly id: string; readonly name: string };
-  readonly tokens: () => Iterable<string>;
+  readonly tokens: () => NextToken;
   readonly count: number;
 };
 
@@ -101,7 +101,12 @@ function textSegment({ options }: Prompt, directive: Directive, seed: number): S
 
 function jsonTokens(value: unknown): Pick<Segment, "tokens" | "count"> {
   const tokens = JSON.stringify(value).match(JSON_TOKEN) ?? [];
-  return { tokens: () => tokens, count: tokens.length };
+  return { tokens: () => nextOf(tokens), count: tokens.length };
+}
+
+function nextOf(tokens: readonly string[]): NextToken {
+  let at = 0;
+  return () => tokens[at++] ?? "";
 }
 
 function hexOf(seed: number): string {

@@ -48,27 +48,33 @@ export function usualTokens(seed: number): number {
   return count;
 }
 
-/** The tokens of an endless reply. */
-export function* replyTokens(seed: number): Generator<string, never> {
-  yield* FIRST_TOKENS;
-  for (let state = next(seed); ; state = next(state)) yield* pick(state);
+/** Returns the next token at each call. */
+export type NextToken = () => string;
+
+/** An endless reply. A stream calls this for each token: a generator would cost three times as much. */
+export function replyTokens(seed: number): NextToken {
+  let state = seed;
+  let sentence: readonly string[] = FIRST_TOKENS;
+  let at = 0;
+  return () => {
+    if (at === sentence.length) {
+      state = next(state);
+      sentence = pick(state);
+      at = 0;
+    }
+    return sentence[at++] as string;
+  };
 }
 
 /** The text of a reply of the default length. */
 export function sentencesOf(seed: number): string {
-  const tokens = replyTokens(seed);
-  return Array.from({ length: usualTokens(seed) }, () => tokens.next().value).join("");
+  return Array.from({ length: usualTokens(seed) }, replyTokens(seed)).join("");
 }
 
 /** Number of tokens in the first `characters` of the reply; a partial last token counts. */
-export function tokensWithin(reply: Iterable<string>, characters: number): number {
+export function tokensWithin(nextToken: NextToken, characters: number): number {
   let tokens = 0;
-  let seen = 0;
-  for (const token of reply) {
-    if (seen >= characters) break;
-    seen += token.length;
-    tokens++;
-  }
+  for (let seen = 0; seen < characters; tokens++) seen += nextToken().length;
   return tokens;
 }
 

@@ -53,12 +53,7 @@ export class SandboxUpstream implements Upstream {
     const joined = prompt.streamed || pauses ? undefined : new UnreadDeltas();
     let pieces = 0;
     try {
-      for (const delta of reply) {
-        if (delta !== undefined) {
-          if (joined) joined.append(delta);
-          else yield delta;
-          continue;
-        }
+      while (reply.hasMore) {
         if (pauses) {
           await pauses.next();
         } else if (pieces++ % PIECES_PER_TURN === PIECES_PER_TURN - 1) {
@@ -66,6 +61,10 @@ export class SandboxUpstream implements Upstream {
           await nextTurn();
         }
         signal.throwIfAborted();
+        for (const delta of reply.take()) {
+          if (joined) joined.append(delta);
+          else yield delta;
+        }
       }
     } catch (error) {
       if (joined) yield* joined.takeAll();
