@@ -57,13 +57,13 @@ export class Generation {
   }
 
   /** Returns the next piece, or undefined when the reader gets no more pieces for any reason. */
-  async nextDelta(): Promise<Delta | undefined> {
-    if (this.#state.kind !== "running") return undefined;
+  nextDelta(): Promise<Delta | undefined> {
+    if (this.#state.kind !== "running") return Promise.resolve(undefined);
     const read = this.#readDelta();
-    if (this.spec.idempotencyKey === undefined) return await read;
+    if (this.spec.idempotencyKey === undefined) return read;
     const detached = Promise.withResolvers<undefined>();
     this.#wakeReader = () => detached.resolve(undefined);
-    return await Promise.race([read, detached.promise]);
+    return Promise.race([read, detached.promise]);
   }
 
   /** After the last piece: the reply, once it is charged, or the reason why there is none. */
@@ -136,24 +136,29 @@ export class Generation {
     while ((await this.#readDelta()) !== undefined);
   }
 
-  async #readDelta(): Promise<Delta | undefined> {
+  /** Not an async function, which would create two objects more for each piece. */
+  #readDelta(): Promise<Delta | undefined> {
+    return this.#events.next().then(this.#onEvent, this.#onFailure);
+  }
+
+  readonly #onEvent = ({ value, done }: IteratorResult<UpstreamEvent>): Delta | undefined => {
+    if (!this.#isRunning()) return undefined;
     try {
-      const { value, done } = await this.#events.next();
-      if (!this.#isRunning()) return undefined;
-      if (done)
-        throw new DomainError("upstream_error", {
-          cause: new Error("the events of the upstream have no end"),
-        });
+      if (done) throw endless();
       if (value.kind !== "done") {
         this.#builder.append(value);
         return value;
       }
       this.#end({ kind: "completed", done: value });
     } catch (error) {
-      if (this.#isRunning()) this.#end({ kind: "failed", error });
+      this.#onFailure(error);
     }
     return undefined;
-  }
+  };
+
+  readonly #onFailure = (error: unknown): undefined => {
+    if (this.#isRunning()) this.#end({ kind: "failed", error });
+  };
 
   #end(ending: Ending): void {
     this.#become({ kind: "settling" });
@@ -200,6 +205,10 @@ export class Generation {
       });
     }
   }
+}
+
+function endless(): DomainError {
+  return new DomainError("upstream_error", { cause: new Error("the events of the upstream have no end") });
 }
 
 function stopError(why: Stop): DomainError {

@@ -5,12 +5,14 @@ import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
+import { openLater, type Stream } from "../domain/streams.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
 import { checkKept } from "./check-task.ts";
 import { countInput, imageTokensOf } from "./context-window.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
+import { GenerationPieces } from "./generation-pieces.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
@@ -56,30 +58,11 @@ export class Meter {
     return await started.reply();
   }
 
-  async *stream(caller: Caller, request: GenerationRequest): AsyncGenerator<Piece, void> {
-    const started = await this.#start(caller, request, true);
-    if (!(started instanceof Generation)) {
-      const { id, model, output } = started.reply;
-      for (const delta of deltasOf(output)) yield { kind: "delta", id, model, delta };
-      if (started.failure) throw interrupted(started.failure);
-      yield { kind: "reply", reply: started.reply };
-      return;
-    }
-    const {
-      id,
-      model: { id: model },
-    } = started.spec;
-    try {
-      for (;;) {
-        const delta = await started.nextDelta();
-        if (delta === undefined) break;
-        yield { kind: "delta", id, model, delta };
-      }
-      yield { kind: "reply", reply: await started.reply() };
-    } finally {
-      // Has an effect only if the reader stopped before the end.
-      started.detach("disconnected");
-    }
+  stream(caller: Caller, request: GenerationRequest): Stream<Piece> {
+    return openLater(async () => {
+      const started = await this.#start(caller, request, true);
+      return started instanceof Generation ? new GenerationPieces(started) : replayedPieces(started);
+    });
   }
 
   /** The number of input tokens of a request that is not run. Images count with their maximum. */
@@ -142,6 +125,13 @@ export class Meter {
     caller.onReplay();
     return { reply: { ...stored, ...entry }, failure };
   }
+}
+
+async function* replayedPieces({ reply, failure }: Replay): AsyncGenerator<Piece, undefined> {
+  const { id, model, output } = reply;
+  for (const delta of deltasOf(output)) yield { kind: "delta", id, model, delta };
+  if (failure) throw interrupted(failure);
+  yield { kind: "reply", reply };
 }
 
 /** Ends the generation when its caller disconnects, or when it reaches the time limit. */

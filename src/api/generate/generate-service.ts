@@ -8,7 +8,9 @@ import {
   StreamGenerateRequestSchema,
   type StreamGenerateResponseSchema,
 } from "../../../gen/vx/v1/generate_pb.js";
+import type { Piece } from "../../billing/generation-request.ts";
 import type { Meter } from "../../billing/meter.ts";
+import { mapStream, openLater, type Stream } from "../../domain/streams.ts";
 import type { ApiCall } from "../api-call.ts";
 import { defineService } from "../define-service.ts";
 import { deltaOf, messageOf, summaryOf } from "./generate-reply.ts";
@@ -27,18 +29,23 @@ export async function generate(
   return { ...summaryOf(reply), message: messageOf(reply.output) };
 }
 
-export async function* streamGenerate(
+type StreamMessage = MessageInitShape<typeof StreamGenerateResponseSchema>;
+
+export function streamGenerate(
   meter: Meter,
   request: StreamGenerateRequest,
   call: ApiCall,
-): AsyncGenerator<MessageInitShape<typeof StreamGenerateResponseSchema>> {
-  for await (const piece of meter.stream(
-    call.caller(StreamGenerateRequestSchema, request),
-    await generationRequestOf(request),
-  )) {
-    if (piece.kind === "reply") yield { event: { case: "done", value: summaryOf(piece.reply) } };
-    else yield { event: { case: "delta", value: deltaOf(piece.delta) } };
-  }
+): Stream<StreamMessage> {
+  return openLater(async () => {
+    const caller = call.caller(StreamGenerateRequestSchema, request);
+    return mapStream(meter.stream(caller, await generationRequestOf(request)), messageOfPiece);
+  });
+}
+
+function messageOfPiece(piece: Piece): StreamMessage {
+  return piece.kind === "reply"
+    ? { event: { case: "done", value: summaryOf(piece.reply) } }
+    : { event: { case: "delta", value: deltaOf(piece.delta) } };
 }
 
 export const generateService = defineService(GenerateService, ({ meter, deps }) => ({

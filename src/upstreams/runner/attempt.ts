@@ -47,20 +47,11 @@ export class Attempt {
 
   /**
    * The next event of the reply. Throws the signal's reason after an abort, and an UpstreamFailure if the
-   * upstream failed. The attempt ends with its last event or its failure.
+   * upstream failed. The attempt ends with its last event or its failure. Not an async function, which would
+   * create two objects more for each piece.
    */
-  async next(): Promise<UpstreamEvent> {
-    try {
-      const event = eventOf(await this.#options.events.next());
-      if (this.#state === "requested") this.#begin(event);
-      if (event.kind === "done") this.#succeed(event);
-      return event;
-    } catch (error) {
-      const { signal } = this.#options;
-      if (!signal.aborted && error instanceof UpstreamFailure) this.#fail(error);
-      else this.#cancel();
-      throw signal.aborted ? signal.reason : error;
-    }
+  next(): Promise<UpstreamEvent> {
+    return this.#options.events.next().then(this.#onResult, this.#onError);
   }
 
   /** Called when the caller reads no further. */
@@ -68,6 +59,20 @@ export class Attempt {
     this.#cancel();
     await this.#options.events.return?.();
   }
+
+  readonly #onResult = ({ done, value: event }: IteratorResult<UpstreamEvent>): UpstreamEvent => {
+    if (done === true) return this.#onError(new UpstreamFailure("dropped", "the reply has no end"));
+    if (this.#state === "requested") this.#begin(event);
+    if (event.kind === "done") this.#succeed(event);
+    return event;
+  };
+
+  readonly #onError = (error: unknown): never => {
+    const { signal } = this.#options;
+    if (!signal.aborted && error instanceof UpstreamFailure) this.#fail(error);
+    else this.#cancel();
+    throw signal.aborted ? signal.reason : error;
+  };
 
   #begin({ kind }: UpstreamEvent): void {
     this.#state = "replying";
@@ -106,9 +111,4 @@ export class Attempt {
     onEnd(result, failure);
     return true;
   }
-}
-
-function eventOf({ done, value }: IteratorResult<UpstreamEvent>): UpstreamEvent {
-  if (done) throw new UpstreamFailure("dropped", "the reply has no end");
-  return value;
 }

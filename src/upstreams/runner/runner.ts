@@ -4,10 +4,11 @@ import { problemWith } from "../dialects.ts";
 import type { Upstream, UpstreamEvent } from "../upstream.ts";
 import type { UpstreamCall } from "../upstream-call.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
-import type { Attempt, OnReport } from "./attempt.ts";
+import type { OnReport } from "./attempt.ts";
 import { backOffMs } from "./back-off.ts";
 import type { CircuitTools } from "./circuit.ts";
 import { GuardedUpstream } from "./guarded-upstream.ts";
+import { type BegunReply, ReplyEvents } from "./reply-events.ts";
 import type { RunnerLimits } from "./runner-limits.ts";
 import { drawByKey, orderOf } from "./upstream-order.ts";
 import { UpstreamSet } from "./upstream-set.ts";
@@ -20,26 +21,12 @@ type RunnerOptions = CircuitTools & {
   readonly onReport: OnReport;
 };
 
-/** One call. */
-type Run = {
-  readonly call: UpstreamCall;
-  /** Aborted by the call's signal, or when the reader stops. */
-  readonly stop: AbortController;
-  /** The end of the reply was read. */
-  isComplete: boolean;
-};
-
 /** The result of all attempts at one upstream. */
 type Result =
-  | { readonly kind: "replying"; readonly attempt: Attempt; readonly first: UpstreamEvent }
+  | ({ readonly kind: "replying" } & BegunReply)
   | { readonly kind: "failed"; readonly failure: UpstreamFailure }
   /** No request was sent: no slot was free, or the breaker is open. */
   | { readonly kind: "busy" | "down" };
-
-type Replying = Extract<Result, { readonly kind: "replying" }>;
-
-/** The abort reason when the reader stops. */
-const STOPPED = Symbol("stopped");
 
 /** Sends each prompt to the upstreams of its model until one replies: those with a weight first. */
 export class Runner {
@@ -69,19 +56,16 @@ export class Runner {
    * first piece.
    */
   streamEvents(call: UpstreamCall): AsyncIterableIterator<UpstreamEvent> {
-    const run: Run = { call, stop: new AbortController(), isComplete: false };
-    const events = this.#events(run);
-    return {
-      [Symbol.asyncIterator]() {
-        return this;
+    let upstreams: readonly GuardedUpstream[] = [];
+    return new ReplyEvents({
+      signal: call.signal,
+      begin: (signal) => {
+        upstreams = this.#upstreams.acquire(this.#orderedUpstreams(call));
+        return this.#startReply(upstreams, call, signal);
       },
-      next: () => events.next(),
-      // The return method of a generator would wait for the upstream's next event.
-      return: () => {
-        if (!run.isComplete) run.stop.abort(STOPPED);
-        return events.return();
-      },
-    };
+      errorOf: (error) => (error instanceof UpstreamFailure ? upstreamError(error) : error),
+      release: () => this.#upstreams.release(upstreams),
+    });
   }
 
   status(): ReturnType<UpstreamSet["status"]> {
@@ -91,33 +75,6 @@ export class Runner {
   /** Closes each upstream. An upstream with running calls closes after the last of them. */
   async close(): Promise<void> {
     await this.use([]);
-  }
-
-  async *#events(run: Run): AsyncGenerator<UpstreamEvent, void, undefined> {
-    const { call, stop } = run;
-    call.signal.throwIfAborted();
-    const abort = () => stop.abort(call.signal.reason);
-    call.signal.addEventListener("abort", abort, { once: true });
-    const upstreams = this.#upstreams.acquire(this.#orderedUpstreams(call));
-    let attempt: Attempt | undefined;
-    try {
-      const reply = await this.#startReply(upstreams, call, stop.signal);
-      attempt = reply.attempt;
-      for (let event = reply.first; ; event = await attempt.next()) {
-        run.isComplete = event.kind === "done";
-        yield event;
-        if (run.isComplete) return;
-      }
-    } catch (error) {
-      if (stop.signal.reason === STOPPED) return;
-      // After an abort, the reason of the abort takes precedence over the resulting error.
-      stop.signal.throwIfAborted();
-      throw error instanceof UpstreamFailure ? upstreamError(error) : error;
-    } finally {
-      call.signal.removeEventListener("abort", abort);
-      await attempt?.close();
-      await this.#upstreams.release(upstreams);
-    }
   }
 
   #orderedUpstreams(call: UpstreamCall): readonly UpstreamSettings[] {
@@ -134,7 +91,7 @@ export class Runner {
     upstreams: readonly GuardedUpstream[],
     call: UpstreamCall,
     signal: AbortSignal,
-  ): Promise<Replying> {
+  ): Promise<BegunReply> {
     let cause: UpstreamFailure | undefined;
     for (const guarded of upstreams) {
       const result = await this.#tryUpstream(guarded, call, signal);
