@@ -5,17 +5,16 @@ import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
-import { openLater, type Stream } from "../domain/streams.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
 import type { Caller } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
 import { checkKept } from "./check-task.ts";
 import { countInput, imageTokensOf } from "./context-window.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
-import { GenerationPieces } from "./generation-pieces.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 import type { Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
+import { PieceStream } from "./piece-stream.ts";
 import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
 import { type Quote, type QuotePayer, quoteOf } from "./quote.ts";
 import { unknownModel } from "./refusals.ts";
@@ -58,10 +57,10 @@ export class Meter {
     return await started.reply();
   }
 
-  stream(caller: Caller, request: GenerationRequest): Stream<Piece> {
-    return openLater(async () => {
+  stream(caller: Caller, request: GenerationRequest): PieceStream {
+    return new PieceStream(async () => {
       const started = await this.#start(caller, request, true);
-      return started instanceof Generation ? new GenerationPieces(started) : replayedPieces(started);
+      return started instanceof Generation ? started : replayedPieces(started);
     });
   }
 
@@ -127,7 +126,7 @@ export class Meter {
   }
 }
 
-async function* replayedPieces({ reply, failure }: Replay): AsyncGenerator<Piece, undefined> {
+function* replayedPieces({ reply, failure }: Replay): Generator<Piece, undefined> {
   const { id, model, output } = reply;
   for (const delta of deltasOf(output)) yield { kind: "delta", id, model, delta };
   if (failure) throw interrupted(failure);

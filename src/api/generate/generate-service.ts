@@ -10,7 +10,7 @@ import {
 } from "../../../gen/vx/v1/generate_pb.js";
 import type { Piece } from "../../billing/generation-request.ts";
 import type { Meter } from "../../billing/meter.ts";
-import { mapStream, openLater, type Stream } from "../../domain/streams.ts";
+import { MappedStream } from "../../domain/mapped-stream.ts";
 import type { ApiCall } from "../api-call.ts";
 import { defineService } from "../define-service.ts";
 import { deltaOf, messageOf, summaryOf } from "./generate-reply.ts";
@@ -35,11 +35,10 @@ export function streamGenerate(
   meter: Meter,
   request: StreamGenerateRequest,
   call: ApiCall,
-): Stream<StreamMessage> {
-  return openLater(async () => {
-    const caller = call.caller(StreamGenerateRequestSchema, request);
-    return mapStream(meter.stream(caller, await generationRequestOf(request)), messageOfPiece);
-  });
+): AsyncIterable<StreamMessage> {
+  const open = async () =>
+    meter.stream(call.caller(StreamGenerateRequestSchema, request), await generationRequestOf(request));
+  return new MappedStream(open, messageOfPiece);
 }
 
 function messageOfPiece(piece: Piece): StreamMessage {

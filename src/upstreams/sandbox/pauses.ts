@@ -26,9 +26,11 @@ export class Pauses {
     });
   }
 
+  /** Ends a pause at once. */
   close(): void {
     clearTimeout(this.#timer);
     this.#signal.removeEventListener("abort", this.#abort);
+    this.#end();
   }
 
   readonly #abort = () => {

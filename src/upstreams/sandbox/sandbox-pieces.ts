@@ -1,6 +1,5 @@
 import type { Delta, FinishReason } from "../../domain/output.ts";
 import type { Prompt } from "../../domain/prompt.ts";
-import { requestedFailure } from "./sandbox-directive.ts";
 import type { Plan, Segment } from "./sandbox-plan.ts";
 import type { NextToken } from "./sandbox-text.ts";
 import { type SegmentWriter, writerOf } from "./sandbox-writers.ts";
@@ -38,10 +37,18 @@ export class SandboxPieces {
     this.#openNext();
   }
 
-  /** Whether the reply has another group of tokens. Throws the failure that the prompt requests. */
+  /** Whether the reply has another group of tokens. */
   get hasMore(): boolean {
-    if (this.#isFailing) throw requestedFailure();
-    return this.#open !== undefined;
+    return this.#open !== undefined && !this.#isFailing;
+  }
+
+  get hasStarted(): boolean {
+    return this.#produced > 0;
+  }
+
+  /** Whether the reply ends with the failure that the prompt requests. */
+  get isFailing(): boolean {
+    return this.#isFailing;
   }
 
   /** The deltas of the next group of tokens, and those that follow the last group of its segment. */
