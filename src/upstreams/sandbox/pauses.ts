@@ -1,12 +1,18 @@
+type Waiting = Set<() => void>;
+
+/** By the millisecond of performance.now() in which they end. */
+const groups = new Map<number, Waiting>();
+
 /**
- * Equal pauses between the pieces of one reply. All pauses share one timer and one listener: one of each per
- * piece would use more memory than the rest of the stream.
+ * Equal pauses between the pieces of one reply. Pauses of all replies that end in the same millisecond share one
+ * timer: Node enters and leaves its queue of promises for each timer, which takes as long as the rest of the sandbox.
+ * All pauses of a reply share one listener, because one per piece would use more memory than the rest of the stream.
  */
 export class Pauses {
   readonly #ms: number;
   readonly #signal: AbortSignal;
-  #timer: NodeJS.Timeout | undefined;
-  #end: () => void = () => undefined;
+  #group: Waiting | undefined;
+  #resolve: () => void = () => undefined;
   #fail: (reason: unknown) => void = () => undefined;
 
   constructor(ms: number, signal: AbortSignal) {
@@ -18,23 +24,41 @@ export class Pauses {
   /** Throws the signal's reason when the signal aborts. */
   next(): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#end = resolve;
+      this.#resolve = resolve;
       this.#fail = reject;
-      if (this.#signal.aborted) this.#abort();
-      else if (this.#timer) this.#timer.refresh();
-      else this.#timer = setTimeout(() => this.#end(), this.#ms);
+      if (this.#signal.aborted) {
+        this.#abort();
+        return;
+      }
+      this.#group = groupAfter(this.#ms);
+      this.#group.add(this.#end);
     });
   }
 
   /** Ends a pause at once. */
   close(): void {
-    clearTimeout(this.#timer);
+    this.#group?.delete(this.#end);
     this.#signal.removeEventListener("abort", this.#abort);
-    this.#end();
+    this.#resolve();
   }
 
+  readonly #end = () => this.#resolve();
+
   readonly #abort = () => {
-    clearTimeout(this.#timer);
+    this.#group?.delete(this.#end);
     this.#fail(this.#signal.reason);
   };
+}
+
+function groupAfter(ms: number): Waiting {
+  const endsAtMs = Math.ceil(performance.now()) + ms;
+  const known = groups.get(endsAtMs);
+  if (known) return known;
+  const group: Waiting = new Set();
+  groups.set(endsAtMs, group);
+  setTimeout(() => {
+    groups.delete(endsAtMs);
+    for (const end of group) end();
+  }, ms);
+  return group;
 }

@@ -21,7 +21,7 @@ type Result = IteratorResult<UpstreamEvent, undefined>;
 /**
  * Pieces between two yields to the event loop; without this, a reply with no delay would block other calls.
  */
-const PIECES_PER_TURN = 64;
+const PIECES_PER_TURN = 60;
 const END = { done: true, value: undefined } as const;
 
 /** The events of a reply that the first read starts. Not an async generator: see MappedStream. */
