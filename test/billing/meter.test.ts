@@ -116,6 +116,15 @@ test("at its time limit, the drain also stops generations without a caller, and 
   });
 });
 
+test("a reader that stops while its call starts ends the generation, and its usage is charged", async () => {
+  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
+  const first = pieces.next();
+  await pieces.return();
+  expect(await first).toEqual({ done: true, value: undefined });
+  await metering.settle();
+  expect(await rowsOf(payer)).toMatchObject([{ reason: expect.stringContaining("the caller disconnected") }]);
+});
+
 test("a generation whose hold is still being placed is stopped too", async () => {
   const answered = metering.meter.complete(callerOf(NEVER), REQUEST).catch((error: unknown) => error);
   metering.stopGenerations();

@@ -172,6 +172,20 @@ describe("an aborted signal", () => {
     // The test timeout is shorter than the wait.
   }, 5_000);
 
+  test("does not end the pauses of other replies that share its timer", async () => {
+    const controller = new AbortController();
+    const reason = new Error("caller disconnected");
+    const asked = prompt("[[tokens=16 delay_ms=20]]");
+    const others = Promise.all(Array.from({ length: 5 }, () => reply(asked)));
+    const ended = reply(asked, controller.signal);
+    setTimeout(() => controller.abort(reason), 30);
+    await expect(ended).rejects.toBe(reason);
+    for (const { pieces, finishReason } of await others) {
+      expect(pieces).toHaveLength(4);
+      expect(finishReason).toBe("stop");
+    }
+  });
+
   test("ends a reply that has no delay", async () => {
     const controller = new AbortController();
     const reason = new Error("caller disconnected");
