@@ -48,7 +48,7 @@ export function createComponents(options: ComponentsOptions) {
     pipelines: config.admissionPipelines,
     maxWaiting: MAX_WAITING_ADMISSIONS,
     turns,
-    onBatch: (size) => metrics.batchSize.observe({ batcher: "admission" }, size),
+    onBatch: (size) => metrics.batchSize.observe(["admission"], size),
   });
   registerGauges(metrics, admitter, database);
   const health = new DatabaseHealth({ databases, maintenance, log, metrics });
@@ -127,7 +127,7 @@ function createDeps(
         "logging a refused change failed",
       ),
     onAudit: (findings) => {
-      metrics.audits.inc({ result: findings === 0 ? "consistent" : "inconsistent" });
+      metrics.audits.inc([findings === 0 ? "consistent" : "inconsistent"]);
       metrics.auditFindings.set(findings);
     },
     productName: config.product.name,

@@ -59,7 +59,7 @@ export function createMetering(options: MeteringOptions): Metering {
     pipelines: options.pipelines,
     turns: options.turns,
     maxWaiting: MAX_WAITING,
-    onBatch: (size) => metrics.batchSize.observe({ batcher: "billing" }, size),
+    onBatch: (size) => metrics.batchSize.observe(["billing"], size),
   });
   const settler = createSettler(billing, options);
   const running = new RunningGenerations(MAX_RUNNING);

@@ -42,7 +42,7 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     onReport: (report) => {
       const { call, upstream, settings, outcome, failure, result } = report;
-      metrics.upstreamAttempts.inc({ upstream, outcome });
+      metrics.upstreamAttempts.inc([upstream, outcome]);
       measureAttempt(metrics, report);
       if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
@@ -74,12 +74,12 @@ function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptRep
   if (!result) return;
   const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;
   const model = call.model.id;
-  metrics.attemptDuration.observe({ upstream }, (endedAtMs - startedAtMs) / 1_000);
+  metrics.attemptDuration.observe([upstream], (endedAtMs - startedAtMs) / 1_000);
   if (firstPieceAtMs === undefined) return;
-  metrics.firstToken.observe({ model }, (firstPieceAtMs - startedAtMs) / 1_000);
+  metrics.firstToken.observe([model], (firstPieceAtMs - startedAtMs) / 1_000);
   const tokens = usage ? outputTokensOf(usage) : 0;
   if (tokens > 0 && endedAtMs > firstPieceAtMs)
-    metrics.tokenRate.observe({ model }, tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
+    metrics.tokenRate.observe([model], tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
 }
 
 /** Omits the stack: a failed upstream is not a bug of the server. */

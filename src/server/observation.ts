@@ -127,33 +127,27 @@ export function createObserver({ log, metrics, startTrace }: ObserverOptions): O
 function countCall(metrics: Metrics, record: CallRecord, code: string): void {
   const { call, rpc, model, failure, seconds } = record;
   const { protocol } = call;
-  metrics.calls.inc({ rpc, protocol, code });
-  metrics.latency.observe({ rpc, protocol }, seconds);
-  if (model !== undefined) metrics.modelCalls.inc({ model, code });
-  if (failure !== undefined && call.policy.access === "developer")
-    metrics.failures.inc({ reason: reasonOf(failure) });
+  metrics.calls.inc([rpc, protocol, code]);
+  metrics.latency.observe([rpc, protocol], seconds);
+  if (model !== undefined) metrics.modelCalls.inc([model, code]);
+  if (failure !== undefined && call.policy.access === "developer") metrics.failures.inc([reasonOf(failure)]);
 }
 
 function countCharge(metrics: Metrics, { generation, model = "" }: CallRecord): void {
   const charge = generation?.charge;
   if (!charge) return;
-  metrics.charges.inc({ model }, Number(charge.amountMicros));
-  const { usage } = charge;
-  for (const [kind, count] of METERS) {
-    const tokens = count(usage);
-    if (tokens > 0) metrics.tokens.inc({ model, kind }, tokens);
-  }
+  metrics.charges.inc([model], Number(charge.amountMicros));
+  const { input, cachedInput, cacheWrite, output, reasoning } = charge.usage;
+  countTokens(metrics, model, "input", input);
+  countTokens(metrics, model, "cached_input", cachedInput);
+  countTokens(metrics, model, "cache_write", cacheWrite);
+  countTokens(metrics, model, "output", output);
+  countTokens(metrics, model, "reasoning", reasoning);
 }
 
-type Usage = NonNullable<StartedGeneration["charge"]>["usage"];
-
-const METERS: readonly (readonly [kind: string, count: (usage: Usage) => number])[] = [
-  ["input", ({ input }) => input],
-  ["cached_input", ({ cachedInput }) => cachedInput],
-  ["cache_write", ({ cacheWrite }) => cacheWrite],
-  ["output", ({ output }) => output],
-  ["reasoning", ({ reasoning }) => reasoning],
-];
+function countTokens(metrics: Metrics, model: string, kind: string, tokens: number): void {
+  if (tokens > 0) metrics.tokens.inc([model, kind], tokens);
+}
 
 function endTrace(trace: ServerTrace, record: CallRecord, code: string): void {
   const { call, admitted, failure, generation } = record;

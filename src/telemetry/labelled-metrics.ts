@@ -1,6 +1,8 @@
 import type { Metric, Registry } from "prom-client";
 
-type Labels<Label extends string> = Readonly<Record<Label, string>>;
+/** A value for each label, in the order of their names. */
+type Values<Names extends readonly string[]> = { readonly [Position in keyof Names]: string };
+type Labels = Readonly<Record<string, string>>;
 type Sample = { readonly metricName?: string; readonly labels: object; readonly value: number };
 
 /** Counters and histograms with labels, which prom-client renders and aggregates like its own. */
@@ -11,16 +13,21 @@ export function labelledMetrics(registry: Registry) {
     registry.registerMetric({ name, get } as unknown as Metric);
   };
   return {
-    counter<Label extends string>(name: string, help: string, ...labelNames: Label[]) {
+    counter<const Names extends readonly string[]>(name: string, help: string, ...labelNames: Names) {
       const series = seriesByLabels(labelNames, (labels) => ({ labels, value: 0 }));
       register(name, help, "counter", () => series.all);
       return {
-        inc(labels: Labels<Label>, value = 1): void {
-          series.at(labels).value += value;
+        inc(values: Values<Names>, value = 1): void {
+          series.at(values).value += value;
         },
       };
     },
-    histogram<Label extends string>(name: string, help: string, bounds: number[], ...labelNames: Label[]) {
+    histogram<const Names extends readonly string[]>(
+      name: string,
+      help: string,
+      bounds: number[],
+      ...labelNames: Names
+    ) {
       const series = seriesByLabels(labelNames, (labels) => ({
         labels,
         buckets: [...bounds, Number.POSITIVE_INFINITY].map((bound) => ({ bound, count: 0 })),
@@ -40,8 +47,8 @@ export function labelledMetrics(registry: Registry) {
         }),
       );
       return {
-        observe(labels: Labels<Label>, value: number): void {
-          const found = series.at(labels);
+        observe(values: Values<Names>, value: number): void {
+          const found = series.at(values);
           const bucket = found.buckets.find(({ bound }) => value <= bound);
           if (bucket) bucket.count++;
           found.sum += value;
@@ -53,27 +60,30 @@ export function labelledMetrics(registry: Registry) {
 
 type LabelNode<Series> = { series?: Series; readonly children: Map<string, LabelNode<Series>> };
 
-/** Finds a series by one label after the other. prom-client joins the labels to a string for each event. */
-function seriesByLabels<Label extends string, Series extends object>(
-  labelNames: readonly Label[],
-  create: (labels: Labels<Label>) => Series,
+/** Finds a series by the value of one label after the other. prom-client joins the labels to a string for each event. */
+function seriesByLabels<Series extends object>(
+  labelNames: readonly string[],
+  create: (labels: Labels) => Series,
 ) {
   const all: Series[] = [];
   const root: LabelNode<Series> = { children: new Map() };
-  const at = (labels: Labels<Label>): Series => {
+  const append = (node: LabelNode<Series>, values: readonly string[]): Series => {
+    const series = create(Object.fromEntries(labelNames.map((name, i) => [name, values[i] ?? ""])));
+    node.series = series;
+    all.push(series);
+    return series;
+  };
+  const at = (values: readonly string[]): Series => {
     let node = root;
-    for (const name of labelNames) {
-      let next = node.children.get(labels[name]);
+    for (const value of values) {
+      let next = node.children.get(value);
       if (!next) {
         next = { children: new Map() };
-        node.children.set(labels[name], next);
+        node.children.set(value, next);
       }
       node = next;
     }
-    if (node.series) return node.series;
-    node.series = create(labels);
-    all.push(node.series);
-    return node.series;
+    return node.series ?? append(node, values);
   };
   return { all, at };
 }

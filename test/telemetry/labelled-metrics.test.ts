@@ -7,8 +7,8 @@ const BUCKETS = [0.01, 0.5, 10];
 const RPCS = ["A/One", "A/Two", 'B/"\\\n'];
 
 type Counted = {
-  readonly calls: { inc(labels: { rpc: string; code: string }, value?: number): void };
-  readonly latency: { observe(labels: { rpc: string }, value: number): void };
+  readonly calls: { inc(values: readonly [rpc: string, code: string], value?: number): void };
+  readonly latency: { observe(values: readonly [rpc: string], value: number): void };
 };
 
 function ours(registry: Registry): Counted {
@@ -25,15 +25,19 @@ function ofPromClient(registry: Registry): Counted {
     { name: "calls_total", help: "Calls.", labelNames: ["rpc", "code"], registers },
     { name: "call_seconds", help: "Durations.", labelNames: ["rpc"], buckets: BUCKETS, registers },
   ];
-  return { calls: new Counter(calls), latency: new Histogram(latency) };
+  const [counter, histogram] = [new Counter(calls), new Histogram(latency)];
+  return {
+    calls: { inc: ([rpc, code], value) => counter.inc({ rpc, code }, value) },
+    latency: { observe: ([rpc], value) => histogram.observe({ rpc }, value) },
+  };
 }
 
 function count({ calls, latency }: Counted, events: number): void {
   for (let i = 0; i < events; i++) {
     const rpc = RPCS[i % 3] ?? "";
-    calls.inc({ rpc, code: i % 2 === 0 ? "ok" : "internal" });
-    calls.inc({ rpc, code: "ok" }, i * 1_000);
-    latency.observe({ rpc }, [0, 0.01, 0.02, 9.5, 10.5, 1_000][i % 6] ?? 0);
+    calls.inc([rpc, i % 2 === 0 ? "ok" : "internal"]);
+    calls.inc([rpc, "ok"], i * 1_000);
+    latency.observe([rpc], [0, 0.01, 0.02, 9.5, 10.5, 1_000][i % 6] ?? 0);
   }
 }
 
