@@ -8,25 +8,26 @@ export type PromptInput = Pick<Prompt, "messages" | "options">;
 /** Tokens of a message in addition to its texts: its role and delimiters. */
 const MESSAGE_TOKENS = 4;
 
+/** All texts of a prompt. A list, because a generator would cost more than most prompts. */
+export function textsOfPrompt({ messages, options }: PromptInput): string[] {
+  const texts: string[] = [];
+  for (const message of messages) appendTexts(texts, message);
+  appendDefinitions(texts, options);
+  if (options.suffix) texts.push(options.suffix);
+  return texts;
+}
+
 /** The tools and the schema of the reply, which upstreams make part of the prompt; usually none. */
-function* definitionsOf({ tools, responseFormat }: PromptOptions): Generator<string, void, undefined> {
+function appendDefinitions(texts: string[], { tools, responseFormat }: PromptOptions): void {
   if (tools) {
     for (const { parameters, ...tool } of tools) {
-      yield JSON.stringify(tool);
-      if (parameters) yield jsonTextOf(parameters);
+      texts.push(JSON.stringify(tool));
+      if (parameters) texts.push(jsonTextOf(parameters));
     }
   }
   if (responseFormat?.kind !== "json_schema") return;
   const { schema, ...format } = responseFormat;
-  yield JSON.stringify(format);
-  yield jsonTextOf(schema);
-}
-
-/** All texts of a prompt. */
-export function* textsOfPrompt({ messages, options }: PromptInput): Generator<string, void, undefined> {
-  for (const message of messages) yield* textsOfMessage(message);
-  yield* definitionsOf(options);
-  if (options.suffix) yield options.suffix;
+  texts.push(JSON.stringify(format), jsonTextOf(schema));
 }
 
 /** Tokens in addition to those of the texts. Other tasks than a reply use no template for messages. */
@@ -34,21 +35,21 @@ export function templateTokensOf({ messages, options }: PromptInput): number {
   return options.task ? 0 : messages.length * MESSAGE_TOKENS;
 }
 
-export function* textsOfMessage(message: PromptMessage): Generator<string, void, undefined> {
-  const { content, toolCalls, reasoning } = message;
-  if (typeof content === "string") yield content;
-  else for (const part of content) if (part.kind === "text") yield part.text;
-  if (toolCalls) {
-    for (const call of toolCalls) {
-      yield call.name;
-      yield call.arguments;
-    }
-  }
+export function textsOfMessage(message: PromptMessage): string[] {
+  const texts: string[] = [];
+  appendTexts(texts, message);
+  return texts;
+}
+
+function appendTexts(texts: string[], { content, toolCalls, reasoning }: PromptMessage): void {
+  if (typeof content === "string") texts.push(content);
+  else for (const part of content) if (part.kind === "text") texts.push(part.text);
+  if (toolCalls) for (const call of toolCalls) texts.push(call.name, call.arguments);
   if (!reasoning) return;
   // Some upstreams get the text of a block, others its encrypted form.
   for (const { text, encrypted } of reasoning) {
-    yield text;
-    if (encrypted !== undefined) yield encrypted;
+    texts.push(text);
+    if (encrypted !== undefined) texts.push(encrypted);
   }
 }
 
@@ -82,27 +83,29 @@ export function opaqueTokenBound(input: OpaqueInput, extraFieldNames: readonly s
   return bound;
 }
 
-function* opaqueTexts(
+function opaqueTexts(
   { messages, options, stop }: OpaqueInput,
   extraFieldNames: readonly string[],
-): Generator<string, void, undefined> {
-  for (const message of messages) yield* opaqueTextsOfMessage(message);
-  yield* stop;
-  if (options.toolChoice?.kind === "tool") yield options.toolChoice.name;
-  if (options.extraFields) yield JSON.stringify(listedFields(options.extraFields.fields, extraFieldNames));
+): readonly string[] {
+  const texts = [...stop];
+  for (const message of messages) appendOpaqueTexts(texts, message);
+  if (options.toolChoice?.kind === "tool") texts.push(options.toolChoice.name);
+  if (options.extraFields)
+    texts.push(JSON.stringify(listedFields(options.extraFields.fields, extraFieldNames)));
+  return texts;
 }
 
-function* opaqueTextsOfMessage(message: PromptMessage): Generator<string, void, undefined> {
+function appendOpaqueTexts(texts: string[], message: PromptMessage): void {
   const { content, toolCalls, reasoning, toolCallId, cacheControl } = message;
-  if (typeof content !== "string") for (const part of content) yield* cacheControlText(part.cacheControl);
-  yield* cacheControlText(cacheControl);
-  if (toolCallId !== undefined) yield toolCallId;
-  if (toolCalls) for (const { id } of toolCalls) yield id;
-  if (reasoning) for (const { signature } of reasoning) if (signature !== undefined) yield signature;
+  if (typeof content !== "string") for (const part of content) appendCacheControl(texts, part.cacheControl);
+  appendCacheControl(texts, cacheControl);
+  if (toolCallId !== undefined) texts.push(toolCallId);
+  if (toolCalls) for (const { id } of toolCalls) texts.push(id);
+  if (reasoning) for (const { signature } of reasoning) if (signature !== undefined) texts.push(signature);
 }
 
-function* cacheControlText(cacheControl: CacheControl | undefined): Generator<string, void, undefined> {
-  if (cacheControl) yield JSON.stringify(cacheControl);
+function appendCacheControl(texts: string[], cacheControl: CacheControl | undefined): void {
+  if (cacheControl) texts.push(JSON.stringify(cacheControl));
 }
 
 /** The extra fields of a request that its model lists: upstreams of the same format get them. */

@@ -23,7 +23,7 @@ export class TokenCounter {
 
   /** At most inputTokenBound. Counting may stop once there are more than `maxTokens`. */
   async countPrompt(prompt: PromptInput, options: CountOptions = {}): Promise<number> {
-    const tokens = await this.countTexts([...textsOfPrompt(prompt)], options);
+    const tokens = await this.countTexts(textsOfPrompt(prompt), options);
     return tokens + templateTokensOf(prompt);
   }
 

@@ -13,7 +13,7 @@ const NEVER = new AbortController().signal;
 
 /** Every character is a token, and every message has four more. */
 const tokens: Tokens = {
-  countPrompt: async (prompt) => [...textsOfPrompt(prompt)].reduce((sum, { length }) => sum + length + 4, 0),
+  countPrompt: async (prompt) => textsOfPrompt(prompt).reduce((sum, { length }) => sum + length + 4, 0),
   countTexts: async (texts) => texts.join("").length,
 };
 

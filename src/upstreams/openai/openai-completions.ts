@@ -19,7 +19,7 @@ export const openaiCompletionsDialect: Dialect = {
 function completionBody({ messages, maxTokens, temperature, stop, options }: Prompt, model: string): object {
   return {
     model,
-    prompt: messages.flatMap((message) => [...textsOfMessage(message)]).join(""),
+    prompt: messages.flatMap(textsOfMessage).join(""),
     suffix: options.suffix,
     max_tokens: maxTokens,
     temperature,

@@ -16,7 +16,7 @@ export async function sandboxVectors(
   const vectors: Float32Array[] = [];
   let work = 0;
   for (const message of messages) {
-    const text = [...textsOfMessage(message)].join(" ").slice(0, MAX_CHARACTERS);
+    const text = textsOfMessage(message).join(" ").slice(0, MAX_CHARACTERS);
     vectors.push(vectorOf(text, dimensions));
     work += text.length + dimensions;
     if (work < WORK_PER_TURN) continue;
