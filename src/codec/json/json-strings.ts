@@ -59,7 +59,12 @@ export class JsonStrings extends TextWindow {
     const maxUnits = maxCharacters * UNITS_PER_CHARACTER;
     const text =
       this.shortString(maxUnits) ?? (yield* this.#base64(maxUnits)) ?? (yield* this.#joined(maxUnits));
-    return text !== undefined && text.length > maxCharacters * 2 ? undefined : text;
+    return text !== undefined && isTooLong(text, maxCharacters) ? undefined : text;
+  }
+
+  /** The same at once, but a string that is too long may be returned; undefined, and still unread, if it is read in parts. */
+  stringAtOnce(maxCharacters: number): string | undefined {
+    return this.shortString(maxCharacters * UNITS_PER_CHARACTER);
   }
 
   /** A string decoded at once; undefined, and still unread, if it has more units than the limit. */
@@ -194,6 +199,11 @@ export class JsonStrings extends TextWindow {
   #halfPair(): RestProblem {
     return this.fail("a string has an unpaired surrogate");
   }
+}
+
+/** Whether a text certainly has more characters than the limit. */
+export function isTooLong(text: string, maxCharacters: number): boolean {
+  return text.length > maxCharacters * 2;
 }
 
 /** Whether a string contains neither escapes nor control characters. */

@@ -35,6 +35,15 @@ export function* readJsonValue(scanner: JsonScanner, path: string): Steps<JsonVa
   }
 }
 
+/** The same for a scalar that can be read at once; undefined, and still unread, for other values. */
+export function readShortJson(scanner: JsonScanner, path: string): JsonValue | undefined {
+  const kind = scanner.peek();
+  if (kind === "object" || kind === "array") return undefined;
+  const value = kind === "string" ? scanner.shortString() : readShort(scanner, kind);
+  if (value !== undefined && !scanner.countUntyped()) throw invalid(path, TOO_MANY_UNTYPED);
+  return value;
+}
+
 /** Puts a value into its container, and each container that ends there into its own; returns the outermost. */
 function endOf(scanner: JsonScanner, stack: Open[], value: JsonValue): JsonValue | undefined {
   let ended = value;

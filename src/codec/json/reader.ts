@@ -1,43 +1,47 @@
 import {
   create,
-  type DescEnum,
   type DescField,
   type DescMessage,
-  type DescOneof,
   type JsonValue,
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
 import { parseJson } from "../../domain/parse-json.ts";
 import { maxItemsOf, tooMany } from "../../rules/list-limits.ts";
-import { valueOfJson } from "../../rules/plain-values.ts";
-import { maxBytesOf, maxCharactersOf, tooLong, tooManyBytes } from "../../rules/text-limits.ts";
 import { holdsPlainObject, isUntyped } from "../../rules/untyped-values.ts";
-import { invalid, RestProblem } from "../problem.ts";
+import { invalid } from "../problem.ts";
 import { setOwn } from "../set-own.ts";
 import type { Steps } from "../steps.ts";
-import { base64Bytes, base64Length } from "./base64.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import { readJsonValue } from "./json-value-reader.ts";
-import { findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
+import { MemberNames } from "./member-names.ts";
+import { parseScalar } from "./scalar.ts";
 import { collectorOf } from "./unknown-members.ts";
+import {
+  bytesReader,
+  enumReader,
+  guarded,
+  IGNORED,
+  isNull,
+  longUntyped,
+  Parts,
+  readRaw,
+  readScalar,
+  readUntyped,
+  stringReader,
+  type ValueReader,
+} from "./value-readers.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper, parseWellKnown } from "./well-known.ts";
 
 /** Reads a JSON object into a message. The path is the position of the object, such as "messages[3]". */
 export type Reader = (scanner: JsonScanner, path: string) => Steps<Message>;
 
-type ValueReader = (scanner: JsonScanner, path: string) => Steps<unknown>;
 type FieldReader = {
   readonly field: DescField;
-  readonly read: (scanner: JsonScanner, path: string, into: Fields) => Steps<void>;
+  /** Returns undefined if it has read the field at once: a generator for each scalar would cost more than reading it. */
+  readonly read: (scanner: JsonScanner, path: string, into: Fields) => Steps<void> | undefined;
 };
 type Fields = Record<string, unknown>;
-
-/** Limit for a number or an enum name that is written as a string. */
-const MAX_SHORT_CHARACTERS = 1_000;
-
-/** Marks an unknown enum name where unknown names are ignored: the value counts as absent. */
-const IGNORED = Symbol("an ignored value");
 
 /** How a reader handles unknown field and enum names. */
 export type UnknownFields = "refuse" | "ignore";
@@ -65,7 +69,10 @@ export class Readers {
   /** Reads one field, for bodies that are a field of the request. */
   field(field: DescField): (scanner: JsonScanner, into: Message) => Steps<void> {
     const { read } = this.#fieldReader(field);
-    return (scanner, into) => read(scanner, field.name, into as unknown as Fields);
+    return function* (scanner, into) {
+      const rest = read(scanner, field.name, into as unknown as Fields);
+      if (rest) yield* rest;
+    };
   }
 
   #messageReader(desc: DescMessage): Reader {
@@ -81,28 +88,23 @@ export class Readers {
     return function* (scanner, path) {
       const message = create(desc);
       const fields = message as unknown as Fields;
-      const set = new Set<DescField | DescOneof>();
+      const names = new MemberNames(scanner);
       expect(scanner, "object", path);
-      for (const name of scanner.members()) {
+      for (let more = scanner.enterContainer("object"); more; more = scanner.next("object")) {
         if (scanner.isDue()) yield;
+        const name = scanner.name();
         const where = path === "" ? name : `${path}.${name}`;
         const reader = byName.get(name);
-        if (!reader) {
+        let rest: Steps<void> | undefined;
+        if (reader) {
+          names.add(reader.field, name, where);
+          rest = reader.read(scanner, where, fields);
+        } else {
+          names.addUnknown(name);
           if (unknown === "refuse") throw invalid(shortened(where), "is not a field of this request");
-          if (collector) yield* collector.readMember(scanner, name, fields);
-          else yield* scanner.skip();
-          continue;
+          rest = collector ? collector.readMember(scanner, name, fields) : scanner.skip();
         }
-        if (set.has(reader.field)) throw invalid(where, "is given twice, in snake_case and in camelCase");
-        set.add(reader.field);
-        const { oneof } = reader.field;
-        // A member that is null counts as absent, so another one may be set.
-        if (oneof && (scanner.peek() !== "null" || hasOwnNull(reader.field))) {
-          if (set.has(oneof))
-            throw invalid(where, `must not be set together with another field of "${oneof.name}"`);
-          set.add(oneof);
-        }
-        yield* reader.read(scanner, where, fields);
+        if (rest) yield* rest;
       }
       return message;
     };
@@ -113,29 +115,32 @@ export class Readers {
     if (field.fieldKind === "list") {
       const max = maxItemsOf(field);
       const value = this.#valueReader(field);
-      const read = function* (scanner: JsonScanner, path: string, into: Fields): Steps<void> {
-        if (isNull(scanner)) return;
+      const readItems = function* (scanner: JsonScanner, path: string, into: Fields): Steps<void> {
         const list = into[localName] as unknown[];
         expect(scanner, "array", path);
-        for (const index of scanner.items()) {
+        let index = 0;
+        for (let more = scanner.enterContainer("array"); more; more = scanner.next("array")) {
           if (index >= max) throw invalid(path, tooMany(max));
           if (scanner.isDue()) yield;
-          const item = yield* value(scanner, `${path}[${index}]`);
+          const read = value(scanner, `${path}[${index++}]`);
+          const item = read instanceof Parts ? yield* read.steps : read;
           if (item !== IGNORED) list.push(item);
         }
       };
+      const read: FieldReader["read"] = (scanner, path, into) =>
+        isNull(scanner) ? undefined : readItems(scanner, path, into);
       return { field, read };
     }
     if (field.fieldKind === "map") return { field, read: this.#mapReader(field) };
     const value = this.#valueReader(field);
     const ownNull = hasOwnNull(field);
-    const { oneof } = field;
-    const read = function* (scanner: JsonScanner, path: string, into: Fields): Steps<void> {
-      if (!ownNull && isNull(scanner)) return;
-      const item = yield* value(scanner, path);
-      if (item === IGNORED) return;
-      if (oneof) into[oneof.localName] = { case: localName, value: item };
-      else into[localName] = item;
+    const set = setterOf(field);
+    const read: FieldReader["read"] = (scanner, path, into) => {
+      if (!ownNull && isNull(scanner)) return undefined;
+      const item = value(scanner, path);
+      if (item instanceof Parts) return setLater(item.steps, set, into);
+      set(into, item);
+      return undefined;
     };
     return { field, read };
   }
@@ -151,9 +156,9 @@ export class Readers {
         const where = shortened(`${path}["${name}"]`);
         const key = String(guarded(where, () => parseScalar(field.mapKey, name)));
         if (Object.hasOwn(map, key)) throw invalid(where, "is given twice, in two notations");
-        const item = yield* value(scanner, where);
-        if (item === IGNORED) continue;
-        setOwn(map, key, item);
+        const read = value(scanner, where);
+        const item = read instanceof Parts ? yield* read.steps : read;
+        if (item !== IGNORED) setOwn(map, key, item);
       }
     };
   }
@@ -161,16 +166,18 @@ export class Readers {
   #valueReader(field: DescField): ValueReader {
     if (field.message) {
       if (holdsPlainObject(field)) {
-        return function* (scanner, path) {
+        return (scanner, path) => {
           expect(scanner, "object", path);
-          return yield* readJsonValue(scanner, path);
+          return new Parts(readJsonValue(scanner, path));
         };
       }
       if (holdsBareValue(field)) {
         const type = field.message.fields[0]?.scalar as ScalarType;
         return (scanner, path) => readScalar(scanner, path, type);
       }
-      return this.of(field.message);
+      if (isUntyped(field.message)) return readUntyped;
+      const read = this.of(field.message);
+      return (scanner, path) => new Parts(read(scanner, path));
     }
     const { enum: desc, scalar } = field;
     if (desc) return enumReader(desc, this.#unknown);
@@ -180,73 +187,17 @@ export class Readers {
   }
 }
 
-function enumReader(desc: DescEnum, unknown: UnknownFields): ValueReader {
-  const isNullValue = desc.typeName === "google.protobuf.NullValue";
-  return function* (scanner, path) {
-    if (isNullValue && isNull(scanner)) return 0;
-    const isName = scanner.peek() === "string";
-    const text = isName ? yield* readShort(scanner, path, "name") : scanner.number();
-    return guarded(path, () => {
-      if (isName && unknown === "ignore") return findEnumNumber(desc, text) ?? IGNORED;
-      return parseEnum(desc, text);
-    });
+/** Sets a field, or the member of its oneof. */
+function setterOf({ localName, oneof }: DescField): (into: Fields, item: unknown) => void {
+  return (into, item) => {
+    if (item === IGNORED) return;
+    if (oneof) into[oneof.localName] = { case: localName, value: item };
+    else into[localName] = item;
   };
 }
 
-/** A string that is far too long is refused before its characters are counted. */
-function stringReader(field: DescField): ValueReader {
-  const max = maxCharactersOf(field);
-  return function* (scanner, path) {
-    if (scanner.peek() !== "string") throw invalid(path, "must be a string");
-    const text = yield* scanner.string(max);
-    if (text === undefined) throw invalid(path, tooLong(max));
-    return text;
-  };
-}
-
-/** An image of 20 MiB in base64 takes tens of milliseconds to decode, so it is decoded in parts. */
-function bytesReader(field: DescField): ValueReader {
-  const max = maxBytesOf(field);
-  return function* (scanner, path) {
-    if (scanner.peek() !== "string") throw invalid(path, "must be a string");
-    const text = yield* scanner.string(base64Length(max));
-    if (text === undefined) throw invalid(path, tooManyBytes(max));
-    const bytes = yield* base64Bytes(text);
-    if (bytes === undefined) throw invalid(path, "must be base64");
-    return bytes;
-  };
-}
-
-function* readScalar(scanner: JsonScanner, path: string, type: ScalarType): Steps<unknown> {
-  const kind = scanner.peek();
-  if (type === ScalarType.BOOL) {
-    if (kind !== "true" && kind !== "false") throw invalid(path, "must be true or false");
-    scanner.literal(kind);
-    return kind === "true";
-  }
-  if (kind === "string") {
-    const isText = type === ScalarType.STRING || type === ScalarType.BYTES;
-    const text = isText ? ((yield* scanner.string()) ?? "") : yield* readShort(scanner, path, "number");
-    return guarded(path, () => parseScalar(type, text));
-  }
-  if (kind === "number" && isNumeric(type)) {
-    const text = scanner.number();
-    return guarded(path, () => parseScalar(type, text));
-  }
-  throw invalid(path, isNumeric(type) ? "must be a number" : "must be a string");
-}
-
-function* readShort(scanner: JsonScanner, path: string, what: string): Steps<string> {
-  const text = yield* scanner.string(MAX_SHORT_CHARACTERS);
-  if (text === undefined) throw invalid(path, `is too long for a ${what}`);
-  return text;
-}
-
-/** Reads a value whose form only the protobuf library knows; it is parsed at once. */
-function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
-  const raw = yield* scanner.raw();
-  if (raw === undefined) throw invalid(path, "is too large");
-  return raw;
+function* setLater(steps: Steps<unknown>, set: ReturnType<typeof setterOf>, into: Fields): Steps<void> {
+  set(into, yield* steps);
 }
 
 /**
@@ -254,36 +205,18 @@ function* readRaw(scanner: JsonScanner, path: string): Steps<string> {
  * errors.
  */
 function wellKnownReader(desc: DescMessage): Reader {
-  if (isUntyped(desc)) {
-    return function* (scanner, path) {
-      return valueOfJson(yield* readJsonValue(scanner, path));
-    };
-  }
+  if (isUntyped(desc)) return longUntyped;
   if (isWrapper(desc)) {
     const type = desc.fields[0]?.scalar as ScalarType;
     return function* (scanner, path) {
-      return create(desc, { value: yield* readScalar(scanner, path, type) } as never);
+      const read = readScalar(scanner, path, type);
+      return create(desc, { value: read instanceof Parts ? yield* read.steps : read } as never);
     };
   }
   return function* (scanner, path) {
     const raw = yield* readRaw(scanner, path);
     return guarded(path, () => parseWellKnown(desc, parseJson(raw) as JsonValue));
   };
-}
-
-function guarded<Value>(path: string, read: () => Value): Value {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof RestProblem) throw error;
-    throw invalid(path, (error as Error).message);
-  }
-}
-
-function isNull(scanner: JsonScanner): boolean {
-  if (scanner.peek() !== "null") return false;
-  scanner.literal("null");
-  return true;
 }
 
 function expect(scanner: JsonScanner, kind: "object" | "array", path: string): void {
