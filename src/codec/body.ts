@@ -20,6 +20,8 @@ export type BodySource = {
   /** Every source closes, also after an error. */
   on(event: "end" | "close", listener: () => void): unknown;
   pause(): unknown;
+  /** HTTP/1.1 only: the bytes that have arrived and are not read yet. */
+  read?(): unknown;
 };
 
 /** Limits of one body: its size, its part of the budget, its time. */
@@ -39,11 +41,17 @@ const DECODERS = {
 export const KNOWN_ENCODINGS = Object.keys(DECODERS).join(", ");
 
 /** The bytes of a JSON body, decompressed; empty if there is no body. */
-export async function readJsonBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
-  const bytes = await readBytes(source, limits);
+export function readJsonBytes(source: BodySource, limits: BodyLimits): Buffer | Promise<Buffer> {
+  const bytes = readBytes(source, limits);
+  return bytes instanceof Promise
+    ? bytes.then((body) => plainJson(source, body, limits))
+    : plainJson(source, bytes, limits);
+}
+
+function plainJson({ headers }: BodySource, bytes: Buffer, limits: BodyLimits): Buffer | Promise<Buffer> {
   if (bytes.length === 0) return bytes;
-  checkContentType(source.headers["content-type"]);
-  return await decompress(bytes, source.headers["content-encoding"], limits);
+  checkContentType(headers["content-type"]);
+  return decompress(bytes, headers["content-encoding"], limits);
 }
 
 /** Whether there is a body. The headers announce it, except for some bodies over HTTP/2. */
@@ -60,14 +68,21 @@ export function hasBody(source: BodySource): boolean | Promise<boolean> {
 }
 
 /** Reads the body as sent. */
-export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffer> {
+export function readBytes(source: BodySource, limits: BodyLimits): Buffer | Promise<Buffer> {
   const { maxBytes, share } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);
-  if (source.aborted) return Promise.reject(new CallerDisconnected());
+  if (source.aborted) throw new CallerDisconnected();
   // Node ends an empty body before it is read, and destroys it if the headers announce none.
-  if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
+  if (source.readableEnded) return Buffer.alloc(0);
   // A body that ended while the gate was deciding emits no further event.
-  if (source.destroyed) return Promise.reject(new CallerDisconnected());
+  if (source.destroyed) throw new CallerDisconnected();
+  // Most small bodies arrive with their head, or while the gate decides. A listener sends "100 Continue".
+  if (source.complete && !source.stream && source.read && source.headers.expect === undefined) {
+    const bytes = (source.read() as Buffer | null) ?? Buffer.alloc(0);
+    share.reserve(bytes.length);
+    if (bytes.length > maxBytes) throw tooLarge(maxBytes);
+    return bytes;
+  }
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const gathered = new GatheredBytes(Math.min(announced, maxBytes));
   let isWanted = true;
@@ -85,7 +100,6 @@ export function readBytes(source: BodySource, limits: BodyLimits): Promise<Buffe
   };
   const onTimeout = () =>
     stop(new DomainError("deadline_exceeded", { message: "The request body was not received in time." }));
-  // Most small bodies arrive with their head.
   const timer = source.complete ? undefined : setTimeout(onTimeout, limits.bodyMs);
   source.on("data", (chunk) => {
     if (!isWanted) return;

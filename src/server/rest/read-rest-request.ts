@@ -41,8 +41,10 @@ async function readWithBody(
   const share = budget.openShare(sender);
   let bytes: Buffer | undefined;
   try {
-    bytes = await readJsonBytes(source, { maxBytes, share, bodyMs: budget.bodyMs });
-    const message = await decode(bytes, budget, readBody(route.first, bytes));
+    const read = readJsonBytes(source, { maxBytes, share, bodyMs: budget.bodyMs });
+    bytes = read instanceof Promise ? await read : read;
+    const decoded = decode(bytes, budget, readBody(route.first, bytes));
+    const message = decoded instanceof Promise ? await decoded : decoded;
     const { endpoint, message: input } = selectEndpoint(route, message);
     return bindAddress(endpoint, input, segments, query);
   } finally {
