@@ -10,7 +10,7 @@ import { setRateHeaders } from "./rate-window.ts";
  * Passes the gate before the body is read: records the caller, announces its rate window, refuses too large a body and a
  * call whose deadline passes first.
  */
-export async function passGate(
+export function passGate(
   gate: Gate,
   call: IncomingCall,
   response: HeaderSink,
@@ -18,9 +18,10 @@ export async function passGate(
   remainingMs?: number,
 ): Promise<Admitted> {
   const span = observation.trace?.startStage("gate");
-  const admitted = await measured(span, beforeDeadline(gate(call, span), remainingMs));
-  observation.setAdmitted(admitted);
-  if (admitted.window) setRateHeaders(response, admitted.window);
-  checkAnnouncedSize(call);
-  return admitted;
+  return measured(span, beforeDeadline(gate(call, span), remainingMs)).then((admitted) => {
+    observation.setAdmitted(admitted);
+    if (admitted.window) setRateHeaders(response, admitted.window);
+    checkAnnouncedSize(call);
+    return admitted;
+  });
 }

@@ -2,7 +2,7 @@ import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { CallerDisconnected, KNOWN_ENCODINGS } from "../../codec/body.ts";
 import { RestProblem } from "../../codec/problem.ts";
-import { chooseEncoding, compress, isWorthCompressing } from "../compress.ts";
+import { chooseEncoding, compress, type Encoding, isWorthCompressing } from "../compress.ts";
 import { toKnownError } from "../errors/known-error.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { Observation } from "../observation.ts";
@@ -13,30 +13,35 @@ import { sendEvents } from "./rest-stream.ts";
 import { eventText } from "./surface-form.ts";
 import { describeUnsupported } from "./unsupported-apis.ts";
 
-/** Sends the result of a unary method. */
-export async function respondOnce(
+/** Sends the result of a unary method; returns a promise if it is compressed first. */
+export function respondOnce(
   endpoint: Endpoint,
   result: unknown,
   call: IncomingCall,
   response: RestResponse,
-): Promise<void> {
-  const message = toMessage(endpoint.method.output, await result);
+): Promise<void> | undefined {
+  const message = toMessage(endpoint.method.output, result);
   const csv = endpoint.csv && prefersCsv(call.headers("accept")) ? endpoint.csv : undefined;
   if (endpoint.csv) response.addVary("accept");
   for (const [name, value] of csv?.headers(message) ?? []) response.setHeader(name, value);
   const text = csv ? csv.text(message) : endpoint.write(message);
   const contentType = csv ? "text/csv; charset=utf-8" : "application/json";
-  if (!isWorthCompressing(text)) {
-    response.sendText(200, text, contentType);
-    return;
+  if (isWorthCompressing(text)) {
+    // Also set on uncompressed responses: another caller may get a compressed one.
+    response.addVary("accept-encoding");
+    const encoding = chooseEncoding(call.headers("accept-encoding").join(","), text);
+    if (encoding !== undefined) return sendCompressed(encoding, text, contentType, response);
   }
-  // Also set on uncompressed responses: another caller may get a compressed one.
-  response.addVary("accept-encoding");
-  const encoding = chooseEncoding(call.headers("accept-encoding").join(","), text);
-  if (encoding === undefined) {
-    response.sendText(200, text, contentType);
-    return;
-  }
+  response.sendText(200, text, contentType);
+  return undefined;
+}
+
+async function sendCompressed(
+  encoding: Encoding,
+  text: string,
+  contentType: string,
+  response: RestResponse,
+): Promise<void> {
   const bytes = await compress(encoding, text);
   response.setHeader("content-encoding", encoding);
   response.sendText(200, bytes, contentType);

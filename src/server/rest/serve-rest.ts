@@ -54,7 +54,7 @@ const NO_ROUTE: Policy = {
 export function restServer(options: RestOptions): ServeRest {
   const routes = restRoutes(options.services, options);
   const running = new RunningCalls(options.shutdownSignal);
-  return async (request, httpResponse, path, requestId) => {
+  return (request, httpResponse, path, requestId) => {
     const match = findRestRoute(routes, request.method ?? "", path);
     const first = match.route?.first;
     // Without a route the body is not read, so its size does not matter.
@@ -63,18 +63,25 @@ export function restServer(options: RestOptions): ServeRest {
     const observation = options.observe(call, first?.rpc ?? "none", first?.binding);
     const response = new RestResponse(httpResponse, requestId, match.form);
     const slot = running.insert(response);
-    let code: Code | 0 = 0;
-    try {
-      await serveCall(options, match, call, request, response, observation);
-      if (response.abortError) observation.setFailure(response.abortError);
-    } catch (error) {
-      stopBody(request, httpResponse);
-      if (response.abortError) observation.setFailure(response.abortError);
-      code = respondWithError(error, response, observation);
-    } finally {
+    const end = (code: Code | 0) => {
       running.remove(slot);
       observation.end(code);
-    }
+    };
+    const succeed = () => {
+      if (response.abortError) observation.setFailure(response.abortError);
+      end(0);
+    };
+    const fail = (error: unknown) => {
+      let code: Code | 0 = 0;
+      try {
+        stopBody(request, httpResponse);
+        if (response.abortError) observation.setFailure(response.abortError);
+        code = respondWithError(error, response, observation);
+      } finally {
+        end(code);
+      }
+    };
+    return serveCall(options, match, call, request, response, observation).then(succeed, fail);
   };
 }
 
@@ -101,8 +108,12 @@ async function serveCall(
     message,
     new ServiceCall(endpoint.rpc, call, admitted, response, observation),
   );
-  if (endpoint.method.methodKind === "unary") await respondOnce(endpoint, result, call, response);
-  else await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
+  if (endpoint.method.methodKind === "unary") {
+    const compressing = respondOnce(endpoint, await result, call, response);
+    if (compressing !== undefined) await compressing;
+  } else {
+    await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
+  }
 }
 
 function queryOf(request: HttpRequest): string {
