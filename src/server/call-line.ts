@@ -8,6 +8,10 @@ import { asDomainError } from "./errors/connect-error.ts";
 /** Writes the log line of a finished call. */
 export function writeCallLine(log: Log, record: CallRecord, code: string): void {
   const { call, admitted, failure, generation, trace, change } = record;
+  // Only a bug has a stack trace.
+  const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
+  const level = isBug ? "error" : code === "unavailable" ? "warn" : "info";
+  if (!log.isLevelEnabled(level)) return;
   const charge = generation?.charge;
   const line = {
     request_id: call.requestId,
@@ -33,10 +37,8 @@ export function writeCallLine(log: Log, record: CallRecord, code: string): void 
     cost_micros: generation ? Number(charge?.amountMicros ?? 0n) : undefined,
     reason: failure === undefined ? undefined : reasonOf(failure),
   };
-  // Only a bug has a stack trace.
-  const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
   if (isBug) log.error({ ...line, err: causeOf(failure) }, "call failed");
-  else if (code === "unavailable") log.warn({ ...line, detail: detailOf(failure) }, "call refused");
+  else if (level === "warn") log.warn({ ...line, detail: detailOf(failure) }, "call refused");
   else log.info(line, "call");
 }
 
