@@ -24,13 +24,18 @@ export type Ended = {
   readonly output: Output;
 };
 
-/** The charge of a generation; undefined if it is free. */
-export async function chargeOf(ended: Ended, tokens: Tokens): Promise<Charge | undefined> {
+/** The charge of a generation; undefined if it is free. A promise if the upstream reported no usage. */
+export function chargeOf(ended: Ended, tokens: Tokens): Charge | undefined | Promise<Charge> {
   if (!isCharged(ended)) return undefined;
-  const { ending, spec } = ended;
-  const { id, model, size, key, requestId, trace, user, idempotencyKey } = spec;
+  const { ending } = ended;
   const reported = ending.kind === "completed" ? ending.done.usage : undefined;
-  const counted = reported ?? (await countUsage(ended, tokens));
+  return reported
+    ? chargeFor(ended, reported)
+    : countUsage(ended, tokens).then((counted) => chargeFor(ended, counted));
+}
+
+function chargeFor(ended: Ended, counted: Usage): Charge {
+  const { id, model, size, key, requestId, trace, user, idempotencyKey } = ended.spec;
   const usage = { ...clampUsage(counted, size.inputTokens, size.maxTokens), images: size.images };
   assertInvariant(
     isWithin(inputTokensOf(usage), size.inputTokens) && isWithin(outputTokensOf(usage), size.maxTokens),

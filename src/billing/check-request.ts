@@ -1,5 +1,5 @@
 import { hasMoreCharacters } from "../domain/characters.ts";
-import { checkConversation, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
+import { checkConversation, isShortText, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isJsonLonger } from "../domain/json-text.ts";
 import type { Capability, Model } from "../domain/model.ts";
@@ -24,9 +24,9 @@ const USER = /^\P{Cc}{0,128}$/u;
 
 /**
  * The checks that requests of all formats share, made before anything is held. The codec of a format checks the
- * types of its fields before.
+ * types of its fields before. Returns a promise if there is more to check than texts.
  */
-export async function checkRequest(model: Model, request: GenerationRequest): Promise<void> {
+export function checkRequest(model: Model, request: GenerationRequest): Promise<void> | undefined {
   const { format, messages, options } = request;
   if (!USER.test(request.user)) {
     const description = "must be at most 128 characters, without control characters";
@@ -35,13 +35,20 @@ export async function checkRequest(model: Model, request: GenerationRequest): Pr
   checkTask(model, options.task);
   if (options.task?.kind === "embed") {
     checkEmbedding(request, options.task);
-    return;
+    return undefined;
   }
   // The .proto limits native requests.
   if (format !== "native" && messages.length > model.maxMessages) {
     const description = `must have at most ${model.maxMessages} messages for "${model.id}"`;
     throw DomainError.ofField(fieldName(format, "messages"), description);
   }
+  if (options !== NO_OPTIONS || !messages.every(isShortText)) return checkContents(model, request);
+  checkUpstreams(model, request);
+  return undefined;
+}
+
+async function checkContents(model: Model, request: GenerationRequest): Promise<void> {
+  const { format, options } = request;
   if (options !== NO_OPTIONS) await checkOptions(model, options, format);
   const images = await checkConversation(request);
   if (images > 0) requireCapability(model, "images", fieldName(format, "messages"));

@@ -20,7 +20,8 @@ export async function fitHold(
   { model, request, payer, tokens, signal }: HoldToFit,
   tryHold: (size: Size) => Promise<HoldOutcome>,
 ): Promise<{ readonly held: HoldOutcome; readonly size: Size }> {
-  let size = await sizeOf(model, request, payer, tokens, signal);
+  const first = sizeOf(model, request, payer, tokens, signal);
+  let size = first instanceof Promise ? await first : first;
   let held = await tryHold(size);
   if (held.outcome === "insufficient" && !size.counted) {
     size = await countedSize(model, request, tokens, { signal, payer: payer.accountId });

@@ -32,13 +32,13 @@ export type Payer = { readonly accountId: string; readonly balanceMicros: Micros
  * The bytes of the input are an upper bound of its tokens and are known already. Tokens are counted only if
  * that bound does not fit the window, the balance or the maximum cost.
  */
-export async function sizeOf(
+export function sizeOf(
   model: Model,
   request: GenerationRequest,
   { accountId: payer, balanceMicros }: Payer,
   tokens: Pick<Tokens, "countPrompt">,
   signal: AbortSignal,
-): Promise<Size> {
+): Size | Promise<Size> {
   const bound = inputTokenBound(request);
   const output = outputRange(model, request);
   if (fitsWindow(model, request, bound + imageTokensOf(model, request) + output.maxTokens)) {
@@ -46,7 +46,7 @@ export async function sizeOf(
     const fits = size.amountMicros <= (request.maxCostMicros ?? size.amountMicros);
     if (fits && size.amountMicros <= balanceMicros) return size;
   }
-  return await countedSize(model, request, tokens, { signal, payer });
+  return countedSize(model, request, tokens, { signal, payer });
 }
 
 export async function countedSize(

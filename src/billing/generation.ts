@@ -173,7 +173,8 @@ export class Generation {
     const { id: holdId, key, trace } = this.spec;
     const { output } = this.#builder;
     try {
-      const charge = await chargeOf({ spec: this.spec, ending, progress: this.#progress, output }, tokens);
+      const charging = chargeOf({ spec: this.spec, ending, progress: this.#progress, output }, tokens);
+      const charge = charging instanceof Promise ? await charging : charging;
       const end = { holdId, accountId: key.accountId, charge };
       const ended = await measured(trace?.startStage("settlement"), settler.end(end));
       this.#become({ kind: "settled", charge: ended.outcome === "settled" ? charge : undefined });

@@ -6,7 +6,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
 import type { HoldRequest } from "../store/bill-item.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller, Idempotency } from "./caller.ts";
 import { checkRequest } from "./check-request.ts";
 import { checkKept } from "./check-task.ts";
 import { countInput, imageTokensOf } from "./context-window.ts";
@@ -81,9 +81,11 @@ export class Meter {
     running.reserve(accountId);
     let generation: Generation | undefined;
     try {
-      await checkRequest(model, request);
+      const checking = checkRequest(model, request);
+      if (checking !== undefined) await checking;
       const id = ids.generation(laneOfId(accountId));
-      const pending = { id, caller, request, model, idempotency: await idempotencyOf(caller, request) };
+      const idempotency = caller.idempotency && (await idempotencyOf(caller.idempotency, request));
+      const pending = { id, caller, request, model, idempotency };
       const placed = await measured(caller.trace?.startStage("hold"), placeHold(this.#parts, pending));
       if (placed.kind === "answered") return await this.#replay(caller);
       generation = this.#launch(specOf(pending, placed.size, streamed), caller);
@@ -174,11 +176,9 @@ function specOf(
 }
 
 async function idempotencyOf(
-  caller: Caller,
+  { key, digest }: Idempotency,
   request: GenerationRequest,
 ): Promise<HoldRequest["idempotency"]> {
-  const { idempotency } = caller;
-  if (!idempotency) return undefined;
   checkKept(request);
-  return { key: idempotency.key, digest: await idempotency.digest() };
+  return { key, digest: await digest() };
 }

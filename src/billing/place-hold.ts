@@ -36,17 +36,17 @@ export type PendingGeneration = {
 /** The size that the hold covers. There is no hold if an earlier call with the same idempotency key was answered. */
 type Placed = { readonly kind: "held"; readonly size: Size } | { readonly kind: "answered" };
 
-export async function placeHold(parts: HoldParts, pending: PendingGeneration): Promise<Placed> {
+export function placeHold(parts: HoldParts, pending: PendingGeneration): Promise<Placed> {
   const { request, model } = pending;
   const { key, signal } = pending.caller;
   const { tokens } = parts;
-  const { held, size } = await fitHold({ model, request, payer: key, tokens, signal }, (size) =>
+  const placing = fitHold({ model, request, payer: key, tokens, signal }, (size) =>
     tryHold(parts, pending, size),
   );
-  return placedOf(held, size);
+  return placing.then(placedOf);
 }
 
-async function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
+function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size): Promise<HoldOutcome> {
   const { key } = pending.caller;
   const { amountMicros } = size;
   const extent = extentOf(size);
@@ -63,16 +63,14 @@ async function tryHold(parts: HoldParts, pending: PendingGeneration, size: Size)
     seconds: HOLD_SECONDS,
     idempotency: pending.idempotency,
   };
-  try {
-    return await parts.billing.hold(hold);
-  } catch (error) {
+  return parts.billing.hold(hold).catch((error: unknown) => {
     // The statement may have placed the hold although its reply was lost.
     if (mayBePlaced(error)) parts.running.waitFor(parts.settler.abandon(hold));
     throw error;
-  }
+  });
 }
 
-function placedOf(held: HoldOutcome, size: Size): Placed {
+function placedOf({ held, size }: { readonly held: HoldOutcome; readonly size: Size }): Placed {
   switch (held.outcome) {
     case "held":
       return { kind: "held", size };

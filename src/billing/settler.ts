@@ -35,20 +35,26 @@ export class Settler {
     await this.end({ holdId, accountId, charge: undefined });
   }
 
-  async end(end: EndRequest): Promise<EndOutcome> {
+  end(end: EndRequest): Promise<EndOutcome> {
+    return this.#options.billing.end(end).catch((error: unknown) => this.#retry(end, error));
+  }
+
+  async #retry(end: EndRequest, firstError: unknown): Promise<EndOutcome> {
     const { billing, now, wait, onRetry, onFailure } = this.#options;
+    let error = firstError;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+      if (error instanceof InvariantViolation) throw error;
+      if (now() + pauseMs > this.#retryUntil) {
+        onFailure(end, error);
+        throw error;
+      }
+      if (pauseMs === FIRST_PAUSE_MS) onRetry(end, error);
+      await wait(pauseMs);
       try {
         return await billing.end(end);
-      } catch (error) {
-        if (error instanceof InvariantViolation) throw error;
-        if (now() + pauseMs > this.#retryUntil) {
-          onFailure(end, error);
-          throw error;
-        }
-        if (pauseMs === FIRST_PAUSE_MS) onRetry(end, error);
+      } catch (other) {
+        error = other;
       }
-      await wait(pauseMs);
     }
   }
 

@@ -51,8 +51,8 @@ export async function checkConversation(conversation: Conversation): Promise<num
   return images;
 }
 
-/** Most messages: a text of an allowed length and nothing else. */
-function isShortText({ role, content, toolCalls, reasoning, toolCallId }: PromptMessage): boolean {
+/** Most messages: a text of an allowed length and nothing else. There is nothing to check in a conversation of them. */
+export function isShortText({ role, content, toolCalls, reasoning, toolCallId }: PromptMessage): boolean {
   return (
     typeof content === "string" &&
     content.length <= MAX_MESSAGE_CHARACTERS &&

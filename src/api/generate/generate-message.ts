@@ -12,19 +12,35 @@ import type { ContentPart, Image, ImageDetail, PromptMessage, Reasoning } from "
  * Copies the fields, because a protobuf message has members that upstreams do not accept, such as $typeName. The
  * rules of the .proto limit roles and details.
  */
-export async function promptMessagesOf(messages: readonly Message[]): Promise<PromptMessage[]> {
+export function promptMessagesOf(messages: readonly Message[]): PromptMessage[] | Promise<PromptMessage[]> {
+  return messages.every(isTextAlone) ? messages.map(textMessageOf) : messagesWithParts(messages);
+}
+
+async function messagesWithParts(messages: readonly Message[]): Promise<PromptMessage[]> {
   const prompt: PromptMessage[] = [];
   for (const [i, message] of messages.entries()) {
-    const role = message.role as PromptMessage["role"];
-    const { content } = message;
-    if (content !== undefined && isTextAlone(message)) prompt.push({ role, content });
-    else prompt.push({ role, ...(await membersOf(message, `messages[${i}]`)) });
+    if (isTextAlone(message)) prompt.push(textMessageOf(message));
+    else prompt.push({ role: roleOf(message), ...(await membersOf(message, `messages[${i}]`)) });
   }
   return prompt;
 }
 
-function isTextAlone({ parts, toolCallId, toolCalls, reasoning }: Message): boolean {
-  return parts.length === 0 && toolCallId === "" && toolCalls.length === 0 && reasoning.length === 0;
+function isTextAlone({ content, parts, toolCallId, toolCalls, reasoning }: Message): boolean {
+  return (
+    content !== undefined &&
+    parts.length === 0 &&
+    toolCallId === "" &&
+    toolCalls.length === 0 &&
+    reasoning.length === 0
+  );
+}
+
+function textMessageOf(message: Message): PromptMessage {
+  return { role: roleOf(message), content: message.content ?? "" };
+}
+
+function roleOf({ role }: Message): PromptMessage["role"] {
+  return role as PromptMessage["role"];
 }
 
 async function membersOf(message: Message, field: string): Promise<Omit<PromptMessage, "role">> {

@@ -8,6 +8,7 @@ import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import {
   NO_OPTIONS,
+  type PromptMessage,
   type PromptOptions,
   type ReasoningEffort,
   type ResponseFormat,
@@ -18,11 +19,18 @@ import { promptMessagesOf } from "./generate-message.ts";
 
 type AnyRequest = GenerateRequest | StreamGenerateRequest;
 
-export async function generationRequestOf(request: AnyRequest): Promise<GenerationRequest> {
+export function generationRequestOf(request: AnyRequest): GenerationRequest | Promise<GenerationRequest> {
+  const messages = promptMessagesOf(request.messages);
+  return messages instanceof Promise
+    ? messages.then((decoded) => withMessages(request, decoded))
+    : withMessages(request, messages);
+}
+
+function withMessages(request: AnyRequest, messages: PromptMessage[]): GenerationRequest {
   return {
     format: "native",
     model: request.model,
-    messages: await promptMessagesOf(request.messages),
+    messages,
     maxTokens: request.maxTokens,
     temperature: request.temperature,
     stop: request.stop,

@@ -22,10 +22,9 @@ export async function generate(
   request: GenerateRequest,
   call: ApiCall,
 ): Promise<MessageInitShape<typeof GenerateResponseSchema>> {
-  const reply = await meter.complete(
-    call.caller(GenerateRequestSchema, request),
-    await generationRequestOf(request),
-  );
+  const caller = call.caller(GenerateRequestSchema, request);
+  const converted = generationRequestOf(request);
+  const reply = await meter.complete(caller, converted instanceof Promise ? await converted : converted);
   return { ...summaryOf(reply), message: messageOf(reply.output) };
 }
 
