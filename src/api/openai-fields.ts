@@ -3,9 +3,7 @@ import type { JsonObject, JsonValue } from "../domain/json.ts";
 import {
   type ContentPart,
   type ImageDetail,
-  NO_OPTIONS,
   type PromptMessage,
-  type PromptOptions,
   REASONING_EFFORTS,
   type ReasoningEffort,
   type ResponseFormat,
@@ -87,14 +85,6 @@ export function callArgumentsOf(text: JsonValue | undefined, field: string): str
 
 export function imageDetailOf(detail: JsonValue | undefined, field: string): ImageDetail | undefined {
   return isAbsent(detail) ? undefined : choiceAt(detail, field, IMAGE_DETAILS);
-}
-
-type GivenOptions = { readonly [Key in keyof PromptOptions]: PromptOptions[Key] | undefined };
-
-/** Without the parameters that are undefined. Requests without parameters share one object. */
-export function presentOptions(given: GivenOptions): PromptOptions {
-  const present = Object.entries(given).filter(([, value]) => value !== undefined);
-  return present.length === 0 ? NO_OPTIONS : (Object.fromEntries(present) as PromptOptions);
 }
 
 /** A list of only texts becomes one text, so that a string and its parts are the same prompt. */

@@ -3,6 +3,6 @@ import type { PromptInput } from "../domain/prompt-texts.ts";
 
 /** Counts tokens. Long texts are counted off the main thread. */
 export type Tokens = {
-  countPrompt(prompt: PromptInput, options?: CountOptions): Promise<number>;
+  countPrompt(prompt: PromptInput, options?: CountOptions): number | Promise<number>;
   countTexts(texts: readonly string[], options?: CountOptions): Promise<number>;
 };

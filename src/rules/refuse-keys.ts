@@ -18,9 +18,23 @@ export function refuseKeys(desc: DescMessage, message: Message): void {
   throw DomainError.ofField(field, "must not contain an API key. If others can see the key, revoke it.");
 }
 
+/** The fields of each type that can contain texts. */
+const textFields = new WeakMap<DescMessage, readonly DescField[]>();
+
+function textFieldsOf(desc: DescMessage): readonly DescField[] {
+  let fields = textFields.get(desc);
+  if (!fields) {
+    fields = desc.fields.filter(
+      ({ message, scalar, fieldKind }) => message || scalar === ScalarType.STRING || fieldKind === "map",
+    );
+    textFields.set(desc, fields);
+  }
+  return fields;
+}
+
 /** The path of the first field that contains a key. */
 function findInMessage(desc: DescMessage, message: Message): string | undefined {
-  for (const field of desc.fields) {
+  for (const field of textFieldsOf(desc)) {
     const path = findInField(field, readField(field, message));
     if (path !== undefined) return path;
   }
@@ -31,7 +45,6 @@ function findInField(field: DescField, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   switch (field.fieldKind) {
     case "scalar":
-      return field.scalar === ScalarType.STRING && containsKey(value as string) ? field.name : undefined;
     case "message":
       return findInItem(field, value, field.name);
     case "list":
@@ -44,8 +57,6 @@ function findInField(field: DescField, value: unknown): string | undefined {
 }
 
 function findInList(field: DescField & { fieldKind: "list" }, items: readonly unknown[]): string | undefined {
-  if (field.listKind === "enum" || (field.listKind === "scalar" && field.scalar !== ScalarType.STRING))
-    return undefined;
   for (const [i, item] of items.entries()) {
     const path = findInItem(field, item, `${field.name}[${i}]`);
     if (path !== undefined) return path;

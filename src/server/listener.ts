@@ -45,6 +45,8 @@ const FIRST_BYTES_PER_UNIT = 32;
 /** How long finished responses may take to be sent before a drain destroys the open connections. */
 const FLUSH_MS = 200;
 
+const ignore = () => undefined;
+
 /** One port for HTTP/1.1 and HTTP/2, distinguished by the first bytes in clear text and by ALPN over TLS. */
 export class Listener {
   readonly #options: ListenerOptions;
@@ -242,8 +244,8 @@ export class Listener {
   #serve = (request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined): void => {
     this.#countCall(response);
     // A reset by the peer is not logged: code that waits for the request gets "close".
-    request.on("error", () => undefined);
-    response.on("error", () => undefined);
+    request.on("error", ignore);
+    response.on("error", ignore);
     if (problem === undefined) this.#options.handler(request, response);
     else this.#options.refusals.answer(problem, request, response);
   };

@@ -1,3 +1,4 @@
+import { unitsOf } from "../domain/characters.ts";
 import type { CountOptions } from "../domain/count-options.ts";
 import { type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
@@ -9,11 +10,13 @@ const SMALL_CHARACTERS = 65_536;
 
 const THREAD_LIMITS: ThreadLimits = { maxPrompts: 256, maxCharacters: 160_000_000 };
 
+type Encoding = typeof import("./count-tokens.ts");
+
 /** Counts tokens: short prompts at once, others in threads. Loads nothing before the first count. */
 export class TokenCounter {
   readonly #small: CountingThread;
   readonly #large: CountingThread;
-  #encoding: Promise<typeof import("./count-tokens.ts")> | undefined;
+  #encoding: Encoding | undefined;
 
   /** The limits apply to each thread. */
   constructor(limits: ThreadLimits = THREAD_LIMITS) {
@@ -22,9 +25,13 @@ export class TokenCounter {
   }
 
   /** At most inputTokenBound. Counting may stop once there are more than `maxTokens`. */
-  async countPrompt(prompt: PromptInput, options: CountOptions = {}): Promise<number> {
-    const tokens = await this.countTexts(textsOfPrompt(prompt), options);
-    return tokens + templateTokensOf(prompt);
+  countPrompt(prompt: PromptInput, options: CountOptions = {}): number | Promise<number> {
+    const texts = textsOfPrompt(prompt);
+    const ofTemplate = templateTokensOf(prompt);
+    const tokens = this.#countAtOnce(texts, options);
+    return tokens === undefined
+      ? this.#countLater(texts, options).then((later) => later + ofTemplate)
+      : tokens + ofTemplate;
   }
 
   async close(): Promise<void> {
@@ -32,13 +39,22 @@ export class TokenCounter {
   }
 
   async countTexts(texts: readonly string[], options: CountOptions = {}): Promise<number> {
-    options.signal?.throwIfAborted();
-    const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    if (characters > INLINE_CHARACTERS) {
-      const thread = characters <= SMALL_CHARACTERS ? this.#small : this.#large;
-      return await thread.count(texts, characters, options);
+    return this.#countAtOnce(texts, options) ?? (await this.#countLater(texts, options));
+  }
+
+  /** Undefined for long texts, and before the first count. */
+  #countAtOnce(texts: readonly string[], { signal }: CountOptions): number | undefined {
+    signal?.throwIfAborted();
+    return unitsOf(texts) <= INLINE_CHARACTERS ? this.#encoding?.countTexts(texts) : undefined;
+  }
+
+  async #countLater(texts: readonly string[], options: CountOptions): Promise<number> {
+    const characters = unitsOf(texts);
+    if (characters <= INLINE_CHARACTERS) {
+      this.#encoding ??= await import("./count-tokens.ts");
+      return this.#encoding.countTexts(texts);
     }
-    this.#encoding ??= import("./count-tokens.ts");
-    return (await this.#encoding).countTexts(texts);
+    const thread = characters <= SMALL_CHARACTERS ? this.#small : this.#large;
+    return await thread.count(texts, characters, options);
   }
 }

@@ -74,7 +74,7 @@ describe("a prompt counted in a thread", () => {
   });
 
   test("does not wait for a large one if it is small", async () => {
-    const large = counter.countPrompt(prompt(HOSTILE["random text"]));
+    const large = Promise.resolve(counter.countPrompt(prompt(HOSTILE["random text"])));
     const order: string[] = [];
     await Promise.all([
       large.then(() => order.push("large")),

@@ -5,14 +5,8 @@ import type {
 import { MAX_TOOLS } from "../../billing/check-request.ts";
 import type { JsonValue } from "../../domain/json.ts";
 import type { PromptOptions, ResponseFormat, Tool } from "../../domain/prompt.ts";
-import {
-  effortOf,
-  presentOptions,
-  requireType,
-  schemaFormatOf,
-  toolChoiceOf,
-  toolOf,
-} from "../openai-fields.ts";
+import { effortOf, requireType, schemaFormatOf, toolChoiceOf, toolOf } from "../openai-fields.ts";
+import { presentOptions } from "../present-options.ts";
 import { jsonIn } from "../unsupported-fields.ts";
 import {
   choiceAt,

@@ -5,7 +5,7 @@ import type {
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { stopsOf } from "../chat/chat-request.ts";
-import { presentOptions } from "../openai-fields.ts";
+import { presentOptions } from "../present-options.ts";
 import { recordedUser } from "../recorded-user.ts";
 import { type DecodeTokens, textsAt } from "../token-texts.ts";
 import {

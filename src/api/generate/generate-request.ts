@@ -6,15 +6,15 @@ import type {
 } from "../../../gen/vx/v1/generate_pb.js";
 import type { GenerationRequest } from "../../billing/generation-request.ts";
 import { DomainError } from "../../domain/errors.ts";
-import {
-  NO_OPTIONS,
-  type PromptMessage,
-  type PromptOptions,
-  type ReasoningEffort,
-  type ResponseFormat,
-  type Tool,
-  type ToolChoice,
+import type {
+  PromptMessage,
+  PromptOptions,
+  ReasoningEffort,
+  ResponseFormat,
+  Tool,
+  ToolChoice,
 } from "../../domain/prompt.ts";
+import { presentOptions } from "../present-options.ts";
 import { promptMessagesOf } from "./generate-message.ts";
 
 type AnyRequest = GenerateRequest | StreamGenerateRequest;
@@ -40,11 +40,9 @@ function withMessages(request: AnyRequest, messages: PromptMessage[]): Generatio
   };
 }
 
-type Values = { readonly [Name in keyof PromptOptions]: PromptOptions[Name] | undefined };
-
 function optionsOf(request: AnyRequest): PromptOptions {
   const { topP, topK, seed, presencePenalty, frequencyPenalty, parallelToolCalls } = request;
-  return withoutUndefined({
+  return presentOptions({
     topP,
     topK,
     seed: seed === undefined ? undefined : Number(seed),
@@ -57,17 +55,6 @@ function optionsOf(request: AnyRequest): PromptOptions {
     // The rules of the .proto limit the values.
     reasoningEffort: request.reasoningEffort as ReasoningEffort | undefined,
   });
-}
-
-function withoutUndefined(values: Values): PromptOptions {
-  let options: Record<string, unknown> | undefined;
-  for (const name in values) {
-    const value = values[name as keyof Values];
-    if (value === undefined) continue;
-    options ??= {};
-    options[name] = value;
-  }
-  return options ?? NO_OPTIONS;
 }
 
 function toolOf({ name, description, parameters, strict }: ToolMessage): Tool {

@@ -10,14 +10,8 @@ import {
   type ResponseFormat,
   type Tool,
 } from "../../domain/prompt.ts";
-import {
-  effortOf,
-  presentOptions,
-  requireType,
-  schemaFormatOf,
-  toolChoiceOf,
-  toolOf,
-} from "../openai-fields.ts";
+import { effortOf, requireType, schemaFormatOf, toolChoiceOf, toolOf } from "../openai-fields.ts";
+import { presentOptions } from "../present-options.ts";
 import { recordedUser } from "../recorded-user.ts";
 import {
   isDirectOnly,

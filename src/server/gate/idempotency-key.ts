@@ -6,7 +6,7 @@ const MAX_LENGTH = 255;
 
 /** The key that makes a call safe to repeat, quoted or bare; undefined if the caller sent none. */
 export function idempotencyKeyOf(call: Pick<IncomingCall, "headers">): string | undefined {
-  const values = [...call.headers("idempotency-key"), ...call.headers("request_id")];
+  const values = call.headers("idempotency-key").concat(call.headers("request_id"));
   if (values.length === 0) return undefined;
   const keys = new Set(values.map(unquoted));
   const [key] = keys;

@@ -12,7 +12,7 @@ type ReplyOptions = {
   /** The error that the reader gets. */
   readonly errorOf: (error: unknown) => unknown;
   /** Called once after `begin`, when the reply has ended or is not read any more. */
-  readonly release: () => Promise<void>;
+  readonly release: () => Promise<void> | undefined;
 };
 
 type Result = IteratorResult<UpstreamEvent, undefined>;

@@ -37,9 +37,10 @@ export class UpstreamSet {
     return upstreams;
   }
 
-  async release(upstreams: readonly GuardedUpstream[]): Promise<void> {
+  /** Returns a promise if an upstream closes. */
+  release(upstreams: readonly GuardedUpstream[]): Promise<void> | undefined {
     for (const guarded of upstreams) guarded.users--;
-    await this.#closeUnused(upstreams);
+    return this.#closeUnused(upstreams);
   }
 
   status(): UpstreamStatus[] {
@@ -61,9 +62,16 @@ export class UpstreamSet {
     return guarded;
   }
 
-  async #closeUnused(upstreams: readonly GuardedUpstream[]): Promise<void> {
-    const unused = upstreams.filter((guarded) => !this.#catalog.has(guarded) && guarded.users === 0);
-    if (unused.length === 0) return;
+  #closeUnused(upstreams: readonly GuardedUpstream[]): Promise<void> | undefined {
+    if (upstreams.every((guarded) => this.#isUsed(guarded))) return undefined;
+    return this.#close(upstreams.filter((guarded) => !this.#isUsed(guarded)));
+  }
+
+  #isUsed(guarded: GuardedUpstream): boolean {
+    return this.#catalog.has(guarded) || guarded.users > 0;
+  }
+
+  async #close(unused: readonly GuardedUpstream[]): Promise<void> {
     for (const [identity, guarded] of this.#byIdentity) {
       if (unused.includes(guarded)) this.#byIdentity.delete(identity);
     }
@@ -71,8 +79,19 @@ export class UpstreamSet {
   }
 }
 
+const identities = new WeakMap<UpstreamSettings, string>();
+
 /** Models with the same settings share an upstream. */
 function identityOf(settings: UpstreamSettings): string {
+  let identity = identities.get(settings);
+  if (identity === undefined) {
+    identity = joinIdentity(settings);
+    identities.set(settings, identity);
+  }
+  return identity;
+}
+
+function joinIdentity(settings: UpstreamSettings): string {
   if (settings.kind === "sandbox") return `sandbox ${settings.delayMs}`;
   const { kind, baseUrl, apiKeyEnv = "", model, timeoutMs } = settings;
   return `${kind} ${baseUrl} ${apiKeyEnv} ${timeoutMs} ${model}`;

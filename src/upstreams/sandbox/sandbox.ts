@@ -13,7 +13,7 @@ import { sandboxVectors } from "./sandbox-vectors.ts";
 
 type SandboxOptions = {
   readonly settings: SandboxSettings;
-  readonly countPrompt: (prompt: PromptInput, signal: AbortSignal) => Promise<number>;
+  readonly countPrompt: (prompt: PromptInput, signal: AbortSignal) => number | Promise<number>;
 };
 
 /** A model without network or cost: equal prompts get equal replies, with exact token counts. */
