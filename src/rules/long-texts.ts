@@ -16,18 +16,31 @@ const plans = new WeakMap<DescMessage, Plan>();
  * Returns the request for the validator, which visits every character: texts whose only rule is their length
  * are checked here, and long ones are emptied in a copy.
  */
-export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M, path = ""): M {
-  const plan = planOf(desc);
-  if (plan.length === 0) return message;
+export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M): M {
+  return hasLongTexts(desc, message) ? withShortTexts(desc, message, "") : message;
+}
+
+/** Most requests have none, and need neither copies nor the paths of their fields. */
+function hasLongTexts(desc: DescMessage, message: Message): boolean {
+  const fields = message as unknown as Record<string, unknown>;
+  return planOf(desc).some(({ field, inner }) => {
+    const value = fields[field.localName];
+    const isLong = (item: unknown) =>
+      inner ? hasLongTexts(inner, item as Message) : (item as string).length > LONG_UNITS;
+    return Array.isArray(value) ? value.some(isLong) : value !== undefined && isLong(value);
+  });
+}
+
+function withShortTexts<M extends Message>(desc: DescMessage, message: M, path: string): M {
   const fields = message as unknown as Record<string, unknown>;
   let copy: Record<string, unknown> | undefined;
-  for (const { field, inner } of plan) {
+  for (const { field, inner } of planOf(desc)) {
     const name = field.localName;
     const value = fields[name];
     if (value === undefined) continue;
     const where = path === "" ? field.name : `${path}.${field.name}`;
     const shorten = (item: unknown, at: string) =>
-      inner ? withoutLongTexts(inner, item as Message, at) : shortText(field, item as string, at);
+      inner ? withShortTexts(inner, item as Message, at) : shortText(field, item as string, at);
     const short = Array.isArray(value) ? shortItems(value, where, shorten) : shorten(value, where);
     if (short === value) continue;
     copy ??= { ...fields };

@@ -6,7 +6,9 @@ import { hasOwnNull } from "./well-known.ts";
 /** The names that the JSON object of a message has so far: each field, and each oneof, can be given once. */
 export class MemberNames {
   readonly #scanner: JsonScanner;
-  readonly #known = new Map<DescField | DescOneof, string>();
+  /** In lists, because a Map costs more than the usual number of members. */
+  readonly #given: (DescField | DescOneof)[] = [];
+  readonly #names: string[] = [];
   #unknown: Set<string> | undefined;
 
   constructor(scanner: JsonScanner) {
@@ -15,16 +17,23 @@ export class MemberNames {
 
   /** The scanner is before the value of the member. */
   add(field: DescField, name: string, where: string): void {
-    const earlier = this.#known.get(field);
-    if (earlier === name) throw this.#scanner.duplicate(name);
-    if (earlier !== undefined) throw invalid(where, "is given twice, in snake_case and in camelCase");
-    this.#known.set(field, name);
+    const earlier = this.#given.indexOf(field);
+    if (earlier >= 0) {
+      if (this.#names[earlier] === name) throw this.#scanner.duplicate(name);
+      throw invalid(where, "is given twice, in snake_case and in camelCase");
+    }
+    this.#remember(field, name);
     const { oneof } = field;
     // A member that is null counts as absent, so another one may be set.
     if (!oneof || (this.#scanner.peek() === "null" && !hasOwnNull(field))) return;
-    if (this.#known.has(oneof))
+    if (this.#given.includes(oneof))
       throw invalid(where, `must not be set together with another field of "${oneof.name}"`);
-    this.#known.set(oneof, name);
+    this.#remember(oneof, name);
+  }
+
+  #remember(given: DescField | DescOneof, name: string): void {
+    this.#given.push(given);
+    this.#names.push(name);
   }
 
   addUnknown(name: string): void {

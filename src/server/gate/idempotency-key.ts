@@ -6,8 +6,10 @@ const MAX_LENGTH = 255;
 
 /** The key that makes a call safe to repeat, quoted or bare; undefined if the caller sent none. */
 export function idempotencyKeyOf(call: Pick<IncomingCall, "headers">): string | undefined {
-  const values = call.headers("idempotency-key").concat(call.headers("request_id"));
-  if (values.length === 0) return undefined;
+  const given = call.headers("idempotency-key");
+  const other = call.headers("request_id");
+  if (given.length + other.length === 0) return undefined;
+  const values = [...given, ...other];
   const keys = new Set(values.map(unquoted));
   const [key] = keys;
   if (keys.size > 1 || key === undefined) throw invalid("must be sent once");
