@@ -23,7 +23,7 @@ export class MappedStream<From, To> implements AsyncIterableIterator<To, undefin
   }
 
   next(): Promise<Result<To>> {
-    return this.#source ? this.#source.next().then(this.#onResult) : this.#readFirst();
+    return this.#source && !this.#isStopped ? this.#source.next().then(this.#onResult) : this.#readFirst();
   }
 
   /** Called by a reader that stops before the end. */
@@ -41,6 +41,18 @@ export class MappedStream<From, To> implements AsyncIterableIterator<To, undefin
     return await this.next();
   }
 
-  readonly #onResult = (result: Result<From>): Result<To> =>
-    result.done === true ? result : { done: false, value: this.#map(result.value) };
+  readonly #onResult = (result: Result<From>): Result<To> | Promise<Result<To>> => {
+    if (result.done === true) return result;
+    try {
+      return { done: false, value: this.#map(result.value) };
+    } catch (error) {
+      return this.#fail(error);
+    }
+  };
+
+  /** The reader of a stream that failed does not close it. */
+  async #fail(error: unknown): Promise<never> {
+    await this.return();
+    throw error;
+  }
 }

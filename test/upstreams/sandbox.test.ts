@@ -172,6 +172,18 @@ describe("an aborted signal", () => {
     // The test timeout is shorter than the wait.
   }, 5_000);
 
+  test("stops the timer of its pause if no other reply shares it", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const before = timers();
+    const controller = new AbortController();
+    const events = sandbox.generate(prompt("[[delay_ms=10000]]"), controller.signal, new Progress());
+    const first = events.next();
+    while (timers() === before) await new Promise(setImmediate);
+    controller.abort(new Error("caller disconnected"));
+    await expect(first).rejects.toBe(controller.signal.reason);
+    expect(timers()).toBe(before);
+  });
+
   test("does not end the pauses of other replies that share its timer", async () => {
     const controller = new AbortController();
     const reason = new Error("caller disconnected");

@@ -61,10 +61,14 @@ export class Attempt {
   }
 
   readonly #onResult = ({ done, value: event }: IteratorResult<UpstreamEvent>): UpstreamEvent => {
-    if (done === true) return this.#onError(new UpstreamFailure("dropped", "the reply has no end"));
-    if (this.#state === "requested") this.#begin(event);
-    if (event.kind === "done") this.#succeed(event);
-    return event;
+    try {
+      if (done === true) throw new UpstreamFailure("dropped", "the reply has no end");
+      if (this.#state === "requested") this.#begin(event);
+      if (event.kind === "done") this.#succeed(event);
+      return event;
+    } catch (error) {
+      return this.#onError(error);
+    }
   };
 
   readonly #onError = (error: unknown): never => {

@@ -1,7 +1,7 @@
-type Waiting = Set<() => void>;
+type Group = { readonly endsAtMs: number; readonly timer: NodeJS.Timeout; readonly waiting: Set<() => void> };
 
 /** By the millisecond of performance.now() in which they end. */
-const groups = new Map<number, Waiting>();
+const groups = new Map<number, Group>();
 
 /**
  * Equal pauses between the pieces of one reply. Pauses of all replies that end in the same millisecond share one
@@ -11,7 +11,7 @@ const groups = new Map<number, Waiting>();
 export class Pauses {
   readonly #ms: number;
   readonly #signal: AbortSignal;
-  #group: Waiting | undefined;
+  #group: Group | undefined;
   #resolve: () => void = () => undefined;
   #fail: (reason: unknown) => void = () => undefined;
 
@@ -31,13 +31,13 @@ export class Pauses {
         return;
       }
       this.#group = groupAfter(this.#ms);
-      this.#group.add(this.#end);
+      this.#group.waiting.add(this.#end);
     });
   }
 
   /** Ends a pause at once. */
   close(): void {
-    this.#group?.delete(this.#end);
+    this.#leaveGroup();
     this.#signal.removeEventListener("abort", this.#abort);
     this.#resolve();
   }
@@ -45,20 +45,30 @@ export class Pauses {
   readonly #end = () => this.#resolve();
 
   readonly #abort = () => {
-    this.#group?.delete(this.#end);
+    this.#leaveGroup();
     this.#fail(this.#signal.reason);
   };
+
+  /** The last one stops the timer: pauses can be long. */
+  #leaveGroup(): void {
+    const group = this.#group;
+    if (!group?.waiting.delete(this.#end) || group.waiting.size > 0) return;
+    clearTimeout(group.timer);
+    groups.delete(group.endsAtMs);
+  }
 }
 
-function groupAfter(ms: number): Waiting {
+function groupAfter(ms: number): Group {
   const endsAtMs = Math.ceil(performance.now()) + ms;
   const known = groups.get(endsAtMs);
   if (known) return known;
-  const group: Waiting = new Set();
-  groups.set(endsAtMs, group);
-  setTimeout(() => {
+  const waiting = new Set<() => void>();
+  const timer = setTimeout(() => {
     groups.delete(endsAtMs);
-    for (const end of group) end();
+    for (const end of waiting) end();
+    waiting.clear();
   }, ms);
+  const group = { endsAtMs, timer, waiting };
+  groups.set(endsAtMs, group);
   return group;
 }
