@@ -62,14 +62,14 @@ export const OUTCOMES: readonly Outcome[] = [
     },
   },
   { name: "a revoked key", methods: "all", secret: ({ revoked }) => revoked },
-  { name: "an expired key", methods: "all", secret: ({ expired }) => expired },
+  { name: "an expired key", methods: "all", secret: ({ expired }) => expired.secret },
   {
     name: "a key without the scope",
     methods: "scoped",
     secret: ({ readOnly, generateOnly }, method) =>
       /^(List(Models|Entries)|GetModel)$/.test(method.name) ? generateOnly : readOnly,
   },
-  { name: "a used up window", methods: "scoped", secret: ({ limited }) => limited, usesUpWindows: true },
+  { name: "a used up window", methods: "scoped", secret: ({ limited }) => limited.secret, usesUpWindows: true },
   { name: "a key of an account without balance", methods: "generations", secret: ({ poor }) => poor },
   {
     name: "an account with the maximum number of keys",

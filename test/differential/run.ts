@@ -111,7 +111,7 @@ export async function compareAll(servers: TwinServers, cases: Iterable<Case>): P
     const senders = servers.urls.map((url) => new Http2Sender(url));
     for (let next = queue.next(); !next.done && differences.length < MAX_DIFFERENCES; next = queue.next()) {
       const one = next.value;
-      if (one.usesUpWindows) await servers.useUpWindows();
+      if (one.usesUpWindows) await servers.useUpWindows(twins);
       for (let round = 0; round < one.rounds; round++) {
         const [direct, connect] = await exchangeBoth(servers, senders, twins, one, round);
         const ending = endingOf(direct);

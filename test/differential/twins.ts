@@ -22,7 +22,7 @@ export const REFUSED = "refused";
 export const MAX_BODY_BYTES = 100_000;
 export const ALLOWED_ORIGIN = "https://app.example";
 
-/** Only keys whose window is used up have this limit. */
+/** The limit of the keys whose window is used up. */
 const LIMITED_RPM = 7;
 
 /** The keys of one account, and of accounts that some errors need. */
@@ -33,9 +33,9 @@ export type Tenant = {
   readonly readOnly: string;
   readonly generateOnly: string;
   /** Its rate limit is used up. */
-  readonly limited: string;
+  readonly limited: TestKey;
   readonly revoked: string;
-  readonly expired: string;
+  readonly expired: TestKey;
   /** Its account has no balance. */
   readonly poor: string;
   /** Its account pays for calls whose charge depends on how far they came before their deadline. */
@@ -51,8 +51,8 @@ export type Twins = readonly [Tenant, Tenant];
 export type TwinServers = {
   readonly urls: readonly [direct: URL, connect: URL];
   createTwins(): Promise<Twins>;
-  /** Uses up the windows of the limited keys, in this minute and the next one. */
-  useUpWindows(): Promise<void>;
+  /** Uses up the windows of the limited keys of these tenants, in this minute and the next one. */
+  useUpWindows(twins: Twins): Promise<void>;
   /** The lines that each listener logged. */
   readonly logs: readonly [direct: readonly string[], connect: readonly string[]];
   stop(): Promise<void>;
@@ -115,16 +115,21 @@ export async function startTwinServers(): Promise<TwinServers> {
     urls: [direct, connect],
     createTwins: async () => {
       const twins: Twins = [await createTenant(operator), await createTenant(operator)];
-      // The first call of a key creates its window.
-      for (const { limited } of twins) await fetch(new URL("/v1/me", connect), { headers: bearer(limited) });
-      await database.owner`
-        UPDATE vx.keys SET expires_at = now() - interval '1 day' WHERE name = 'test' AND rate_limit_rpm = 999`;
+      for (const { limited, expired } of twins) {
+        // The first call of a key creates its window.
+        await fetch(new URL("/v1/me", connect), { headers: bearer(limited.secret) });
+        await database.owner`
+          UPDATE vx.keys SET expires_at = now() - interval '1 day' WHERE id = ${expired.id}`;
+      }
       return twins;
     },
-    useUpWindows: async () => {
-      await database.owner`
-        UPDATE vx.windows SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
-        WHERE rpm = ${LIMITED_RPM}`;
+    // A statement locks one row only: one that locked several could wait in a circle with an admission.
+    useUpWindows: async (twins) => {
+      for (const { limited } of twins) {
+        await database.owner`
+          UPDATE vx.windows SET minute = floor(extract(epoch FROM now()) / 60) + 1, used = ${LIMITED_RPM}
+          WHERE fingerprint = (SELECT fingerprint FROM vx.keys WHERE id = ${limited.id})`;
+      }
     },
     logs,
     stop: async () => {
@@ -150,9 +155,9 @@ async function createTenant(operator: Operator): Promise<Tenant> {
     full: full.secret,
     readOnly: (await another({ scopes: ["read"] })).secret,
     generateOnly: (await another({ scopes: ["generate"] })).secret,
-    limited: (await another({ rateLimitRpm: LIMITED_RPM })).secret,
+    limited: await another({ rateLimitRpm: LIMITED_RPM }),
     revoked: revoked.secret,
-    expired: (await another({ rateLimitRpm: 999 })).secret,
+    expired: await another({}),
     poor: (await createTestKey(operator, { plan: "large" })).secret,
     hurried: (await createPaidKey(operator)).secret,
     capped: (await createTestKey(operator, { plan: "one-key" })).secret,
