@@ -69,7 +69,12 @@ export const OUTCOMES: readonly Outcome[] = [
     secret: ({ readOnly, generateOnly }, method) =>
       /^(List(Models|Entries)|GetModel)$/.test(method.name) ? generateOnly : readOnly,
   },
-  { name: "a used up window", methods: "scoped", secret: ({ limited }) => limited.secret, usesUpWindows: true },
+  {
+    name: "a used up window",
+    methods: "scoped",
+    secret: ({ limited }) => limited.secret,
+    usesUpWindows: true,
+  },
   { name: "a key of an account without balance", methods: "generations", secret: ({ poor }) => poor },
   {
     name: "an account with the maximum number of keys",
