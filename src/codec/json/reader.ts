@@ -36,6 +36,7 @@ import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper, parseWellKnown } fr
 /** Reads a JSON object into a message. The path is the position of the object, such as "messages[3]". */
 export type Reader = (scanner: JsonScanner, path: string) => Steps<Message>;
 
+type Setter = (into: Fields, item: unknown) => void;
 type FieldReader = {
   readonly field: DescField;
   /** Returns undefined if it has read the field at once: a generator for each scalar would cost more than reading it. */
@@ -188,7 +189,7 @@ export class Readers {
 }
 
 /** Sets a field, or the member of its oneof. */
-function setterOf({ localName, oneof }: DescField): (into: Fields, item: unknown) => void {
+function setterOf({ localName, oneof }: DescField): Setter {
   return (into, item) => {
     if (item === IGNORED) return;
     if (oneof) into[oneof.localName] = { case: localName, value: item };
@@ -196,7 +197,7 @@ function setterOf({ localName, oneof }: DescField): (into: Fields, item: unknown
   };
 }
 
-function* setLater(steps: Steps<unknown>, set: ReturnType<typeof setterOf>, into: Fields): Steps<void> {
+function* setLater(steps: Steps<unknown>, set: Setter, into: Fields): Steps<void> {
   set(into, yield* steps);
 }
 

@@ -9,9 +9,10 @@ import { isTooLong } from "./json-strings.ts";
 import { readJsonValue, readShortJson } from "./json-value-reader.ts";
 import { findEnumNumber, isNumeric, parseEnum, parseScalar } from "./scalar.ts";
 
-/** Reads a value at once, or returns the parts in which it must be read: a generator costs more than most values. */
-export type ValueReader = (scanner: JsonScanner, path: string) => unknown | Parts;
+/** Returns the value, or `Parts` if it must be read in parts: a generator costs more than reading most values. */
+export type ValueReader = (scanner: JsonScanner, path: string) => unknown;
 
+/** The steps that read a value. */
 export class Parts {
   readonly steps: Steps<unknown>;
 
@@ -71,7 +72,7 @@ export function bytesReader(field: DescField): ValueReader {
   return (scanner, path) => new Parts(read(scanner, path));
 }
 
-export function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unknown | Parts {
+export function readScalar(scanner: JsonScanner, path: string, type: ScalarType): unknown {
   const kind = scanner.peek();
   if (type === ScalarType.BOOL) {
     if (kind !== "true" && kind !== "false") throw invalid(path, "must be true or false");
@@ -104,7 +105,7 @@ function readShort(scanner: JsonScanner, path: string, what: string): string {
 }
 
 /** Most untyped values are short texts. */
-export function readUntyped(scanner: JsonScanner, path: string): unknown | Parts {
+export function readUntyped(scanner: JsonScanner, path: string): unknown {
   const json = readShortJson(scanner, path);
   return json === undefined ? new Parts(longUntyped(scanner, path)) : valueOfJson(json);
 }
