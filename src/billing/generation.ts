@@ -31,6 +31,8 @@ export class Generation {
   readonly #progress = new Progress();
   readonly #events: AsyncIterator<UpstreamEvent>;
   readonly #builder = new OutputBuilder();
+  /** The last read. A reader that disconnects leaves it pending. */
+  #reading: Promise<Delta | undefined> | undefined;
   #state: GenerationState = { kind: "running" };
   /** What the reader gets after the pieces. The first outcome counts. */
   readonly #reply = Promise.withResolvers<Reply>();
@@ -132,13 +134,16 @@ export class Generation {
     this.#state = next;
   }
 
+  /** The iterator of the events allows one read at a time, so this continues after that of the former reader. */
   async #readToEnd(): Promise<void> {
-    while ((await this.#readDelta()) !== undefined);
+    let reading = this.#reading ?? this.#readDelta();
+    while ((await reading) !== undefined) reading = this.#readDelta();
   }
 
   /** Not an async function, which would create two objects more for each piece. */
   #readDelta(): Promise<Delta | undefined> {
-    return this.#events.next().then(this.#onEvent, this.#onFailure);
+    this.#reading = this.#events.next().then(this.#onEvent, this.#onFailure);
+    return this.#reading;
   }
 
   readonly #onEvent = ({ value, done }: IteratorResult<UpstreamEvent>): Delta | undefined => {

@@ -21,7 +21,10 @@ type Result = IteratorResult<UpstreamEvent, undefined>;
 const STOPPED = Symbol("stopped");
 const END = { done: true, value: undefined } as const;
 
-/** The events of one call. Not an async generator, which would create three promises more for each event. */
+/**
+ * The events of one call. Not an async generator, which would create three promises more for each event; so the reader waits
+ * for each `next` before the following one.
+ */
 export class ReplyEvents implements AsyncIterableIterator<UpstreamEvent, undefined> {
   readonly #options: ReplyOptions;
   /** Aborted by the call's signal, or when the reader stops. */

@@ -21,7 +21,9 @@ export function checkRepeats(facts: Facts): Violation[] {
       if (!isSame) fault(`op ${op} has the replies ${first.id} and ${reply.id}: ${describe(reply)}`);
     }
     const whole = (facts.executions.get(op) ?? []).filter(({ ended }) => ended === "whole");
-    if (facts.isCalm && whole.length !== 1) fault(`op ${op} was executed ${whole.length} times`);
+    if (facts.isCalm && whole.length !== 1) {
+      fault(`op ${op} was executed ${whole.length} times: ${tries.map(describe).join("; ")}`);
+    }
   }
   checkCredits(facts, fault);
   return violations;
