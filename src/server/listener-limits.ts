@@ -36,6 +36,9 @@ export const defaultLimits = {
   http2ConcurrentStreams: 128,
   http2ResetBurst: 128,
   http2ResetsPerSecond: 33,
+  /** Of all sessions of one address; see EarlyResets. Not limited if the connections of an address are not. */
+  http2EarlyResetBurst: 4_096,
+  http2EarlyResetsPerSecond: 256,
   http2SessionMemoryMb: 64,
   /**
    * Concurrent calls without a key (health, reflection), shared by all remote addresses; see AddressShares.

@@ -6,9 +6,11 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import { networkOf } from "../domain/network.ts";
 import { SlotArray } from "../domain/slot-array.ts";
 import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
 import { ConnectionsPerAddress } from "./flood/connections-per-address.ts";
+import { EarlyResets } from "./flood/early-resets.ts";
 import { closeWhenIdle } from "./flood/idle-session.ts";
 import { PacedSocket } from "./flood/paced-socket.ts";
 import { ReadingTurns } from "./flood/reading-turns.ts";
@@ -57,6 +59,7 @@ export class Listener {
   readonly #http2: Http2Server;
   readonly #turns: ReadingTurns;
   readonly #addresses: ConnectionsPerAddress;
+  readonly #earlyResets: EarlyResets;
   readonly #sockets = new SlotArray<Socket>();
   readonly #sessions = new SlotArray<ServerHttp2Session>();
   #running = 0;
@@ -69,6 +72,7 @@ export class Listener {
     this.#limits = options.limits ?? defaultLimits;
     this.#turns = new ReadingTurns(this.#limits.unitsPerTurn);
     this.#addresses = new ConnectionsPerAddress(this.#limits.connectionsPerAddress);
+    this.#earlyResets = new EarlyResets(this.#limits, () => performance.now());
     this.#http1 = new Http1(this.#limits, {
       handle: this.#serve,
       isStopping: () => this.#isStopping,
@@ -172,9 +176,17 @@ export class Listener {
     if (!this.#options.tls) this.#track(socket);
     if (socket.destroyed) return;
     sniff(socket, this.#limits.prefaceMs, (version, firstBytes) => {
-      this.#turns.process(() => {
-        if (!socket.destroyed) this.#start(socket, version, firstBytes);
-      });
+      this.#startInTurn(socket, version, firstBytes);
+    });
+  }
+
+  #startInTurn(socket: Socket, version: HttpVersion, firstBytes: Buffer): void {
+    this.#turns.process(() => {
+      if (socket.destroyed) return;
+      const waitMs = version === "http2" ? this.#earlyResets.waitMs(addressOf(socket)) : 0;
+      if (waitMs === 0) this.#start(socket, version, firstBytes);
+      // The sessions that waited start one after the other, and the resets of each delay the next.
+      else setTimeout(() => this.#startInTurn(socket, version, firstBytes), waitMs).unref();
     });
   }
 
@@ -196,8 +208,10 @@ export class Listener {
     const slot = this.#sessions.insert(session);
     session.once("close", () => this.#sessions.remove(slot));
     session.on("error", () => undefined);
+    const address = addressOf(socket.raw);
     session.on("stream", (stream) => {
       this.#turns.count();
+      if (stream.closed && this.#limits.connectionsPerAddress > 0) this.#earlyResets.add(address);
       socket.openCalls++;
       stream.on("close", () => {
         this.#turns.count();
@@ -259,4 +273,8 @@ export class Listener {
       if (this.#isDraining && this.#running === 0) this.#onLastCall();
     });
   }
+}
+
+function addressOf(socket: Socket): string {
+  return networkOf(socket.remoteAddress ?? "");
 }

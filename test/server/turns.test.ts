@@ -117,6 +117,56 @@ describe("connections of one address", () => {
   });
 });
 
+describe("after many requests that the packet that brings them resets", () => {
+  const SESSION = Buffer.concat([PREFACE, SETTINGS, ...requests(1)]);
+  const EARLY_RESETS = 100;
+
+  /** Resolves when they, and a request after them, have been processed. */
+  async function resetEarly(): Promise<void> {
+    const socket = await dial();
+    const taken = requests(EARLY_RESETS).flatMap((request, i) => [
+      request,
+      frame(3, 0, i * 2 + 1, Buffer.from([0, 0, 0, 8])),
+    ]);
+    const last = frame(1, END_HEADERS | END_STREAM, EARLY_RESETS * 2 + 1, REQUEST);
+    socket.write(Buffer.concat([PREFACE, SETTINGS, ...taken, last]));
+    await untilServed(socket);
+  }
+
+  async function untilServed(socket: Socket): Promise<void> {
+    let text = "";
+    while (!text.includes("served")) text += String((await once(socket, "data"))[0]);
+  }
+
+  test("new HTTP/2 sessions of the address wait, and HTTP/1.1 does not", async () => {
+    await open({ http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 });
+    await resetEarly();
+    const waiting = await dial();
+    waiting.write(SESSION);
+    expect((await sendHttp1(url, { path: "/", method: "GET" })).status).toBe(200);
+    expect(waiting.bytesRead).toBe(0);
+  });
+
+  test("they start when the allowance has grown enough", async () => {
+    await open({ http2EarlyResetBurst: EARLY_RESETS / 2, http2EarlyResetsPerSecond: 1_000 });
+    await resetEarly();
+    const waiting = await dial();
+    waiting.write(SESSION);
+    await untilServed(waiting);
+  });
+
+  test.each([
+    ["fewer requests than allowed were reset", { http2EarlyResetBurst: EARLY_RESETS + 1 }],
+    ["connections per address are not limited", { http2EarlyResetBurst: 0, connectionsPerAddress: 0 }],
+  ])("they start at once if %s", async (_condition, limits) => {
+    await open({ http2EarlyResetsPerSecond: 0.001, ...limits });
+    await resetEarly();
+    const next = await dial();
+    next.write(SESSION);
+    await untilServed(next);
+  });
+});
+
 test("a session that resets more streams than allowed is closed", async () => {
   await open();
   const socket = await dial();
