@@ -178,6 +178,26 @@ describe.each(WIRES)("$name", (wire) => {
   });
 
   describe.skipIf(wire.contentType.includes("json"))("a response that ends after the reply", () => {
+    test("is limited in size, also while the reader has not taken the end of the reply", async () => {
+      const garbage = `: ${"g".repeat(65_000)}\n\n`;
+      let sent = 0;
+      fake.next(async (turn) => {
+        turn.head();
+        let isOpen = await turn.send(turn.whole());
+        for (; isOpen && sent < 64 * 1_048_576; sent += garbage.length) isOpen = await turn.send(garbage);
+      });
+      const events = upstream.generate(PROMPT, NEVER);
+      const iterator = events[Symbol.asyncIterator]();
+      await iterator.next();
+      await fake.until(({ calls }) => calls[0]?.ended !== "running");
+      expect(fake.calls[0]?.ended).toBe("left");
+      expect(sent).toBeLessThan(16 * 1_048_576);
+      expect(await read({ [Symbol.asyncIterator]: () => iterator })).toMatchObject({
+        failure: undefined,
+        done: {},
+      });
+    });
+
     test("is awaited, and its connection is reused", async () => {
       const gate = Promise.withResolvers<void>();
       fake.next(replyAndEndWhen(gate.promise));

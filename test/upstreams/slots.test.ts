@@ -40,3 +40,11 @@ test("a release grants slots to every account whose share has grown", async () =
   await waiting;
   expect([slots.running, slots.waiting]).toEqual([14, 0]);
 });
+
+test("a call that was cancelled before takes neither a slot nor a place", async () => {
+  const slots = new Slots({ ...OPTIONS, maxRunning: 2 });
+  const reason = new Error("cancelled");
+  expect(slots.acquire("a", NEVER)).toBe(true);
+  expect(() => slots.acquire("a", AbortSignal.abort(reason))).toThrow(reason);
+  expect([slots.running, slots.waiting]).toEqual([1, 0]);
+});

@@ -1,4 +1,5 @@
 import type { Code } from "@connectrpc/connect";
+import { CallerDisconnected } from "../../codec/body.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
 import type { Policy } from "../../rules/policy.ts";
 import { validateRequest } from "../../rules/validate.ts";
@@ -114,6 +115,7 @@ async function serveCall(
   } else {
     await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
   }
+  if (!response.headersSent) throw new CallerDisconnected();
 }
 
 function queryOf(request: HttpRequest): string {

@@ -19,8 +19,8 @@ export type ExchangeState =
   /** Collects a reply that is one JSON object. */
   | { readonly kind: "collecting"; readonly chunks: Buffer[]; readonly maxBytes: number }
   | Refused
-  /** The reply is complete and read. The end of the response frees the connection for the next call. */
-  | { readonly kind: "draining"; readonly timer: NodeJS.Timeout }
+  /** The reply is complete. The end of the response frees the connection for the next call. */
+  | { readonly kind: "draining"; readonly timer: NodeJS.Timeout; readonly maxBytes: number }
   /** The response has ended, or the request was aborted. Later callbacks have no effect. */
   | { readonly kind: "closed" };
 

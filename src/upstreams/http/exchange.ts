@@ -101,9 +101,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#abort();
       return;
     }
+    this.#drain();
+  }
+
+  #drain(): void {
     const timer = setTimeout(() => this.#abort(), RESPONSE_LIMITS.drainMs);
     timer.unref();
-    this.#change({ kind: "draining", timer });
+    this.#change({ kind: "draining", timer, maxBytes: this.#receivedBytes + RESPONSE_LIMITS.drainBytes });
   }
 
   #startReply(headers: IncomingHttpHeaders): void {
@@ -155,9 +159,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
         state.chunks.push(chunk);
         if (this.#receivedBytes > RESPONSE_LIMITS.errorBodyBytes) throw refusalOf(state);
         return;
+      case "draining":
+        if (this.#receivedBytes > state.maxBytes) this.#abort();
+        return;
       case "queued":
       case "sent":
-      case "draining":
       case "closed":
         return;
       default:
@@ -169,6 +175,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!events.push(chunk)) throw garbled("an event of the response is too large");
     if (this.reply.state === "open") this.#checkSize(maxBytes);
     else if (this.reply.state === "cut") this.#abort();
+    // The reader may be slow, and what follows the reply must be limited meanwhile too.
+    else if (this.reply.state === "complete") this.#drain();
   }
 
   #checkSize(maxBytes: number): void {

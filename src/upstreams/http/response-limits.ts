@@ -1,8 +1,9 @@
 /** Limits on one response of an upstream. */
 export const RESPONSE_LIMITS = {
   connectMs: 5_000,
-  /** Timeout from the end of a reply to the end of its response; then the connection is closed. */
+  /** Time and size limits from the end of a reply to the end of its response; above them the connection is closed. */
   drainMs: 1_000,
+  drainBytes: 65_536,
   /** Time and size limits for reading an error body for the log. */
   errorBodyMs: 1_000,
   errorBodyBytes: 8_192,

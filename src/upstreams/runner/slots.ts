@@ -33,11 +33,12 @@ export class Slots {
   }
 
   /**
-   * True if a slot was taken, which must be released once; false if none is free in time. Throws when the
-   * signal aborts.
+   * True if a slot was taken, which must be released once; false if none is free in time. Throws if the signal is
+   * aborted before that.
    */
   acquire(accountId: string, signal: AbortSignal): boolean | Promise<boolean> {
     if (this.#running.acquire(accountId, 1, this.#options.maxRunning)) return true;
+    signal.throwIfAborted();
     if (!this.#waiting.acquire(accountId, 1, this.#options.maxWaiting)) return false;
     return this.#wait(accountId, signal);
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -10,7 +11,7 @@ import { lockMoney, type Metered, REQUEST, startMetered } from "../../support/me
 let metered: Metered;
 
 beforeAll(async () => {
-  metered = await startMetered();
+  metered = await startMetered({ env: { VX_LOG_LEVEL: "info" } });
 });
 afterAll(() => metered.stop());
 
@@ -25,6 +26,12 @@ async function seen(behaviour: Behaviour, start: () => void, pieces = 0) {
   start();
   await upstream.until(({ calls }) => (calls[before]?.pieces ?? -1) >= pieces);
   return upstream.calls[before] as (typeof upstream.calls)[number];
+}
+
+function codeInLog(requestId: string): unknown {
+  const lines = metered.app.logText().split("\n");
+  const line = lines.find((text) => text.includes(requestId) && text.includes('"rpc"'));
+  return line && (JSON.parse(line) as { code: unknown }).code;
 }
 
 describe.each(generators)("over $name", ({ open }) => {
@@ -106,14 +113,17 @@ describe.each(generators)("over $name", ({ open }) => {
     test("a disconnect during the settlement is charged once for the complete reply", async () => {
       const key = await metered.payer(1_000n);
       const rest = Promise.withResolvers<void>();
-      const { start, leave } = leaving(kind, key);
+      const requestId = `left-${randomUUID()}`;
+      const { start, leave } = leaving(kind, key, { "x-request-id": requestId });
       await seen(replyWhen(rest.promise, 4), start, 4);
       const lock = await lockMoney(metered, key);
       rest.resolve();
       await lock.wanted();
       leave();
+      await metered.gone();
       await lock.free();
       await metered.settled();
+      await expect.poll(() => codeInLog(requestId)).toBe("canceled");
       expect((await metered.rows(key)).map(({ amount, reason }) => ({ amount, reason }))).toEqual([
         { amount: 19, reason: "Generation with fake: 11 tokens in, 4 tokens out" },
       ]);
