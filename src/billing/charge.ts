@@ -1,3 +1,4 @@
+import type { CountOptions } from "../domain/count-options.ts";
 import { DomainError, type Reason } from "../domain/errors.ts";
 import { assertInvariant } from "../domain/invariant.ts";
 import { isEmpty, type Output, textsOfReasoning, textsOfReply } from "../domain/output.ts";
@@ -11,9 +12,8 @@ import { STOPS, UPSTREAM_FAILED_TEXT } from "./stops.ts";
 import { encodeAnswer } from "./stored-answer.ts";
 import type { Tokens } from "./token-counts.ts";
 
-/** Time limit for counting the tokens that the upstream did not report. */
+/** Time limit for counting the tokens that the upstream did not report. Then they are estimated. */
 const COUNT_MS = 10_000;
-const BYTES_PER_TOKEN = 4;
 
 /** A generation that has stopped. */
 export type Ended = {
@@ -24,14 +24,24 @@ export type Ended = {
   readonly output: Output;
 };
 
-/** The charge of a generation; undefined if it is free. A promise if the upstream reported no usage. */
+/** The charge of a generation; undefined if it is free. A promise if its tokens have to be counted. */
 export function chargeOf(ended: Ended, tokens: Tokens): Charge | undefined | Promise<Charge> {
   if (!isCharged(ended)) return undefined;
-  const { ending } = ended;
-  const reported = ending.kind === "completed" ? ending.done.usage : undefined;
+  const reported = finalUsage(ended);
   return reported
     ? chargeFor(ended, reported)
     : countUsage(ended, tokens).then((counted) => chargeFor(ended, counted));
+}
+
+/** What the upstream reported for all of the charged output; undefined if it has to be counted. */
+function finalUsage({ ending, progress: { report } }: Ended): Usage | undefined {
+  if (ending.kind === "completed") return ending.done.usage;
+  return report?.isFinal && paysForUnread(ending) ? report.usage : undefined;
+}
+
+/** Whether output that was produced is charged although it was not delivered: the caller or the account caused the stop. */
+function paysForUnread(ending: Ending): boolean {
+  return ending.kind === "stopped" && STOPS[ending.why].paidOnceSent;
 }
 
 function chargeFor(ended: Ended, counted: Usage): Charge {
@@ -73,49 +83,66 @@ function isCharged({ spec, ending, progress, output }: Ended): boolean {
   }
 }
 
-/**
- * If counting fails or times out, the charge uses an estimate from the bytes. The tokens of an image depend on its size
- * and on the upstream, so an image costs its maximum: without it, a call that is cut before the upstream reports its
- * usage would get images for free.
- */
+/** The usage that the upstream has reported so far, completed by counts. */
 async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
-  const { model, prompt, size, key } = ended.spec;
-  const imageTokens = size.images * model.imageTokens;
+  const { ending, progress, spec } = ended;
+  const options = { signal: AbortSignal.timeout(COUNT_MS), payer: spec.key.accountId };
+  const reported = ending.kind === "completed" ? undefined : progress.report?.usage;
+  const input = reported && inputTokensOf(reported) > 0 ? reported : await countInput(spec, tokens, options);
   const texts = producedTexts(ended);
-  const options = { signal: AbortSignal.timeout(COUNT_MS), payer: key.accountId };
-  try {
-    const reasoning = await tokens.countTexts(texts.reasoning, options);
-    return usageOf({
-      inputTokens:
-        imageTokens + (size.counted ? size.promptTokens : await tokens.countPrompt(prompt, options)),
-      outputTokens: reasoning + (await tokens.countTexts(texts.reply, options)),
-      reasoning,
-      imageTokens,
-    });
-  } catch {
-    const reasoning = tokensOfBytes(texts.reasoning);
-    return usageOf({
-      inputTokens:
-        imageTokens + (size.counted ? size.promptTokens : Math.ceil(size.promptTokens / BYTES_PER_TOKEN)),
-      outputTokens: reasoning + tokensOfBytes(texts.reply),
-      reasoning,
-      imageTokens,
-    });
-  }
+  const output = await countTexts(texts.reply, tokens, options);
+  const reasoning = await countTexts(texts.reasoning, tokens, options);
+  // An upstream also reports what it does not send, for example reasoning.
+  const isMoreReported = reported && outputTokensOf(reported) > output + reasoning;
+  return isMoreReported && paysForUnread(ending)
+    ? { ...input, output: reported.output, reasoning: reported.reasoning }
+    : { ...input, output, reasoning };
 }
 
-function tokensOfBytes(texts: readonly string[]): number {
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
+/**
+ * An image costs its maximum, because its tokens depend on its size and on the upstream: otherwise a call that is cut before
+ * the upstream reports its usage would get images for free.
+ */
+async function countInput(
+  { model, prompt, size }: GenerationSpec,
+  tokens: Tokens,
+  options: CountOptions,
+): Promise<Usage> {
+  const imageTokens = size.images * model.imageTokens;
+  const promptTokens = size.counted
+    ? size.promptTokens
+    : await estimatedOnFailure(
+        () => tokens.countPrompt(prompt, options),
+        () => tokens.estimatePrompt(prompt),
+      );
+  return usageOf({ inputTokens: imageTokens + promptTokens, outputTokens: 0, imageTokens });
+}
+
+function countTexts(texts: readonly string[], tokens: Tokens, options: CountOptions): Promise<number> {
+  return estimatedOnFailure(
+    () => tokens.countTexts(texts, options),
+    () => tokens.estimateTexts(texts),
+  );
+}
+
+/** The estimate if counting fails or takes too long, for example because of too many calls of the account at once. */
+async function estimatedOnFailure(
+  count: () => number | Promise<number>,
+  estimate: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await count();
+  } catch {
+    return await estimate();
+  }
 }
 
 type ProducedTexts = { readonly reply: readonly string[]; readonly reasoning: readonly string[] };
 
-/** Includes texts that were produced but not delivered if the caller or the account caused the stop. */
 function producedTexts({ ending, progress, output }: Ended): ProducedTexts {
   const reply = textsOfReply(output);
   const reasoning = textsOfReasoning(output);
-  if (ending.kind === "stopped" && STOPS[ending.why].paidOnceSent && progress.unread !== "") {
+  if (paysForUnread(ending) && progress.unread !== "") {
     // The unread text continues the last one, so they are counted together. Reasoning comes before the reply.
     const last = reply.length === 0 && reasoning.length > 0 ? reasoning : reply;
     last.push((last.pop() ?? "") + progress.unread);

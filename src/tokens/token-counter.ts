@@ -2,6 +2,7 @@ import { unitsOf } from "../domain/characters.ts";
 import type { CountOptions } from "../domain/count-options.ts";
 import { type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
+import { sampleOf } from "./sample-texts.ts";
 
 /** Prompts up to this size take less than 5 ms in the worst case; prose takes 0.1 ms. */
 const INLINE_CHARACTERS = 1_024;
@@ -42,6 +43,17 @@ export class TokenCounter {
     return this.#countAtOnce(texts, options) ?? (await this.#countLater(texts, options));
   }
 
+  async estimatePrompt(prompt: PromptInput): Promise<number> {
+    return (await this.estimateTexts(textsOfPrompt(prompt))) + templateTokensOf(prompt);
+  }
+
+  async estimateTexts(texts: readonly string[]): Promise<number> {
+    const sample = sampleOf(texts, INLINE_CHARACTERS, Math.random);
+    const encoding = await this.#load();
+    const share = unitsOf(sample) / unitsOf(texts);
+    return sample.length === 0 ? 0 : Math.ceil(encoding.countTexts(sample) / share);
+  }
+
   /** Undefined for long texts, and before the first count. */
   #countAtOnce(texts: readonly string[], { signal }: CountOptions): number | undefined {
     signal?.throwIfAborted();
@@ -51,10 +63,14 @@ export class TokenCounter {
   async #countLater(texts: readonly string[], options: CountOptions): Promise<number> {
     const characters = unitsOf(texts);
     if (characters <= INLINE_CHARACTERS) {
-      this.#encoding ??= await import("./count-tokens.ts");
-      return this.#encoding.countTexts(texts);
+      return (await this.#load()).countTexts(texts);
     }
     const thread = characters <= SMALL_CHARACTERS ? this.#small : this.#large;
     return await thread.count(texts, characters, options);
+  }
+
+  async #load(): Promise<Encoding> {
+    this.#encoding ??= await import("./count-tokens.ts");
+    return this.#encoding;
   }
 }

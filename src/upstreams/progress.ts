@@ -1,3 +1,8 @@
+import type { Usage } from "../domain/usage.ts";
+
+/** The last usage that an upstream reported for a reply. It is final after the finish reason; until then its input is. */
+export type UsageReport = { readonly usage: Usage; readonly isFinal: boolean };
+
 /**
  * What a call has done at its upstreams so far. It is shared state, not an event, because a caller can
  * disconnect between two events, and the charge depends on the state at that moment.
@@ -9,4 +14,6 @@ export class Progress {
   upstream: string | undefined;
   /** All texts that were received from the upstream but not yet read when the call was cancelled. */
   unread = "";
+  /** That of a reply that was cancelled or failed; undefined if the upstream had not reported any. */
+  report: UsageReport | undefined;
 }

@@ -23,7 +23,8 @@ export type Upstream = {
   /**
    * Throws an UpstreamFailure when the reply is incomplete. When the signal aborts, it releases its
    * connection at once and throws the signal's reason; it also releases the connection when the reader stops.
-   * Records in `progress` that the request has started and, after an abort, the unread text.
+   * Records in `progress` that the request has started and, after an abort or a failure, the unread text and the usage
+   * reported so far.
    */
   generate(
     prompt: Prompt,

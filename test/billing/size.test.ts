@@ -12,9 +12,8 @@ import { modelOf, requestOf } from "../support/samples.ts";
 const NEVER = new AbortController().signal;
 
 /** Every character is a token, and every message has four more. */
-const tokens: Tokens = {
+const tokens: Pick<Tokens, "countPrompt"> = {
   countPrompt: async (prompt) => textsOfPrompt(prompt).reduce((sum, { length }) => sum + length + 4, 0),
-  countTexts: async (texts) => texts.join("").length,
 };
 
 const price = fc.bigInt({ min: 0n, max: 10_000_000n });

@@ -34,6 +34,22 @@ test("each message adds the same number of tokens to its content", async () => {
   expect(await counter.countPrompt(prompt(""))).toBe(inputTokenBound(prompt("")));
 });
 
+describe("an estimate", () => {
+  test("of short texts is their count", async () => {
+    const texts = ["Hello", "", "world"];
+    expect(await counter.estimateTexts(texts)).toBe(await counter.countTexts(texts));
+    expect(await counter.estimateTexts([])).toBe(0);
+    expect(await counter.estimatePrompt(prompt("Hello"))).toBe(await counter.countPrompt(prompt("Hello")));
+  });
+
+  test("of a long text is near its count", async () => {
+    const text = "The quick brown fox jumps over the lazy dog. ".repeat(2_000);
+    const ratio = (await counter.estimateTexts([text, text])) / (await counter.countTexts([text, text]));
+    expect(ratio).toBeGreaterThan(0.9);
+    expect(ratio).toBeLessThan(1.15);
+  });
+});
+
 describe("a prompt counted in a thread", () => {
   const HOSTILE = {
     "one letter": "a".repeat(400_000),

@@ -1,10 +1,16 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { once } from "node:events";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Progress } from "../../src/upstreams/progress.ts";
-import type { RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
+import { Runner } from "../../src/upstreams/runner/runner.ts";
+import { RUNNER_LIMITS, type RunnerLimits } from "../../src/upstreams/runner/runner-limits.ts";
+import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { refuse, refuseWithoutEnd, replyWhen, silent } from "../support/fake-upstreams/behaviours.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import type { Turn } from "../support/fake-upstreams/turn.ts";
+import { NO_USAGE } from "../support/no-usage.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
-import { callOf, read } from "./support.ts";
+import { WIRES } from "./subjects.ts";
+import { callOf, NEVER, openRemote, PROMPT, read } from "./support.ts";
 
 let first: FakeUpstream;
 let second: FakeUpstream;
@@ -117,4 +123,86 @@ test("unread holds the received text that was not read before the abort", async 
   leaving.abort(new Error("gone"));
   expect(progress.unread).toBe("world");
   await expect(events.next()).rejects.toBe(leaving.signal.reason);
+});
+
+describe.each(WIRES.filter(({ contentType }) => !contentType.includes("json")))(
+  "the report of $name",
+  (wire) => {
+    /** What is known when the call is aborted after these events, and after the upstream has failed. */
+    async function reportsAfter(textOf: (turn: Turn) => string) {
+      const upstream = await FakeUpstream.start({ wire });
+      const remote = openRemote(upstream.settings());
+      const reports = [];
+      for (const isAborted of [true, false]) {
+        const left = new AbortController();
+        const known = new Progress();
+        const gate = Promise.withResolvers<void>();
+        upstream.next(async (turn) => {
+          turn.head();
+          await turn.send(textOf(turn));
+          await gate.promise;
+          turn.response.destroy();
+        });
+        const events = remote
+          .generate(PROMPT, isAborted ? left.signal : NEVER, known)
+          [Symbol.asyncIterator]();
+        await events.next();
+        if (isAborted) left.abort(new Error("gone"));
+        gate.resolve();
+        await read({ [Symbol.asyncIterator]: () => events });
+        reports.push(known.report);
+      }
+      await remote.close();
+      await upstream.stop();
+      return reports;
+    }
+
+    test("is undefined or has the input at the start of a reply", async () => {
+      const usage = { ...NO_USAGE, input: 11 };
+      const expected = wire.kind === "anthropic" ? { usage, isFinal: false } : undefined;
+      expect(await reportsAfter((turn) => turn.beginning(1))).toEqual([expected, expected]);
+    });
+
+    // The API "responses" reports its usage with the last event.
+    test.skipIf(wire.kind === "openai-responses")("is final before the last event", async () => {
+      const report = { usage: { ...NO_USAGE, input: 11, output: 4 }, isFinal: true };
+      const [aborted] = await reportsAfter((turn) => {
+        const text = turn.whole();
+        return text.slice(0, text.lastIndexOf("\n\n", text.length - 3) + 2);
+      });
+      expect(aborted).toEqual(report);
+    });
+  },
+);
+
+test("the report of a failed upstream is discarded when another one is asked", async () => {
+  const asked = Promise.withResolvers<void>();
+  const failing = (known: Progress) => {
+    known.report = { usage: NO_USAGE, isFinal: false };
+    throw new UpstreamFailure("failed", "no");
+  };
+  const stubs = new Runner({
+    limits: RUNNER_LIMITS,
+    open: ({ kind }) => ({
+      name: kind,
+      async *generate(_prompt, signal, known = new Progress()) {
+        if (kind === "openai") failing(known);
+        asked.resolve();
+        await once(signal, "abort");
+        yield { kind: "text", text: "too late" };
+      },
+      close: async () => undefined,
+    }),
+    now: () => 0,
+    random: () => 0.5,
+    sleep: async () => undefined,
+    onReport: () => undefined,
+  });
+  const stubbed = modelOf(first.settings(), { ...second.settings(), kind: "anthropic" });
+  await stubs.use([stubbed]);
+  const outcome = read(stubs.streamEvents(callOf(stubbed, { signal: leaving.signal, progress })));
+  await asked.promise;
+  expect(progress.report).toBeUndefined();
+  await leave(outcome);
+  await stubs.close();
 });

@@ -24,6 +24,7 @@ export class AnthropicReader implements ResponseReader {
     switch (event.type) {
       case "message_start":
         this.#startUsage = asObject(asObject(event.message)?.usage);
+        this.#reply.setStartUsage(usageReportedBy(this.#startUsage, { output_tokens: 0 }));
         break;
       case "content_block_start":
         this.#beginBlock(`${asCount(event.index)}`, asObject(event.content_block));

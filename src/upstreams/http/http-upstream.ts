@@ -64,6 +64,7 @@ export class HttpUpstream implements Upstream {
     const { reply } = exchange;
     const abort = () => {
       progress.unread = reply.abort(signal.reason);
+      progress.report = reply.report;
       exchange.release();
     };
     signal.addEventListener("abort", abort, { once: true });
@@ -79,6 +80,7 @@ export class HttpUpstream implements Upstream {
         }
       }
     } catch (error) {
+      progress.report = reply.report;
       throw error instanceof UpstreamFailure ? error.forLog(this.#apiKey) : error;
     } finally {
       signal.removeEventListener("abort", abort);

@@ -2,6 +2,7 @@ import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conve
 import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import type { Usage } from "../../domain/usage.ts";
+import type { UsageReport } from "../progress.ts";
 import { UnreadDeltas } from "../unread-deltas.ts";
 import type { UpstreamEvent } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
@@ -35,6 +36,7 @@ export class ReplyBuffer {
   #hasToolCalls = false;
   #finishReason: FinishReason | undefined;
   #usage: Usage | undefined;
+  #startUsage: Usage | undefined;
   #vectors: readonly Float32Array[] | undefined;
   #wakeReader: (() => void) | undefined;
 
@@ -44,6 +46,11 @@ export class ReplyBuffer {
 
   get state(): State["kind"] {
     return this.#state.kind;
+  }
+
+  get report(): UsageReport | undefined {
+    if (this.#usage) return { usage: this.#usage, isFinal: this.#finishReason !== undefined };
+    return this.#startUsage && { usage: this.#startUsage, isFinal: false };
   }
 
   /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
@@ -91,6 +98,11 @@ export class ReplyBuffer {
 
   setFinishReason(reason: FinishReason): void {
     if (this.#state === OPEN) this.#finishReason = reason;
+  }
+
+  /** The usage at the start of a reply. It counts only if the reply does not end. */
+  setStartUsage(usage: Usage | undefined): void {
+    if (this.#state === OPEN) this.#startUsage = usage;
   }
 
   setUsage(usage: Usage | undefined): void {

@@ -125,6 +125,7 @@ export class Runner {
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) throw error;
         call.progress.wasSent = false;
+        call.progress.report = undefined;
         failure = error;
       }
       const waitMs = backOffMs(limits.backOff, failure, number, random);

@@ -95,6 +95,23 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(others).toEqual([]);
     });
 
+    test("a disconnect after the upstream has reported its usage is charged as reported", async () => {
+      const key = await metered.payer(1_000n);
+      const { start, leave } = leaving(kind, key);
+      const sent = Promise.withResolvers<void>();
+      await seen(async (turn) => {
+        turn.head();
+        await turn.send(turn.whole().replace("data: [DONE]\n\n", ""));
+        sent.resolve();
+      }, start);
+      await sent.promise;
+      // Everything sent before this round trip has arrived when it ends.
+      await (await fetch(metered.upstream.baseUrl, { method: "POST", body: "{}" })).text();
+      leave();
+      await metered.settled();
+      expect(await metered.rows(key)).toMatchObject([{ reason: DISCONNECTED, input: 11, output: 4 }]);
+    });
+
     test("a disconnect during the hold starts no generation", async () => {
       const key = await metered.payer(1_000n);
       const lock = await lockMoney(metered, key);
