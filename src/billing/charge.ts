@@ -12,7 +12,7 @@ import { STOPS, UPSTREAM_FAILED_TEXT } from "./stops.ts";
 import { encodeAnswer } from "./stored-answer.ts";
 import type { Tokens } from "./token-counts.ts";
 
-/** Time limit for counting the tokens that the upstream did not report. Then they are estimated. */
+/** Time limit for counting the tokens that the upstream did not report. After it, they are estimated. */
 const COUNT_MS = 10_000;
 
 /** A generation that has stopped. */
@@ -36,11 +36,11 @@ export function chargeOf(ended: Ended, tokens: Tokens): Charge | undefined | Pro
 /** What the upstream reported for all of the charged output; undefined if it has to be counted. */
 function finalUsage({ ending, progress: { report } }: Ended): Usage | undefined {
   if (ending.kind === "completed") return ending.done.usage;
-  return report?.isFinal && paysForUnread(ending) ? report.usage : undefined;
+  return report?.isFinal && paysForProduced(ending) ? report.usage : undefined;
 }
 
-/** Whether output that was produced is charged although it was not delivered: the caller or the account caused the stop. */
-function paysForUnread(ending: Ending): boolean {
+/** Whether output is charged that was produced and not delivered: the stop was not caused by the server or the upstream. */
+function paysForProduced(ending: Ending): boolean {
   return ending.kind === "stopped" && STOPS[ending.why].paidOnceSent;
 }
 
@@ -87,14 +87,14 @@ function isCharged({ spec, ending, progress, output }: Ended): boolean {
 async function countUsage(ended: Ended, tokens: Tokens): Promise<Usage> {
   const { ending, progress, spec } = ended;
   const options = { signal: AbortSignal.timeout(COUNT_MS), payer: spec.key.accountId };
-  const reported = ending.kind === "completed" ? undefined : progress.report?.usage;
+  const reported = progress.report?.usage;
   const input = reported && inputTokensOf(reported) > 0 ? reported : await countInput(spec, tokens, options);
   const texts = producedTexts(ended);
   const output = await countTexts(texts.reply, tokens, options);
   const reasoning = await countTexts(texts.reasoning, tokens, options);
   // An upstream also reports what it does not send, for example reasoning.
   const isMoreReported = reported && outputTokensOf(reported) > output + reasoning;
-  return isMoreReported && paysForUnread(ending)
+  return isMoreReported && paysForProduced(ending)
     ? { ...input, output: reported.output, reasoning: reported.reasoning }
     : { ...input, output, reasoning };
 }
@@ -142,7 +142,7 @@ type ProducedTexts = { readonly reply: readonly string[]; readonly reasoning: re
 function producedTexts({ ending, progress, output }: Ended): ProducedTexts {
   const reply = textsOfReply(output);
   const reasoning = textsOfReasoning(output);
-  if (paysForUnread(ending) && progress.unread !== "") {
+  if (paysForProduced(ending) && progress.unread !== "") {
     // The unread text continues the last one, so they are counted together. Reasoning comes before the reply.
     const last = reply.length === 0 && reasoning.length > 0 ? reasoning : reply;
     last.push((last.pop() ?? "") + progress.unread);

@@ -134,7 +134,7 @@ export class Generation {
     this.#state = next;
   }
 
-  /** The iterator of the events allows one read at a time, so this continues after that of the former reader. */
+  /** The iterator of the events allows one read at a time, so this first waits for the read that the former reader started. */
   async #readToEnd(): Promise<void> {
     let reading = this.#reading ?? this.#readDelta();
     while ((await reading) !== undefined) reading = this.#readDelta();

@@ -27,7 +27,7 @@ export type BodySource = {
 /** Limits of one body: its size, its part of the budget, its time. */
 export type BodyLimits = { readonly maxBytes: number; readonly share: BodyShare; readonly bodyMs: number };
 
-/** The caller disconnected before its request was complete: no response can be sent. */
+/** The caller disconnected before its response was complete. */
 export class CallerDisconnected extends Error {}
 
 /** The budget is checked after each chunk of this size. */

@@ -1,4 +1,4 @@
-import type { Http2Server, ServerHttp2Session } from "node:http2";
+import { constants, type Http2Server, type ServerHttp2Session } from "node:http2";
 import {
   type AddressInfo,
   createServer as createNetServer,
@@ -183,11 +183,23 @@ export class Listener {
   #startInTurn(socket: Socket, version: HttpVersion, firstBytes: Buffer): void {
     this.#turns.process(() => {
       if (socket.destroyed) return;
-      const waitMs = version === "http2" ? this.#earlyResets.waitMs(addressOf(socket)) : 0;
-      if (waitMs === 0) this.#start(socket, version, firstBytes);
-      // The sessions that waited start one after the other, and the resets of each delay the next.
-      else setTimeout(() => this.#startInTurn(socket, version, firstBytes), waitMs).unref();
+      if (version === "http1") this.#start(socket, version, firstBytes);
+      else this.#startSession(socket, firstBytes, performance.now() + this.#limits.http2FirstCallMs);
     });
+  }
+
+  /** Waits for the address of the socket if it is above the limit on early resets. */
+  #startSession(socket: Socket, firstBytes: Buffer, giveUpAtMs: number): void {
+    if (socket.destroyed) return;
+    const waitMs = this.#earlyResets.waitMs(addressOf(socket));
+    const leftMs = giveUpAtMs - performance.now();
+    // A session that starts during a drain would serve new calls.
+    if (this.#isDraining || (waitMs > 0 && leftMs <= 0)) socket.destroy();
+    else if (waitMs === 0) this.#start(socket, "http2", firstBytes);
+    else {
+      const again = () => this.#turns.process(() => this.#startSession(socket, firstBytes, giveUpAtMs));
+      setTimeout(again, Math.min(waitMs, leftMs)).unref();
+    }
   }
 
   #start(raw: Socket, version: HttpVersion, firstBytes: Buffer): void {
@@ -211,7 +223,7 @@ export class Listener {
     const address = addressOf(socket.raw);
     session.on("stream", (stream) => {
       this.#turns.count();
-      if (stream.closed && this.#limits.connectionsPerAddress > 0) this.#earlyResets.add(address);
+      if (stream.closed && this.#limits.connectionsPerAddress > 0) this.#countEarlyReset(session, address);
       socket.openCalls++;
       stream.on("close", () => {
         this.#turns.count();
@@ -224,6 +236,13 @@ export class Listener {
       if (socket.writableLength + socket.raw.writableLength > 0) socket.destroy();
     });
     session.setLocalWindowSize(4_194_304);
+  }
+
+  #countEarlyReset(session: ServerHttp2Session, address: string): void {
+    this.#earlyResets.add(address);
+    if (session.closed || session.destroyed || this.#earlyResets.waitMs(address) === 0) return;
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    session.close();
   }
 
   #track(socket: Socket): void {

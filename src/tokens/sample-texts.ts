@@ -4,31 +4,32 @@ import { codePointEnd } from "./split-texts.ts";
 const PARTS = 4;
 
 /**
- * Texts with at most `maxUnits` in all: each a random part of one of four equal sections, so that no caller can choose what
- * is taken. All texts if they are short.
+ * A sample with at most `maxUnits`: from each of four equal sections of the joined texts, what follows a random place. The end
+ * of the texts is followed by their beginning, so each character is as likely to be taken as any other, and a caller cannot
+ * choose what is taken. Returns all texts if they are short.
  */
 export function sampleOf(texts: readonly string[], maxUnits: number, random: () => number): string[] {
-  const units = unitsOf(texts);
-  if (units <= maxUnits) return texts.filter((text) => text !== "");
+  const filled = texts.filter((text) => text !== "");
+  const units = unitsOf(filled);
+  if (units <= maxUnits) return filled;
   const sample: string[] = [];
   for (let part = 0; part < PARTS; part++) {
-    const at = Math.floor(((part + random()) * units) / PARTS);
-    sample.push(partAt(texts, at, Math.floor(maxUnits / PARTS)));
+    const position = Math.floor(((part + random()) * units) / PARTS);
+    appendUnits(sample, filled, position, Math.floor(maxUnits / PARTS));
   }
   return sample;
 }
 
-/** At least one character of the text at the position, and at most `length` units. */
-function partAt(texts: readonly string[], position: number, length: number): string {
-  let before = 0;
-  for (const text of texts) {
-    const at = position - before;
-    if (at < text.length) {
-      // A position inside a surrogate pair moves to its start.
-      const start = codePointEnd(text, at);
-      return text.slice(start, codePointEnd(text, start + length));
-    }
-    before += text.length;
+/** Appends the units from the position on, each text as a part of its own. A surrogate pair at an end is left out. */
+function appendUnits(sample: string[], texts: readonly string[], position: number, count: number): void {
+  let index = 0;
+  let start = position;
+  for (; start >= (texts[index] ?? "").length; index++) start -= (texts[index] ?? "").length;
+  for (let missing = count; missing > 0; index = (index + 1) % texts.length, start = 0) {
+    const text = texts[index] ?? "";
+    const from = Math.max(codePointEnd(text, start), 0);
+    const end = codePointEnd(text, from + missing);
+    if (end > from) sample.push(text.slice(from, end));
+    missing -= text.length - start;
   }
-  return "";
 }

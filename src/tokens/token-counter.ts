@@ -50,8 +50,7 @@ export class TokenCounter {
   async estimateTexts(texts: readonly string[]): Promise<number> {
     const sample = sampleOf(texts, INLINE_CHARACTERS, Math.random);
     const encoding = await this.#load();
-    const share = unitsOf(sample) / unitsOf(texts);
-    return sample.length === 0 ? 0 : Math.ceil(encoding.countTexts(sample) / share);
+    return Math.ceil((encoding.countTexts(sample) * unitsOf(texts)) / Math.max(unitsOf(sample), 1));
   }
 
   /** Undefined for long texts, and before the first count. */

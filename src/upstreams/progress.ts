@@ -1,6 +1,6 @@
 import type { Usage } from "../domain/usage.ts";
 
-/** The last usage that an upstream reported for a reply. It is final after the finish reason; until then its input is. */
+/** The last usage that an upstream reported for a reply. If it was reported before the finish reason, only its input is final. */
 export type UsageReport = { readonly usage: Usage; readonly isFinal: boolean };
 
 /**
@@ -14,6 +14,6 @@ export class Progress {
   upstream: string | undefined;
   /** All texts that were received from the upstream but not yet read when the call was cancelled. */
   unread = "";
-  /** That of a reply that was cancelled or failed; undefined if the upstream had not reported any. */
+  /** The report for a reply that was cancelled or failed; undefined if the upstream had not reported any usage. */
   report: UsageReport | undefined;
 }

@@ -22,7 +22,7 @@ export type Upstream = {
   readonly name: string;
   /**
    * Throws an UpstreamFailure when the reply is incomplete. When the signal aborts, it releases its
-   * connection at once and throws the signal's reason; it also releases the connection when the reader stops.
+   * connection, at once if the reply is incomplete, and throws the signal's reason; it also releases the connection when the reader stops.
    * Records in `progress` that the request has started and, after an abort or a failure, the unread text and the usage
    * reported so far.
    */

@@ -103,7 +103,10 @@ test("an overloaded counter does not prevent the charge: tokens are estimated fr
   await metering.settle();
   await using counter = { tokens: new TokenCounter(), [Symbol.asyncDispose]: () => counter.tokens.close() };
   const [row] = await rowsOf(payer);
-  expect((row?.input ?? 0) / (await counter.tokens.countPrompt(request))).toBeCloseTo(1, 0.7);
+  const ratio = (row?.input ?? 0) / (await counter.tokens.countPrompt(request));
+  // A part of the sample can contain the middle.
+  expect(ratio).toBeGreaterThan(0.6);
+  expect(ratio).toBeLessThan(1.4);
   expect((row?.output ?? 0) / (await counter.tokens.countTexts([PIECE]))).toBeCloseTo(1, 1);
 });
 

@@ -35,7 +35,7 @@ test("the wait has a limit", () => {
   expect(resets.waitMs("192.0.2.1")).toBe(10_000);
 });
 
-test("the number of addresses has a limit, and the one that was quiet the longest is forgotten", () => {
+test("the number of addresses has a limit, and the one whose last reset is the oldest is removed", () => {
   add(20, "quiet");
   add(20, "busy");
   for (let i = 0; i < 9_998; i++) resets.add(`address ${i}`);

@@ -117,12 +117,12 @@ describe("connections of one address", () => {
   });
 });
 
-describe("after many requests that the packet that brings them resets", () => {
+describe("after many requests that are reset in the packet that brings them", () => {
   const SESSION = Buffer.concat([PREFACE, SETTINGS, ...requests(1)]);
   const EARLY_RESETS = 100;
 
-  /** Resolves when they, and a request after them, have been processed. */
-  async function resetEarly(): Promise<void> {
+  /** Resolves when they, and a request after them, have been processed. Returns the connection. */
+  async function resetEarly(): Promise<Socket> {
     const socket = await dial();
     const taken = requests(EARLY_RESETS).flatMap((request, i) => [
       request,
@@ -131,6 +131,7 @@ describe("after many requests that the packet that brings them resets", () => {
     const last = frame(1, END_HEADERS | END_STREAM, EARLY_RESETS * 2 + 1, REQUEST);
     socket.write(Buffer.concat([PREFACE, SETTINGS, ...taken, last]));
     await untilServed(socket);
+    return socket;
   }
 
   async function untilServed(socket: Socket): Promise<void> {
@@ -147,24 +148,47 @@ describe("after many requests that the packet that brings them resets", () => {
     expect(waiting.bytesRead).toBe(0);
   });
 
+  test("the session is closed after its running calls, and an idle one goes on", async () => {
+    await open({ http2EarlyResetBurst: EARLY_RESETS - 1, http2EarlyResetsPerSecond: 0.001 });
+    const idle = await dial();
+    idle.write(SESSION);
+    await untilServed(idle);
+    await untilClosed(await resetEarly());
+    idle.write(frame(1, END_HEADERS | END_STREAM, 3, REQUEST));
+    await untilServed(idle);
+  });
+
+  test("a session that waits too long is closed", async () => {
+    await open({ http2EarlyResetBurst: 0, http2EarlyResetsPerSecond: 0.001, http2FirstCallMs: 50 });
+    await resetEarly();
+    const waiting = await dial();
+    waiting.write(SESSION);
+    await untilClosed(waiting);
+  }, 5_000);
+
   test("they start when the allowance has grown enough", async () => {
     await open({ http2EarlyResetBurst: EARLY_RESETS / 2, http2EarlyResetsPerSecond: 1_000 });
     await resetEarly();
     const waiting = await dial();
     waiting.write(SESSION);
     await untilServed(waiting);
-  });
+  }, 5_000);
 
   test.each([
     ["fewer requests than allowed were reset", { http2EarlyResetBurst: EARLY_RESETS + 1 }],
     ["connections per address are not limited", { http2EarlyResetBurst: 0, connectionsPerAddress: 0 }],
-  ])("they start at once if %s", async (_condition, limits) => {
-    await open({ http2EarlyResetsPerSecond: 0.001, ...limits });
-    await resetEarly();
-    const next = await dial();
-    next.write(SESSION);
-    await untilServed(next);
-  });
+  ])(
+    "they start at once if %s",
+    async (_condition, limits) => {
+      await open({ http2EarlyResetsPerSecond: 0.001, ...limits });
+      await resetEarly();
+      const next = await dial();
+      next.write(SESSION);
+      await untilServed(next);
+      // Shorter than the wait.
+    },
+    5_000,
+  );
 });
 
 test("a session that resets more streams than allowed is closed", async () => {

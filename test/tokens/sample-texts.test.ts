@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { unitsOf } from "../../src/domain/characters.ts";
 import { sampleOf } from "../../src/tokens/sample-texts.ts";
 
-/** At the same place of each section. */
+/** A random function that always returns the place. */
 const at = (place: number) => () => place;
 
 test("short texts are taken as they are", () => {
@@ -16,14 +16,27 @@ test("a quarter of the sample is from a random place of each quarter of the text
     expect(sampleOf(texts, 40, at(place))).toEqual(["a", "b", "c", "d"].map((one) => one.repeat(10)));
 });
 
-test("a part ends with its text", () => {
-  const sample = sampleOf(
-    Array.from({ length: 100 }, () => "abc"),
-    40,
-    at(0.01),
-  );
-  expect(sample).toHaveLength(4);
-  for (const part of sample) expect("abc".endsWith(part) && part !== "").toBe(true);
+test("a part continues in the next text, and after the last one in the first", () => {
+  expect(sampleOf(["ab", "", "cd", "ef", "gh"], 4, at(0.5))).toEqual(["b", "d", "f", "h"]);
+  expect(sampleOf(["abc", "def", "ghi", "jkl"], 8, at(0.9))).toEqual([
+    "c",
+    "d",
+    "f",
+    "g",
+    "i",
+    "j",
+    "l",
+    "a",
+  ]);
+});
+
+test("each character is as likely to be taken as any other", () => {
+  const texts = Array.from({ length: 40 }, () => "abcdefghij");
+  const taken = new Map<string, number>();
+  for (let i = 0; i < 1_000; i++)
+    for (const one of sampleOf(texts, 24, at((i + 0.5) / 1_000)).join(""))
+      taken.set(one, (taken.get(one) ?? 0) + 1);
+  expect([...taken.values()]).toEqual(Array.from({ length: 10 }, () => 2_400));
 });
 
 test("no surrogate pair is split", () => {

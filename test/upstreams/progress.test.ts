@@ -128,7 +128,7 @@ test("unread holds the received text that was not read before the abort", async 
 describe.each(WIRES.filter(({ contentType }) => !contentType.includes("json")))(
   "the report of $name",
   (wire) => {
-    /** What is known when the call is aborted after these events, and after the upstream has failed. */
+    /** The reports right after an abort, and after a failure of the upstream. */
     async function reportsAfter(textOf: (turn: Turn) => string) {
       const upstream = await FakeUpstream.start({ wire });
       const remote = openRemote(upstream.settings());
@@ -148,9 +148,10 @@ describe.each(WIRES.filter(({ contentType }) => !contentType.includes("json")))(
           [Symbol.asyncIterator]();
         await events.next();
         if (isAborted) left.abort(new Error("gone"));
+        const { report } = known;
         gate.resolve();
         await read({ [Symbol.asyncIterator]: () => events });
-        reports.push(known.report);
+        reports.push(isAborted ? report : known.report);
       }
       await remote.close();
       await upstream.stop();
@@ -161,6 +162,15 @@ describe.each(WIRES.filter(({ contentType }) => !contentType.includes("json")))(
       const usage = { ...NO_USAGE, input: 11 };
       const expected = wire.kind === "anthropic" ? { usage, isFinal: false } : undefined;
       expect(await reportsAfter((turn) => turn.beginning(1))).toEqual([expected, expected]);
+    });
+
+    test.runIf(wire.kind === "openai")("is not final if it came before the finish reason", async () => {
+      const usage = '"usage":{"prompt_tokens":11,"completion_tokens":1}';
+      const [aborted] = await reportsAfter((turn) => {
+        const first = turn.beginning(1).replace(/(.*)"choices"/s, `$1${usage},"choices"`);
+        return first + turn.wire.end({ ...turn.reply, usage: undefined }).replace("data: [DONE]\n\n", "");
+      });
+      expect(aborted).toEqual({ usage: { ...NO_USAGE, input: 11, output: 1 }, isFinal: false });
     });
 
     // The API "responses" reports its usage with the last event.

@@ -41,7 +41,7 @@ test("a release grants slots to every account whose share has grown", async () =
   expect([slots.running, slots.waiting]).toEqual([14, 0]);
 });
 
-test("a call that was cancelled before takes neither a slot nor a place", async () => {
+test("a call that was cancelled before does not wait for a slot", async () => {
   const slots = new Slots({ ...OPTIONS, maxRunning: 2 });
   const reason = new Error("cancelled");
   expect(slots.acquire("a", NEVER)).toBe(true);

@@ -1,20 +1,21 @@
-/** Beyond this number, the address whose last reset is the oldest is forgotten. */
+/** Beyond this number, the address whose last reset is the oldest is removed. */
 const MAX_ADDRESSES = 10_000;
 const MAX_WAIT_MS = 10_000;
 
 type EarlyResetLimits = { readonly http2EarlyResetBurst: number; readonly http2EarlyResetsPerSecond: number };
 
 /**
- * Counts the HTTP/2 streams that are reset by the packet that opens them, per remote address. They cost their caller
+ * Counts, per remote address, the HTTP/2 streams that are reset in the packet that opens them. They cost their caller
  * nothing, and V8 frees what Node keeps of each only when it collects the whole heap, in one pause. A session is closed
- * after a burst of them, so a flood opens one session after another; above the limits, those of its address have to wait.
+ * after a burst of them, so a flood opens many sessions. Above the limits, a session that sends one more is closed, and new sessions
+ * of the address wait.
  */
 export class EarlyResets {
   readonly #msPerReset: number;
   readonly #burstMs: number;
   readonly #now: () => number;
-  /** When an address has paid for all of its resets, at the allowed rate. */
-  readonly #paidAtMs = new Map<string, number>();
+  /** When the allowance of an address, without its burst, covers all of its resets. */
+  readonly #coveredAtMs = new Map<string, number>();
 
   constructor(limits: EarlyResetLimits, now: () => number) {
     this.#msPerReset = 1_000 / limits.http2EarlyResetsPerSecond;
@@ -24,19 +25,19 @@ export class EarlyResets {
 
   add(address: string): void {
     const nowMs = this.#now();
-    const paidAtMs = Math.max(this.#paidAtMs.get(address) ?? nowMs, nowMs) + this.#msPerReset;
-    this.#paidAtMs.delete(address);
-    this.#paidAtMs.set(address, Math.min(paidAtMs, nowMs + this.#burstMs + MAX_WAIT_MS));
-    if (this.#paidAtMs.size <= MAX_ADDRESSES) return;
-    for (const oldest of this.#paidAtMs.keys()) {
-      this.#paidAtMs.delete(oldest);
+    const coveredAtMs = Math.max(this.#coveredAtMs.get(address) ?? nowMs, nowMs) + this.#msPerReset;
+    this.#coveredAtMs.delete(address);
+    this.#coveredAtMs.set(address, Math.min(coveredAtMs, nowMs + this.#burstMs + MAX_WAIT_MS));
+    if (this.#coveredAtMs.size <= MAX_ADDRESSES) return;
+    for (const oldest of this.#coveredAtMs.keys()) {
+      this.#coveredAtMs.delete(oldest);
       break;
     }
   }
 
   /** Milliseconds until a session of the address may start; 0 if it may start now. */
   waitMs(address: string): number {
-    const paidAtMs = this.#paidAtMs.get(address);
-    return paidAtMs === undefined ? 0 : Math.max(paidAtMs - this.#burstMs - this.#now(), 0);
+    const coveredAtMs = this.#coveredAtMs.get(address);
+    return coveredAtMs === undefined ? 0 : Math.max(coveredAtMs - this.#burstMs - this.#now(), 0);
   }
 }

@@ -90,20 +90,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.reply.wakeReader();
   }
 
-  /**
-   * Called when the reader stops. After a complete reply the end of the response is about to arrive, so the
-   * connection is kept for the next call; otherwise the request is aborted.
-   */
+  /** Called when the reader stops. Aborts the request, unless its reply is complete. */
   release(): void {
     const { kind } = this.#state;
-    if (kind === "closed" || kind === "draining") return;
-    if (kind !== "streaming" || this.reply.state !== "complete") {
-      this.#abort();
-      return;
-    }
-    this.#drain();
+    if (kind !== "closed" && kind !== "draining") this.#abort();
   }
 
+  /** Called when the reply is complete. The end of the response is about to arrive, which frees the connection. */
   #drain(): void {
     const timer = setTimeout(() => this.#abort(), RESPONSE_LIMITS.drainMs);
     timer.unref();
@@ -175,7 +168,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!events.push(chunk)) throw garbled("an event of the response is too large");
     if (this.reply.state === "open") this.#checkSize(maxBytes);
     else if (this.reply.state === "cut") this.#abort();
-    // The reader may be slow, and what follows the reply must be limited meanwhile too.
+    // At once: a slow reader must not delay the limits on what follows the reply.
     else if (this.reply.state === "complete") this.#drain();
   }
 

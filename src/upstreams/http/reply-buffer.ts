@@ -35,7 +35,7 @@ export class ReplyBuffer {
   #isBlockOpen = false;
   #hasToolCalls = false;
   #finishReason: FinishReason | undefined;
-  #usage: Usage | undefined;
+  #usage: UsageReport | undefined;
   #startUsage: Usage | undefined;
   #vectors: readonly Float32Array[] | undefined;
   #wakeReader: (() => void) | undefined;
@@ -49,8 +49,7 @@ export class ReplyBuffer {
   }
 
   get report(): UsageReport | undefined {
-    if (this.#usage) return { usage: this.#usage, isFinal: this.#finishReason !== undefined };
-    return this.#startUsage && { usage: this.#startUsage, isFinal: false };
+    return this.#usage ?? (this.#startUsage && { usage: this.#startUsage, isFinal: false });
   }
 
   /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
@@ -105,8 +104,9 @@ export class ReplyBuffer {
     if (this.#state === OPEN) this.#startUsage = usage;
   }
 
+  /** It is final if the finish reason was set before. */
   setUsage(usage: Usage | undefined): void {
-    if (this.#state === OPEN && usage) this.#usage = usage;
+    if (this.#state === OPEN && usage) this.#usage = { usage, isFinal: this.#finishReason !== undefined };
   }
 
   setVectors(vectors: readonly Float32Array[]): void {
@@ -173,7 +173,7 @@ export class ReplyBuffer {
   }
 
   #end(): UpstreamEvent {
-    const end = { kind: "done", finishReason: this.#endReason(), usage: this.#usage } as const;
+    const end = { kind: "done", finishReason: this.#endReason(), usage: this.#usage?.usage } as const;
     return this.#vectors ? { ...end, vectors: this.#vectors } : end;
   }
 

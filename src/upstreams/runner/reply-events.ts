@@ -22,8 +22,8 @@ const STOPPED = Symbol("stopped");
 const END = { done: true, value: undefined } as const;
 
 /**
- * The events of one call. Not an async generator, which would create three promises more for each event; so the reader waits
- * for each `next` before the following one.
+ * The events of one call. Not an async generator, which would create three promises more for each event. Unlike one, it does
+ * not queue reads: call `next` only after the promise before has settled.
  */
 export class ReplyEvents implements AsyncIterableIterator<UpstreamEvent, undefined> {
   readonly #options: ReplyOptions;

@@ -33,8 +33,8 @@ export class Slots {
   }
 
   /**
-   * True if a slot was taken, which must be released once; false if none is free in time. Throws if the signal is
-   * aborted before that.
+   * True if a slot was taken, which must be released once; false if none is free in time. Throws if none is free and
+   * the signal is aborted, or is aborted while the call waits.
    */
   acquire(accountId: string, signal: AbortSignal): boolean | Promise<boolean> {
     if (this.#running.acquire(accountId, 1, this.#options.maxRunning)) return true;
