@@ -6,10 +6,9 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
-import { networkOf } from "../domain/network.ts";
 import { SlotArray } from "../domain/slot-array.ts";
 import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
-import { ConnectionsPerAddress } from "./flood/connections-per-address.ts";
+import { addressOf, ConnectionsPerAddress } from "./flood/connections-per-address.ts";
 import { EarlyResets } from "./flood/early-resets.ts";
 import { closeWhenIdle } from "./flood/idle-session.ts";
 import { PacedSocket } from "./flood/paced-socket.ts";
@@ -292,8 +291,4 @@ export class Listener {
       if (this.#isDraining && this.#running === 0) this.#onLastCall();
     });
   }
-}
-
-function addressOf(socket: Socket): string {
-  return networkOf(socket.remoteAddress ?? "");
 }

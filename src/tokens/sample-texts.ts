@@ -4,9 +4,9 @@ import { codePointEnd } from "./split-texts.ts";
 const PARTS = 4;
 
 /**
- * A sample with at most `maxUnits`: from each of four equal sections of the joined texts, what follows a random place. The end
- * of the texts is followed by their beginning, so each character is as likely to be taken as any other, and a caller cannot
- * choose what is taken. Returns all texts if they are short.
+ * A sample of at most `maxUnits` units: a part from a random place of each of four equal sections of the joined texts. A part
+ * that reaches the end of the texts continues at their beginning, so every character is taken with the same probability, and a
+ * caller cannot choose which ones are. Returns all texts if they have at most `maxUnits` units.
  */
 export function sampleOf(texts: readonly string[], maxUnits: number, random: () => number): string[] {
   const filled = texts.filter((text) => text !== "");

@@ -21,8 +21,8 @@ export type Upstream = {
   /** For logs and metrics. */
   readonly name: string;
   /**
-   * Throws an UpstreamFailure when the reply is incomplete. When the signal aborts, it releases its
-   * connection, at once if the reply is incomplete, and throws the signal's reason; it also releases the connection when the reader stops.
+   * Throws an UpstreamFailure when the reply is incomplete. When the signal aborts, it throws the signal's reason.
+   * When the signal aborts or the reader stops, it releases its connection; at once, if the reply is incomplete.
    * Records in `progress` that the request has started and, after an abort or a failure, the unread text and the usage
    * reported so far.
    */

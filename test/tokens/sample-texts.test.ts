@@ -30,7 +30,7 @@ test("a part continues in the next text, and after the last one in the first", (
   ]);
 });
 
-test("each character is as likely to be taken as any other", () => {
+test("every character is taken with the same probability", () => {
   const texts = Array.from({ length: 40 }, () => "abcdefghij");
   const taken = new Map<string, number>();
   for (let i = 0; i < 1_000; i++)

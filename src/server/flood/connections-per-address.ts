@@ -13,7 +13,7 @@ export class ConnectionsPerAddress {
 
   /** Counts a connection until it closes; false if the address is at its limit. */
   admit(socket: Socket): boolean {
-    const address = networkOf(socket.remoteAddress ?? "");
+    const address = addressOf(socket);
     const count = this.#counts.get(address) ?? 0;
     if (this.#maxConnections > 0 && count >= this.#maxConnections) return false;
     this.#counts.set(address, count + 1);
@@ -24,4 +24,9 @@ export class ConnectionsPerAddress {
     });
     return true;
   }
+}
+
+/** The remote address as far as limits are concerned. */
+export function addressOf(socket: Socket): string {
+  return networkOf(socket.remoteAddress ?? "");
 }

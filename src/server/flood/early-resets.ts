@@ -7,8 +7,8 @@ type EarlyResetLimits = { readonly http2EarlyResetBurst: number; readonly http2E
 /**
  * Counts, per remote address, the HTTP/2 streams that are reset in the packet that opens them. They cost their caller
  * nothing, and V8 frees what Node keeps of each only when it collects the whole heap, in one pause. A session is closed
- * after a burst of them, so a flood opens many sessions. Above the limits, a session that sends one more is closed, and new sessions
- * of the address wait.
+ * after a burst of them, so a flood opens many sessions. Above the limits, a session that sends one more is closed, and new
+ * sessions of the address wait.
  */
 export class EarlyResets {
   readonly #msPerReset: number;
