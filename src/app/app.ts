@@ -1,8 +1,10 @@
 import type { AddressInfo } from "node:net";
+import { LANE_COUNT, laneRanges, lanesOfText } from "../domain/lane.ts";
 import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
 import { isInvalidHost, type ListenSettings, listenProblem } from "../server/listen-problem.ts";
 import type { Listener } from "../server/listener.ts";
+import type { FunctionCaller } from "../store/driver/cells.ts";
 import { removeServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
@@ -73,6 +75,7 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
       await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
     });
     await components.openCells();
+    if (!cells) await requireAllLanes(components.deps.database.home);
     if (prepared.exclusive) await removeServers(components.deps.database.home);
     let publicAddress: AddressInfo;
     let publicServer: Listener | undefined;
@@ -142,6 +145,17 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
     return await components.metrics.registry.getMetricsAsJSON();
   };
   return { address, readMetrics, reload, stop };
+}
+
+/** A cell used as the only database would refuse the calls of all accounts of other cells. */
+async function requireAllLanes(database: FunctionCaller): Promise<void> {
+  const [state] = await database.call<{ lanes: string }>("cell_state");
+  const lanes = lanesOfText(state?.lanes ?? "");
+  if (lanes.length === LANE_COUNT) return;
+  throw new ConfigError(
+    `VX_CELLS: is missing: the database is one of several cells, it owns only ${lanes.length} of ${LANE_COUNT} lanes (${laneRanges(lanes)}); ` +
+      "set VX_CELLS to the path of a cells.yaml with all cells, in place of DATABASE_URL",
+  );
 }
 
 /** Closes one after the other. A failure does not prevent the rest from being closed. */

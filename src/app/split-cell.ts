@@ -63,8 +63,10 @@ export async function splitCell(options: SplitOptions): Promise<SplitResult> {
   }
   const source = await SplitSource.open(cell.address, cell.schema);
   try {
+    await source.requireMonitoring();
     const standby = await SplitStandby.open(options.standby, cell.schema);
     try {
+      await standby.requireMonitoring();
       const target = await findTarget(options, standby);
       const split = await findOrBegin(options, target, source, standby);
       const { id } = split;

@@ -1,4 +1,4 @@
-import type { Lane } from "../domain/lane.ts";
+import { LANE_COUNT, type Lane, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
@@ -75,6 +75,7 @@ export async function* auditInSteps(
     operatorEvents: 0n,
     findings: [],
   };
+  const unowned = await unownedLanes(database);
   const lanesOfCells = await Promise.all(database.all.map((_, cell) => lanesInUse(database, cell)));
   const parts = lanesOfCells.flat().length + PARTS_BESIDE_LANES * lanesOfCells.length;
   let partsDone = 0;
@@ -86,7 +87,22 @@ export async function* auditInSteps(
     }
     partsDone += lanes.length + PARTS_BESIDE_LANES;
   }
+  if (unowned.length > 0) {
+    // A split that moves lanes leaves them without an owner for a moment.
+    const still = new Set(await unownedLanes(database));
+    const lanes = unowned.filter((lane) => still.has(lane));
+    const detail = `no cell owns the lanes ${laneRanges(lanes)}: calls of their accounts are refused`;
+    if (lanes.length > 0) report.findings.push({ account_id: "", rule: "lane_has_owner", detail });
+  }
   return { parts, report };
+}
+
+async function unownedLanes(database: ReadCells): Promise<Lane[]> {
+  const states = await Promise.all(
+    database.all.map((_, cell) => namedCell(database, cell).call<{ lanes: string }>("cell_state")),
+  );
+  const owned = new Set(states.flatMap(([state]) => lanesOfText(state?.lanes ?? "")));
+  return Array.from(Array(LANE_COUNT).keys()).filter((lane) => !owned.has(lane));
 }
 
 /** The prices and the operator log of a cell. */

@@ -1,9 +1,10 @@
+import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { vx } from "./support.ts";
+import { spawnVx, vx } from "./support.ts";
 
 const folder = createTemporaryFolder("cells-cli");
 const file = join(folder.path, "cells.yaml");
@@ -99,6 +100,51 @@ test("a split needs a standby and lanes, or --abort alone", async () => {
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({ source: "a", lanes: "7-8" });
   expect((await run("cells", "status")).stdout).toMatch(/^a .* 512 +0-511$/m);
+});
+
+test("a split whose login cannot see the standbys fails at once and names the GRANT", async () => {
+  const login = `split_${randomBytes(4).toString("hex")}`;
+  await database.owner.unsafe(`CREATE ROLE ${login} LOGIN PASSWORD 'secret'`);
+  try {
+    const url = new URL(database.url.replace("postgres:///", "postgres://none/"));
+    url.searchParams.set("user", login);
+    url.searchParams.set("password", "secret");
+    const limited = url.href.replace("postgres://none/", "postgres:///");
+    writeCells([{ name: "a", database_url: limited }, { name: "b" }]);
+    const split = (to: string) => run("cells", "split", "a", "--to", to, "--lanes", "7");
+    const refusal = (place: string) => ({
+      code: 1,
+      stdout: "",
+      stderr: `vx: the login ${login} of ${place} may not read the state of the replication; as a superuser of the source, run: GRANT pg_monitor TO ${login}\n`,
+    });
+    expect(await split(database.url)).toEqual(refusal("the source"));
+    writeCells([{ name: "a" }, { name: "b" }]);
+    expect(await split(limited)).toEqual(refusal("the standby"));
+    await database.owner.unsafe(`GRANT pg_monitor TO ${login}`);
+    const { stderr } = await split(limited);
+    expect(stderr).not.toContain("GRANT");
+  } finally {
+    await database.owner.unsafe(`DROP ROLE ${login}`);
+  }
+});
+
+test("a server that is started on one of several cells without VX_CELLS exits with 2 and names the lanes", async () => {
+  const cell = await createTestDatabase();
+  try {
+    await cell.owner`UPDATE vx.lanes SET is_owned = lane < 512`;
+    const env = { DATABASE_URL: cell.url, VX_DATA_DIR: folder.path, PORT: "0", VX_ADMIN_PORT: "0" };
+    for (const workers of ["1", "2"]) {
+      expect(await spawnVx(["serve"], { ...env, VX_WORKERS: workers })).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(
+          /^vx: invalid settings\nVX_CELLS: is missing: .* owns only 512 of 1024 lanes \(0-511\); set VX_CELLS .*\n$/,
+        ),
+      });
+    }
+  } finally {
+    await cell.drop();
+  }
 });
 
 test.each([

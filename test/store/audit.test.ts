@@ -127,6 +127,27 @@ test("the audit reports rows of a deleted account", async () => {
   }
 });
 
+test("the audit names lanes without an owner, but not those that are moved while it runs", async () => {
+  const own = (isOwned: boolean) =>
+    database.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane IN (3, 4, 9)`;
+  await own(false);
+  expect((await auditIn(1_000)).findings).toEqual([
+    {
+      account_id: "",
+      rule: "lane_has_owner",
+      detail: "no cell owns the lanes 3-4,9: calls of their accounts are refused",
+    },
+  ]);
+  let states = 0;
+  const call = async <Row>(name: string, ...parameters: Parameter[]) => {
+    const rows = await pool.call<Row>(name, ...parameters);
+    if (name === "cell_state" && states++ === 0) await own(true);
+    return rows;
+  };
+  const { findings } = await audit(withCall(pool, call), new AbortController().signal);
+  expect(findings).toEqual([]);
+});
+
 test("the audit does not report rows that are written while it runs", async () => {
   const busy = ACCOUNTS.slice(4, 8);
   let before = (await auditIn(1_000)).entries;

@@ -1,6 +1,6 @@
 import type { Lane } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress, type Sql } from "../driver/connect.ts";
-import { readSplit, type Split } from "./split-state.ts";
+import { readSplit, requireMonitoring, type Split } from "./split-state.ts";
 
 const STATEMENT_TIMEOUT_MS = 10_000;
 
@@ -21,6 +21,11 @@ export class SplitSource {
 
   async close(): Promise<void> {
     await this.#sql.end({ timeout: 5 });
+  }
+
+  /** Throws if this login cannot see the standbys. */
+  async requireMonitoring(): Promise<void> {
+    await requireMonitoring(this.#sql, "the source");
   }
 
   async lastSplit(): Promise<Split | undefined> {
@@ -87,8 +92,8 @@ export class SplitSource {
 
   /** The attached standbys that do not have the write-ahead log up to this position on disk. */
   async standbysBehind(position: string): Promise<string[]> {
-    // Archivers replay nothing, and a logical subscriber cannot replace the source. Without pg_monitor, every column
-    // but the pid is null.
+    // Archivers replay nothing, and a logical subscriber cannot replace the source. If the privilege of pg_monitor was
+    // revoked meanwhile, every column but the pid is null.
     const rows = await this.#sql<{ name: string }[]>`
       SELECT coalesce(application_name, 'hidden from logins without pg_monitor') AS name FROM pg_stat_replication r
       WHERE (r.state IS NULL OR r.replay_lsn IS NOT NULL AND r.flush_lsn < ${position}::pg_lsn)

@@ -1,7 +1,7 @@
 import type { DatabaseAddress } from "../driver/connect.ts";
 import type { Session } from "../driver/session.ts";
 import { SplitError } from "./split-error.ts";
-import { openServer, readSplit, type Split } from "./split-state.ts";
+import { openServer, readSplit, requireMonitoring, type Split } from "./split-state.ts";
 
 const PROMOTION_SECONDS = 30;
 
@@ -21,6 +21,11 @@ export class SplitStandby {
 
   async close(): Promise<void> {
     await this.#session.close();
+  }
+
+  /** Throws if this login cannot see what it receives. */
+  async requireMonitoring(): Promise<void> {
+    await requireMonitoring(this.#session.sql, "the standby");
   }
 
   async isInRecovery(): Promise<boolean> {
@@ -53,11 +58,12 @@ export class SplitStandby {
 
   /** Why a promotion would fail, or the new cell would not accept writes; undefined if neither. */
   async promotionProblem(): Promise<string | undefined> {
-    const [row] = await this.#session.sql<{ may_promote: boolean; synchronous: string }[]>`
-      SELECT has_function_privilege('pg_promote(boolean, integer)', 'EXECUTE') AS may_promote,
+    const [row] = await this.#session.sql<{ may_promote: boolean; login: string; synchronous: string }[]>`
+      SELECT quote_ident(current_user) AS login,
+             has_function_privilege('pg_promote(boolean, integer)', 'EXECUTE') AS may_promote,
              current_setting('synchronous_standby_names') AS synchronous`;
     if (!row?.may_promote)
-      return "cannot be promoted by this login; GRANT EXECUTE ON FUNCTION pg_promote to it";
+      return `cannot be promoted by its login; as a superuser of the source, run: GRANT EXECUTE ON FUNCTION pg_promote TO ${row?.login}`;
     if (row.synchronous !== "")
       return "has synchronous_standby_names, so its commits would wait for a standby of its own; reset it there";
     return undefined;

@@ -1,6 +1,7 @@
 import type { Lane } from "../../domain/lane.ts";
 import { type DatabaseAddress, endpointsOf } from "../driver/endpoints.ts";
 import { Session, type Sql } from "../driver/session.ts";
+import { SplitError } from "./split-error.ts";
 
 /** A row of cell_splits. */
 export type Split = {
@@ -23,6 +24,16 @@ export async function openServer(address: DatabaseAddress): Promise<Session> {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     name: "vx cells split",
   });
+}
+
+/** Without this privilege, a login sees no standby of the source and no source of the standby. */
+export async function requireMonitoring(sql: Sql, place: string): Promise<void> {
+  const [row] = await sql<{ login: string }[]>`
+    SELECT quote_ident(current_user) AS login WHERE NOT pg_has_role('pg_read_all_stats', 'USAGE')`;
+  if (!row) return;
+  throw new SplitError(
+    `the login ${row.login} of ${place} may not read the state of the replication; as a superuser of the source, run: GRANT pg_monitor TO ${row.login}`,
+  );
 }
 
 /** The split of this id; without one, that which is not finished, or else the last one. */
