@@ -60,6 +60,19 @@ function isCopied(path: string): boolean {
   return !NOT_COPIED.includes(path) && !TEMPORARY.test(path);
 }
 
+const SEGMENT = /^pg_wal\/[0-9A-F]{24}$/;
+
+/**
+ * Whether a restore writes this file of a backup. Others could make PostgreSQL run a command or use files elsewhere: settings,
+ * `recovery.signal`, `standby.signal` and `tablespace_map`.
+ */
+export function isRestored(path: string): boolean {
+  if (path === "PG_VERSION" || path === "backup_label") return true;
+  const [top = ""] = path.split("/");
+  if (EMPTY_FOLDERS.includes(top)) return SEGMENT.test(path);
+  return FOLDERS.includes(top) && path !== top && top !== "pg_tblspc" && isCopied(path);
+}
+
 export function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== "ENOENT") throw error;
 }

@@ -3,7 +3,7 @@ import { compareReleases, RELEASE } from "../store/schema/release.ts";
 import { readArchive } from "./archive-reader.ts";
 import { BackupError } from "./backup-error.ts";
 import type { Description } from "./backup-format.ts";
-import { FOLDERS } from "./cluster-files.ts";
+import { FOLDERS, isRestored } from "./cluster-files.ts";
 
 export type RestoreOptions = {
   readonly file: string;
@@ -32,7 +32,10 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
         requireReadable(found, major);
         description = found;
       },
-      file: (path, content) => folder.writeFile(path, content),
+      file: async (path, content) => {
+        if (isRestored(path)) await folder.writeFile(path, content);
+        else for await (const _ of content);
+      },
       progress: options.onProgress,
     });
     options.signal.throwIfAborted();

@@ -7,6 +7,7 @@ import { findPostmaster, removeForeignLocks } from "./pid-file.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 import { ownUid } from "./server-user.ts";
+import { INCLUDE_SETTINGS } from "./settings.ts";
 import { endLeftoverProcesses } from "./shutdown.ts";
 import {
   dropTemporary,
@@ -174,7 +175,7 @@ async function initdb({ user }: Placement, binaries: Binaries, args: readonly st
 async function includeSettings(path: string): Promise<void> {
   const file = await open(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
   try {
-    await file.writeFile("\ninclude 'vx.conf'\n");
+    await file.writeFile(`\n${INCLUDE_SETTINGS}`);
   } finally {
     await file.close();
   }

@@ -46,10 +46,8 @@ type EmbeddedOptions = {
   readonly onWait?: () => void;
 };
 
-const USUAL_CONNECTIONS = 100;
-
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, maxConnections = USUAL_CONNECTIONS, mustExist = false, print, onWait } = options;
+  const { dataDir, maxConnections, mustExist = false, print, onWait } = options;
   return actionable(async () => {
     const place = await choosePlacement(dataDir, print);
     await checkOwner(place);

@@ -7,7 +7,9 @@ import { Passwords } from "./password.ts";
 import { findPostmaster } from "./pid-file.ts";
 import { choosePlacement, type Placement } from "./placement.ts";
 import { lastLines } from "./run-program.ts";
+import { replaceServerFile } from "./server-folder.ts";
 import type { ServerUser } from "./server-user.ts";
+import { configuration } from "./settings.ts";
 import {
   dropTemporary,
   makeTemporarySibling,
@@ -15,7 +17,7 @@ import {
   removeAbandonedSiblings,
 } from "./temporary-folder.ts";
 
-/** Writes the files of a cluster into an empty folder. */
+/** Writes the files of a cluster into an empty folder, without its configuration. */
 type ClusterFiller = (folder: ClusterFolder, major: string) => Promise<void>;
 
 type InstallOptions = {
@@ -43,6 +45,8 @@ export async function installCluster(options: InstallOptions, fill: ClusterFille
   const folder = await makeTemporarySibling(place.clusterDir, 0o700);
   try {
     await fill(new ClusterFolder(folder, place.user), binaries.major);
+    for (const [name, text] of Object.entries(configuration(place)))
+      await replaceServerFile(join(folder, name), text, place.user);
     if (place.user.switched) await chown(folder, place.user.uid, place.user.gid);
     await recover(place, binaries, folder, passwords);
     if (replaces) await requireFree(place, true);

@@ -7,7 +7,7 @@ import type { Placement } from "./placement.ts";
 import { programEnvironment } from "./run-program.ts";
 import { makeServerFolder, replaceServerFile } from "./server-folder.ts";
 import { identity } from "./server-user.ts";
-import { hostBasedAuthentication, settingsText } from "./settings.ts";
+import { startFiles } from "./settings.ts";
 import { endLeftoverProcesses, stopPostmaster } from "./shutdown.ts";
 import { probeSocket } from "./socket.ts";
 import { openStartLog, pruneLogs, reasonIn } from "./start-log.ts";
@@ -23,7 +23,7 @@ const retryMs = 50;
 const keepsMemory = { MALLOC_TRIM_THRESHOLD_: "8388608", MALLOC_TOP_PAD_: "1048576" };
 
 type LaunchOptions = {
-  readonly maxConnections: number;
+  readonly maxConnections: number | undefined;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
   /** Called after a postmaster was launched, before the wait for it. */
@@ -72,9 +72,8 @@ async function launchPostmaster(
   await makeServerFolder(place.logDir, place.user);
   await makeServerFolder(place.socketDir, place.user, place.hasTemporarySocketDir);
   await pruneLogs(place.logDir);
-  const settings = settingsText({ ...place, maxConnections });
-  await replaceServerFile(join(place.clusterDir, "vx.conf"), settings, place.user);
-  await replaceServerFile(join(place.clusterDir, "pg_hba.conf"), hostBasedAuthentication, place.user);
+  for (const [name, text] of Object.entries(startFiles({ ...place, maxConnections })))
+    await replaceServerFile(join(place.clusterDir, name), text, place.user);
   await removeForeignLocks(place);
   await endLeftoverProcesses(place);
   const log = await openStartLog(place.logDir, place.user);

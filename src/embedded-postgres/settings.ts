@@ -2,20 +2,44 @@
  * PostgreSQL accepts connections only over the socket, which only the server user and root can reach. The
  * password blocks other programs of the server user.
  */
-export const hostBasedAuthentication = "# Written by vx at every start.\nlocal all all scram-sha-256\n";
+const hostBasedAuthentication = "# Written by vx at every start.\nlocal all all scram-sha-256\n";
+
+export const INCLUDE_SETTINGS = "include 'vx.conf'\n";
+
+const USUAL_CONNECTIONS = 100;
 
 type SettingsInput = {
   clusterName: string;
   socketDir: string;
   logDir: string;
-  maxConnections: number;
+  maxConnections?: number | undefined;
 };
+
+/** The files that are rewritten at every start. */
+export function startFiles(input: SettingsInput): Readonly<Record<string, string>> {
+  return { "vx.conf": settingsText(input), "pg_hba.conf": hostBasedAuthentication };
+}
+
+/** All configuration files of a cluster. PostgreSQL reads no setting from anywhere else. */
+export function configuration(input: SettingsInput): Readonly<Record<string, string>> {
+  return {
+    ...startFiles(input),
+    "postgresql.conf": INCLUDE_SETTINGS,
+    "postgresql.auto.conf": "# ALTER SYSTEM writes this file.\n",
+    "pg_ident.conf": "# Not used.\n",
+  };
+}
 
 /**
  * `vx.conf` is rewritten at every start, so that a new version can change settings. ALTER SYSTEM overrides
  * it.
  */
-export function settingsText({ clusterName, socketDir, logDir, maxConnections }: SettingsInput): string {
+function settingsText({
+  clusterName,
+  socketDir,
+  logDir,
+  maxConnections = USUAL_CONNECTIONS,
+}: SettingsInput): string {
   const settings: Record<string, string> = {
     cluster_name: clusterName,
     listen_addresses: "",

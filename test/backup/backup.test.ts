@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -9,11 +10,15 @@ import {
 } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEmbeddedDatabase } from "../../src/app/embedded-database.ts";
+import { ArchiveContent } from "../../src/backup/archive-content.ts";
+import { CELL, MANIFEST } from "../../src/backup/backup-format.ts";
 import { createBackup } from "../../src/backup/create-backup.ts";
 import { writeNewFile } from "../../src/backup/new-file.ts";
+import { BLOCK_BYTES, paddingOf, readHeader } from "../../src/backup/tar.ts";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { spawnVx, vx } from "../cli/support.ts";
 import { createDataFolder } from "../support/data-folder.ts";
@@ -101,6 +106,68 @@ test("the restored database passes the audit and has every charge committed befo
   expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/CONSISTENT\n.*yes\n/) });
   expect(readdirSync(dataDir).filter((name) => name.startsWith("postgres.replaced-"))).toHaveLength(1);
 });
+
+test("a restored database has the configuration of vx, whatever files the backup has", async () => {
+  const hostile = join(target.path, "hostile.tar.zst");
+  const outside = join(target.path, "outside");
+  mkdirSync(outside, { mode: 0o777 });
+  chmodSync(outside, 0o777);
+  const run = `touch ${outside}/executed; false`;
+  const settings = `archive_mode = on\narchive_command = '${run}'\nrestore_command = '${run}'\n`;
+  const planted: Record<string, string> = {
+    "postgresql.conf": `${settings}include 'more.conf'\n`,
+    "postgresql.auto.conf": settings,
+    "vx.conf": settings,
+    "more.conf": settings,
+    "pg_hba.conf": "local all all trust\n",
+    "pg_ident.conf": "map /^(.*)$ postgres\n",
+    "recovery.signal": "",
+    "standby.signal": "",
+    tablespace_map: `99999 ${outside}\n`,
+    "pg_tblspc/99998/PG_18_202506291/file": "",
+    "pg_wal/archive_status/000000010000000000000001.ready": "",
+    "pg_replslot/slot/state": "",
+    "current_logfiles/file": "",
+  };
+  writeFileSync(hostile, withFiles(readFileSync(file), planted));
+  const dataDir = join(target.path, "hostile");
+  const { code, stderr } = await vx(["backup", "restore", hostile], { VX_DATA_DIR: dataDir });
+  expect(code, stderr).toBe(0);
+  const restored = await startEmbeddedPostgres({ dataDir, print: () => undefined });
+  const sql = postgres({ ...loginTo(restored), max: 1 });
+  await sql`CHECKPOINT`;
+  await sql`SELECT pg_switch_wal()`;
+  const files = await sql<{ file: string }[]>`SELECT DISTINCT sourcefile AS file FROM pg_file_settings`;
+  const [archive] = await sql`SELECT current_setting('archive_mode') AS mode`;
+  await sql.end();
+  await restored.stop();
+  const cluster = join(dataDir, "postgres");
+  expect(files.map(({ file }) => file)).toEqual([join(cluster, "vx.conf")]);
+  expect(archive).toEqual({ mode: "off" });
+  expect(readdirSync(outside)).toEqual([]);
+  const keeps = (name: string) => {
+    const path = join(cluster, name);
+    return existsSync(path) && readFileSync(path, "utf8") === planted[name];
+  };
+  expect(Object.keys(planted).filter(keeps)).toEqual([]);
+});
+
+/** The backup with other files in its cluster, and a manifest that names them. */
+function withFiles(backup: Buffer, files: Readonly<Record<string, string>>): Buffer {
+  const tar = zstdDecompressSync(backup);
+  const content = new ArchiveContent();
+  const parts: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const header = readHeader(tar.subarray(at, at + BLOCK_BYTES));
+    if (header === undefined || header.name === MANIFEST) break;
+    const start = at + BLOCK_BYTES;
+    const bytes = tar.subarray(start, start + header.bytes);
+    if (files[header.name.slice(CELL.length)] === undefined) parts.push(...content.text(header.name, bytes));
+    at = start + header.bytes + paddingOf(header.bytes);
+  }
+  for (const [name, text] of Object.entries(files)) parts.push(...content.text(CELL + name, text));
+  return zstdCompressSync(Buffer.concat([...parts, ...content.end()]));
+}
 
 test("a damaged backup changes nothing in the data folder", async () => {
   const damaged = join(target.path, "damaged.tar.zst");
