@@ -121,6 +121,7 @@ func TestTheResponseOfAStreamIsTheReplyWithoutAStream(t *testing.T) {
 	for _, text := range []string{"hello", "[[reasoning=20]] hello", "[[tool]] hello", "[[tools=2 reasoning=8]] hello"} {
 		request := asks(text)
 		request.Tools = []*vxv1.Tool{{Name: "weather"}}
+		request.MaxTokens = proto.Int32(9_000)
 		unary := must(client(t).Generate(ctx, request))
 		if entry := must(client(t).Generation(ctx, unary.GetId())); entry.GetAmountMicros() != -unary.GetUsage().GetCostMicros() {
 			t.Error("the ledger has another cost")

@@ -112,7 +112,7 @@ func (s *Stream) Response() (*vxv1.GenerateResponse, error) {
 	}
 	return &vxv1.GenerateResponse{
 		Id: s.done.GetId(), Model: s.done.GetModel(), Message: s.message, FinishReason: s.done.GetFinishReason(),
-		Usage: s.done.GetUsage(), BalanceMicros: s.done.GetBalanceMicros(),
+		Usage: s.done.GetUsage(), BalanceMicros: s.done.GetBalanceMicros(), MaxTokens: s.done.MaxTokens,
 	}, nil
 }
 

@@ -19,6 +19,8 @@ export type Caller = {
   readonly onModel: (modelId: string) => void;
   /** Called when the generation starts. */
   readonly onStart: (generation: StartedGeneration) => void;
+  /** Called before the reply if its output limit is lower than the call asked for. */
+  readonly onLoweredMaxTokens: (maxTokens: number) => void;
   /** Called when an earlier response is replayed. */
   readonly onReplay: () => void;
 };

@@ -168,6 +168,7 @@ function storedAnswer({ spec, ending, output }: Ended): string {
     output,
     vectors: ending.kind === "completed" ? ending.done.vectors : undefined,
     finishReason: ending.kind === "completed" ? ending.done.finishReason : "stop",
+    loweredMaxTokens: spec.loweredMaxTokens,
     failure: failureReason(ending),
   });
 }

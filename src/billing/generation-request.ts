@@ -30,6 +30,8 @@ export type Reply = {
   /** Only for the task "embed": a vector for each message, in their order. */
   readonly vectors?: readonly Float32Array[] | undefined;
   readonly finishReason: FinishReason;
+  /** The output limit, if it is lower than the call asked for. */
+  readonly loweredMaxTokens: number | undefined;
   readonly usage: Usage;
   readonly costMicros: Micros;
   /** The balance after the charge. */

@@ -100,6 +100,15 @@ function outputRange(
   };
 }
 
+/** The output limit that a call got in place of the higher one that it asked for, or of the model's default. */
+export function loweredMaxTokens(
+  model: Model,
+  { maxTokens: requested = model.defaultOutputTokens, options }: GenerationRequest,
+  { maxTokens }: Size,
+): number | undefined {
+  return maxTokens < requested && options.task?.kind !== "embed" ? maxTokens : undefined;
+}
+
 function sized(
   model: Model,
   request: GenerationRequest,

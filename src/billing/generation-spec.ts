@@ -15,6 +15,8 @@ export type GenerationSpec = {
   readonly model: Model;
   readonly prompt: Prompt;
   readonly size: Size;
+  /** The output limit, if it is lower than the call asked for. */
+  readonly loweredMaxTokens: number | undefined;
   /** With a key, the answer is stored for a retry with the same key. */
   readonly idempotencyKey: string | undefined;
 };

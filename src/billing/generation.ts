@@ -205,6 +205,7 @@ export class Generation {
         output,
         vectors,
         finishReason,
+        loweredMaxTokens: this.spec.loweredMaxTokens,
         usage: charge.usage,
         costMicros: charge.amountMicros,
         balanceMicros: ended.balanceMicros,

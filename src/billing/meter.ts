@@ -12,7 +12,7 @@ import { checkKept } from "./check-task.ts";
 import { countInput, imageTokensOf } from "./context-window.ts";
 import { Generation, type GenerationParts } from "./generation.ts";
 import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
-import type { Size } from "./generation-size.ts";
+import { loweredMaxTokens, type Size } from "./generation-size.ts";
 import type { GenerationSpec } from "./generation-spec.ts";
 import { PieceStream } from "./piece-stream.ts";
 import { type HoldParts, MAX_CALL_MS, type PendingGeneration, placeHold } from "./place-hold.ts";
@@ -105,6 +105,7 @@ export class Meter {
     const { running } = this.#parts;
     const generation = new Generation(spec, this.#parts);
     caller.onStart(generation);
+    if (spec.loweredMaxTokens !== undefined) caller.onLoweredMaxTokens(spec.loweredMaxTokens);
     const slot = running.register(generation);
     const stopWatching = watchEnd(generation, caller);
     generation.onSettled(() => {
@@ -124,6 +125,7 @@ export class Meter {
     const entry = await this.#parts.findEntry(key.accountId, stored.id);
     if (!entry) throw new DomainError("internal", { cause: new Error(`no ledger row for ${stored.id}`) });
     caller.onReplay();
+    if (stored.loweredMaxTokens !== undefined) caller.onLoweredMaxTokens(stored.loweredMaxTokens);
     return { reply: { ...stored, ...entry }, failure };
   }
 }
@@ -171,6 +173,7 @@ function specOf(
     model,
     prompt: { ...request, maxTokens: size.maxTokens, traits: model, streamed },
     size,
+    loweredMaxTokens: loweredMaxTokens(model, request, size),
     idempotencyKey: idempotency?.key,
   };
 }

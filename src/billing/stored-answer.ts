@@ -8,6 +8,8 @@ export type StoredAnswer = {
   readonly output: Output;
   readonly vectors?: readonly Float32Array[] | undefined;
   readonly finishReason: FinishReason;
+  /** The output limit, if it was lower than the call asked for. */
+  readonly loweredMaxTokens: number | undefined;
   /** Why the response was interrupted after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
 };
@@ -20,10 +22,12 @@ type Encoded = {
   /** In base64. */
   readonly vectors?: readonly string[];
   readonly finish_reason: FinishReason;
+  readonly lowered_max_tokens?: number;
   readonly failure?: string;
 };
 
-export function encodeAnswer({ id, output, vectors, finishReason, failure }: StoredAnswer): string {
+export function encodeAnswer(answer: StoredAnswer): string {
+  const { id, output, vectors, finishReason, loweredMaxTokens, failure } = answer;
   const { text: content, reasoning, toolCalls } = output;
   return JSON.stringify({
     id,
@@ -32,6 +36,7 @@ export function encodeAnswer({ id, output, vectors, finishReason, failure }: Sto
     ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
     ...(vectors ? { vectors: vectors.map(base64OfVector) } : {}),
     finish_reason: finishReason,
+    ...(loweredMaxTokens === undefined ? {} : { lowered_max_tokens: loweredMaxTokens }),
     ...(failure === undefined ? {} : { failure }),
   } satisfies Encoded);
 }
@@ -44,6 +49,7 @@ export function decodeAnswer(json: string): StoredAnswer {
     tool_calls = [],
     vectors,
     finish_reason,
+    lowered_max_tokens,
     failure,
   } = JSON.parse(json) as Encoded;
   return {
@@ -51,6 +57,7 @@ export function decodeAnswer(json: string): StoredAnswer {
     output: { text: content, reasoning, toolCalls: tool_calls },
     vectors: vectors?.map(storedVector),
     finishReason: finish_reason,
+    loweredMaxTokens: lowered_max_tokens,
     failure: failure === undefined || isReason(failure) ? failure : "internal",
   };
 }

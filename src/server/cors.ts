@@ -13,6 +13,7 @@ const EXPOSED_HEADERS = [
   "retry-after",
   "x-should-retry",
   "idempotency-replayed",
+  "x-vx-max-tokens",
   "x-next-page-token",
   "x-through-seq",
   "www-authenticate",

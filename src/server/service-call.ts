@@ -95,6 +95,7 @@ export class ServiceCall implements ApiCall {
       endReason: () => endReasonOf(transport),
       onModel: (modelId) => observation.setModel(modelId),
       onStart: (generation) => observation.setGeneration(generation),
+      onLoweredMaxTokens: (maxTokens) => transport.setHeader("x-vx-max-tokens", String(maxTokens)),
       onReplay: () => transport.setHeader("idempotency-replayed", "true"),
     };
   }

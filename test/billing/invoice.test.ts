@@ -92,6 +92,7 @@ async function chargeAfter(images: number) {
       endReason: () => "disconnected",
       onModel: () => undefined,
       onStart: () => undefined,
+      onLoweredMaxTokens: () => undefined,
       onReplay: () => undefined,
     },
     requestOf({

@@ -66,6 +66,7 @@ function callerOf(signal: AbortSignal, idempotencyKey?: string): Caller {
     endReason: () => "disconnected",
     onModel: () => undefined,
     onStart: () => undefined,
+    onLoweredMaxTokens: () => undefined,
     onReplay: () => undefined,
   };
 }

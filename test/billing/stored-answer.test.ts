@@ -6,6 +6,7 @@ const ANSWER: StoredAnswer = {
   output: { text: "", reasoning: [], toolCalls: [] },
   vectors: [Float32Array.of(1, 2)],
   finishReason: "stop",
+  loweredMaxTokens: 500,
   failure: undefined,
 };
 

@@ -34,6 +34,10 @@ export const HEADERS = {
     type: "string",
     examples: ["34s"],
   }),
+  "x-vx-max-tokens": header(
+    "The maximum number of output tokens, if it is lower than the call asked for or than the default of the model.",
+    { type: "integer", minimum: 1 },
+  ),
 } as const;
 
 type HeaderName = keyof typeof HEADERS;
@@ -59,6 +63,7 @@ export function answerHeaders(
   if (status === 429) names.push("Retry-After");
   if (reasons.some((reason) => ERRORS[reason].shouldRetry !== undefined)) names.push("x-should-retry");
   if (policy.rateLimited && !STATUSES_WITHOUT_RATE_LIMIT.has(status)) names.push(...WINDOW);
+  if (policy.metered && status === 200) names.push("x-vx-max-tokens");
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

@@ -74,7 +74,7 @@ class Replies(ClientCase):
         tools = [{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
         for content in ("hello", "[[reasoning=20]] hello", "[[tool]] hello", "[[tools=2 reasoning=8]] hello"):
             with self.subTest(content):
-                request = {**asks(content), "tools": tools, "reasoning_effort": "low"}
+                request = {**asks(content), "tools": tools, "reasoning_effort": "low", "max_tokens": 9_000}
                 unary = self.client.generate(**request)
                 with self.client.stream(**request) as stream:
                     self.assertGreater(sum(1 for _ in stream), 1)

@@ -121,7 +121,7 @@ class ReplyBuilder {
   }
 
   response(): GenerateResponse {
-    const { id = "", model = "", finishReason = "", usage, balanceMicros = 0n } = this.#done ?? {};
+    const { id = "", model = "", finishReason = "", usage, balanceMicros = 0n, maxTokens } = this.#done ?? {};
     return create(GenerateResponseSchema, {
       id,
       model,
@@ -129,6 +129,7 @@ class ReplyBuilder {
       balanceMicros,
       message: this.message(),
       ...(usage && { usage }),
+      ...(maxTokens !== undefined && { maxTokens }),
     });
   }
 }

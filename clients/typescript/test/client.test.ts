@@ -58,7 +58,12 @@ for (const content of [
 ]) {
   test(`the final response of a stream of "${content}" is the reply without a stream`, async () => {
     const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-    const input = { ...asks(content), tools: [{ name: "weather", parameters }], reasoningEffort: "low" };
+    const input = {
+      ...asks(content),
+      tools: [{ name: "weather", parameters }],
+      reasoningEffort: "low",
+      maxTokens: 9_000,
+    };
     const unary = await client.generate(input);
     const stream = client.stream(input);
     let deltas = 0;

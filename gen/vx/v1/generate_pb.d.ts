@@ -478,6 +478,14 @@ export declare type GenerateResponse = Message$1<"vx.v1.GenerateResponse"> & {
    * @generated from field: int64 balance_micros = 6;
    */
   balanceMicros: bigint;
+
+  /**
+   * The maximum number of output tokens, if it is lower than the call asked for or than the default of the model: because of
+   * the model's `max_output_tokens`, its context window, the balance or `max_cost_micros`.
+   *
+   * @generated from field: optional int32 max_tokens = 7;
+   */
+  maxTokens?: number | undefined;
 };
 
 /**
@@ -848,6 +856,14 @@ export declare type GenerateDone = Message$1<"vx.v1.GenerateDone"> & {
    * @generated from field: int64 balance_micros = 5;
    */
   balanceMicros: bigint;
+
+  /**
+   * The maximum number of output tokens, if it is lower than the call asked for or than the default of the model: because of
+   * the model's `max_output_tokens`, its context window, the balance or `max_cost_micros`.
+   *
+   * @generated from field: optional int32 max_tokens = 6;
+   */
+  maxTokens?: number | undefined;
 };
 
 /**

@@ -19,6 +19,7 @@ export function summaryOf(reply: Reply) {
     finishReason: reply.finishReason,
     usage: usageOf(reply),
     balanceMicros: reply.balanceMicros,
+    maxTokens: reply.loweredMaxTokens,
   };
 }
 

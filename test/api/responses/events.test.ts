@@ -9,6 +9,7 @@ const REPLY: Reply = {
   model: "m",
   output: { text: "", reasoning: [], toolCalls: [] },
   finishReason: "tool_calls",
+  loweredMaxTokens: undefined,
   usage: NO_USAGE,
   costMicros: 0n,
   balanceMicros: 0n,

@@ -48,4 +48,5 @@ class ReplyBuilder:
             finish_reason=done.finish_reason,
             usage=done.usage,
             balance_micros=done.balance_micros,
+            max_tokens=done.max_tokens if done.HasField("max_tokens") else None,
         )

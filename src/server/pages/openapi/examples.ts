@@ -233,6 +233,7 @@ function generationExamples(models: ExampleModels): Readonly<Record<string, Oper
       image_tokens: 0,
     },
     balance_micros: balanceMicros,
+    max_tokens: null,
   };
   const { id, balance_micros } = done;
   const charge = { id, inputTokens, outputTokens, costMicros, balanceMicros };

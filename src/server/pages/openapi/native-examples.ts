@@ -37,6 +37,7 @@ export function nativeExamples(
     finish_reason,
     usage,
     balance_micros,
+    max_tokens: null,
   });
   const delta = (content: string) => ({ delta: { content } });
   return {

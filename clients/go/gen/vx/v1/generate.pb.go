@@ -738,6 +738,9 @@ type GenerateResponse struct {
 	Usage *Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The balance of the account after the charge, in micros.
 	BalanceMicros int64 `protobuf:"varint,6,opt,name=balance_micros,json=balanceMicros,proto3" json:"balance_micros,omitempty"`
+	// The maximum number of output tokens, if it is lower than the call asked for or than the default of the model: because of
+	// the model's `max_output_tokens`, its context window, the balance or `max_cost_micros`.
+	MaxTokens     *int32 `protobuf:"varint,7,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -810,6 +813,13 @@ func (x *GenerateResponse) GetUsage() *Usage {
 func (x *GenerateResponse) GetBalanceMicros() int64 {
 	if x != nil {
 		return x.BalanceMicros
+	}
+	return 0
+}
+
+func (x *GenerateResponse) GetMaxTokens() int32 {
+	if x != nil && x.MaxTokens != nil {
+		return *x.MaxTokens
 	}
 	return 0
 }
@@ -1362,6 +1372,9 @@ type GenerateDone struct {
 	Usage *Usage `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The balance of the account after the charge, in micros.
 	BalanceMicros int64 `protobuf:"varint,5,opt,name=balance_micros,json=balanceMicros,proto3" json:"balance_micros,omitempty"`
+	// The maximum number of output tokens, if it is lower than the call asked for or than the default of the model: because of
+	// the model's `max_output_tokens`, its context window, the balance or `max_cost_micros`.
+	MaxTokens     *int32 `protobuf:"varint,6,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1440,13 @@ func (x *GenerateDone) GetUsage() *Usage {
 func (x *GenerateDone) GetBalanceMicros() int64 {
 	if x != nil {
 		return x.BalanceMicros
+	}
+	return 0
+}
+
+func (x *GenerateDone) GetMaxTokens() int32 {
+	if x != nil && x.MaxTokens != nil {
+		return *x.MaxTokens
 	}
 	return 0
 }
@@ -1617,14 +1637,17 @@ const file_vx_v1_generate_proto_rawDesc = "" +
 	"\x05_seedB\x13\n" +
 	"\x11_presence_penaltyB\x14\n" +
 	"\x12_frequency_penaltyB\x12\n" +
-	"\x10_max_cost_micros\"\xd2\x01\n" +
+	"\x10_max_cost_micros\"\x85\x02\n" +
 	"\x10GenerateResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
 	"\amessage\x18\x03 \x01(\v2\x0e.vx.v1.MessageR\amessage\x12#\n" +
 	"\rfinish_reason\x18\x04 \x01(\tR\ffinishReason\x12\"\n" +
 	"\x05usage\x18\x05 \x01(\v2\f.vx.v1.UsageR\x05usage\x12%\n" +
-	"\x0ebalance_micros\x18\x06 \x01(\x03R\rbalanceMicros\"\xb0\x02\n" +
+	"\x0ebalance_micros\x18\x06 \x01(\x03R\rbalanceMicros\x12\"\n" +
+	"\n" +
+	"max_tokens\x18\a \x01(\x05H\x00R\tmaxTokens\x88\x01\x01B\r\n" +
+	"\v_max_tokens\"\xb0\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x03R\foutputTokens\x12\x1f\n" +
@@ -1681,13 +1704,16 @@ const file_vx_v1_generate_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x04 \x01(\tR\targuments\"\xa4\x01\n" +
+	"\targuments\x18\x04 \x01(\tR\targuments\"\xd7\x01\n" +
 	"\fGenerateDone\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12#\n" +
 	"\rfinish_reason\x18\x03 \x01(\tR\ffinishReason\x12\"\n" +
 	"\x05usage\x18\x04 \x01(\v2\f.vx.v1.UsageR\x05usage\x12%\n" +
-	"\x0ebalance_micros\x18\x05 \x01(\x03R\rbalanceMicros\"\xd2\x01\n" +
+	"\x0ebalance_micros\x18\x05 \x01(\x03R\rbalanceMicros\x12\"\n" +
+	"\n" +
+	"max_tokens\x18\x06 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01B\r\n" +
+	"\v_max_tokens\"\xd2\x01\n" +
 	"\x15QuoteGenerateResponse\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12!\n" +
 	"\finput_tokens\x18\x02 \x01(\x03R\vinputTokens\x12\x1d\n" +
@@ -1780,11 +1806,13 @@ func file_vx_v1_generate_proto_init() {
 	file_vx_v1_generate_proto_msgTypes[3].OneofWrappers = []any{}
 	file_vx_v1_generate_proto_msgTypes[6].OneofWrappers = []any{}
 	file_vx_v1_generate_proto_msgTypes[7].OneofWrappers = []any{}
+	file_vx_v1_generate_proto_msgTypes[8].OneofWrappers = []any{}
 	file_vx_v1_generate_proto_msgTypes[10].OneofWrappers = []any{}
 	file_vx_v1_generate_proto_msgTypes[11].OneofWrappers = []any{
 		(*StreamGenerateResponse_Delta)(nil),
 		(*StreamGenerateResponse_Done)(nil),
 	}
+	file_vx_v1_generate_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

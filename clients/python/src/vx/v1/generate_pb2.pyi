@@ -128,20 +128,22 @@ class GenerateRequest(_message.Message):
     def __init__(self, model: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., max_tokens: _Optional[int] = ..., temperature: _Optional[float] = ..., stop: _Optional[_Iterable[str]] = ..., stream: bool = ..., tools: _Optional[_Iterable[_Union[Tool, _Mapping]]] = ..., tool_choice: _Optional[str] = ..., parallel_tool_calls: bool = ..., response_format: _Optional[_Union[ResponseFormat, _Mapping]] = ..., reasoning_effort: _Optional[str] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., seed: _Optional[int] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., user: _Optional[str] = ..., max_cost_micros: _Optional[int] = ...) -> None: ...
 
 class GenerateResponse(_message.Message):
-    __slots__ = ("id", "model", "message", "finish_reason", "usage", "balance_micros")
+    __slots__ = ("id", "model", "message", "finish_reason", "usage", "balance_micros", "max_tokens")
     ID_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     BALANCE_MICROS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     id: str
     model: str
     message: Message
     finish_reason: str
     usage: Usage
     balance_micros: int
-    def __init__(self, id: _Optional[str] = ..., model: _Optional[str] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., finish_reason: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., balance_micros: _Optional[int] = ...) -> None: ...
+    max_tokens: int
+    def __init__(self, id: _Optional[str] = ..., model: _Optional[str] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., finish_reason: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., balance_micros: _Optional[int] = ..., max_tokens: _Optional[int] = ...) -> None: ...
 
 class Usage(_message.Message):
     __slots__ = ("input_tokens", "output_tokens", "cost_micros", "cost", "cached_input_tokens", "cache_write_tokens", "reasoning_tokens", "image_tokens")
@@ -234,18 +236,20 @@ class ToolCallDelta(_message.Message):
     def __init__(self, index: _Optional[int] = ..., id: _Optional[str] = ..., name: _Optional[str] = ..., arguments: _Optional[str] = ...) -> None: ...
 
 class GenerateDone(_message.Message):
-    __slots__ = ("id", "model", "finish_reason", "usage", "balance_micros")
+    __slots__ = ("id", "model", "finish_reason", "usage", "balance_micros", "max_tokens")
     ID_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     BALANCE_MICROS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     id: str
     model: str
     finish_reason: str
     usage: Usage
     balance_micros: int
-    def __init__(self, id: _Optional[str] = ..., model: _Optional[str] = ..., finish_reason: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., balance_micros: _Optional[int] = ...) -> None: ...
+    max_tokens: int
+    def __init__(self, id: _Optional[str] = ..., model: _Optional[str] = ..., finish_reason: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., balance_micros: _Optional[int] = ..., max_tokens: _Optional[int] = ...) -> None: ...
 
 class QuoteGenerateResponse(_message.Message):
     __slots__ = ("model", "input_tokens", "max_tokens", "hold_micros", "hold", "fits", "refusal")
