@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
+import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 import type { UsageSource } from "../shared/usage.ts";
 
@@ -12,12 +13,14 @@ export type Viewer = {
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly ledgerService: Client<typeof LedgerService>;
+  readonly modelService: Client<typeof ModelService>;
   readonly usageService: Client<typeof UsageService>;
   /** The names of keys by their ids; empty without the scope "keys". */
   readonly keyNames: () => Promise<ReadonlyMap<string, string>>;
 };
 
-const MAX_NAMES = 1_000;
+/** One page of a list. */
+export const MAX_NAMES = 1_000;
 
 /** Throws if the server does not accept the key. */
 export async function signIn(transport: Transport): Promise<Viewer> {
@@ -28,6 +31,7 @@ export async function signIn(transport: Transport): Promise<Viewer> {
     meService,
     keyService,
     ledgerService: createClient(LedgerService, transport),
+    modelService: createClient(ModelService, transport),
     usageService: createClient(UsageService, transport),
     keyNames: () =>
       keyService.listKeys({ pageSize: MAX_NAMES }).then(

@@ -1,6 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { ComponentChildren } from "preact";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
+import { Copyable } from "../shared/copy-button.tsx";
 import { Money } from "../shared/money.tsx";
 import { Stat, Stats } from "../shared/stat.tsx";
 import { ErrorState, Notice, Skeleton } from "../shared/states.tsx";
@@ -49,7 +50,7 @@ export function AccountPage({ id, params }: AccountPageProps) {
       <nav class="breadcrumb small" aria-label="Breadcrumb">
         <a href={hrefOf("accounts")}>Accounts</a>
         <span aria-hidden="true">/</span>
-        <code>{account?.id ?? id}</code>
+        <Copyable text={account?.id ?? id} what="account id" />
       </nav>
       {problem && <ErrorState problem={problem} onRetry={query.reload} />}
       {account === undefined && !problem && (

@@ -1,4 +1,4 @@
-import { Detail, Details } from "../shared/details.tsx";
+import { Detail, Details, IdDetail } from "../shared/details.tsx";
 import { Time } from "../shared/time.tsx";
 import type { AccountTabProps } from "./account-tab-props.ts";
 import { RecentUsage } from "./recent-usage.tsx";
@@ -19,10 +19,14 @@ function AccountDetails({ account }: Pick<AccountTabProps, "account">) {
     <section class="card" aria-labelledby="details-title">
       <h2 id="details-title">Details</h2>
       <Details>
-        <Detail name="Account id" isCode>
-          {id}
-        </Detail>
-        <Detail name="External id">{externalId || <span class="muted">None</span>}</Detail>
+        <IdDetail name="Account id" id={id} />
+        {externalId === "" ? (
+          <Detail name="External id">
+            <span class="muted">None</span>
+          </Detail>
+        ) : (
+          <IdDetail name="External id" id={externalId} />
+        )}
         <Detail name="E-mail address">
           {email === "" ? (
             <span class="muted">None</span>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
+import { Copyable } from "../shared/copy-button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { Money } from "../shared/money.tsx";
@@ -25,7 +26,7 @@ const COLUMNS: readonly Column<Account>[] = [
           {name}
         </a>
         <div class="muted small regular">{[externalId, email].filter((text) => text !== "").join(" · ")}</div>
-        <code class="muted">{id}</code>
+        <Copyable text={id} what={`id of ${name}`} isMuted />
       </>
     ),
   },
@@ -39,8 +40,7 @@ const COLUMNS: readonly Column<Account>[] = [
   {
     header: "Held",
     isNumber: true,
-    cell: ({ heldMicros }) =>
-      heldMicros === 0n ? <span class="muted">–</span> : <Money micros={heldMicros} isAligned />,
+    cell: ({ heldMicros }) => <Money micros={heldMicros} />,
   },
   { header: "Created", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];

@@ -3,13 +3,15 @@ import { useState } from "preact/hooks";
 import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { startOfDay } from "../shared/days.ts";
-import { Detail, Details } from "../shared/details.tsx";
+import { Detail, Details, IdDetail } from "../shared/details.tsx";
 import { Dialog } from "../shared/dialog.tsx";
 import { Badge, EmptyState } from "../shared/states.tsx";
 import { longTimeText, Time, ZoneNote } from "../shared/time.tsx";
 import { usePages } from "../shared/use-pages.ts";
+import { hrefOf } from "../shared/use-route.ts";
 import type { EventFilter } from "./event-filters.tsx";
-import { accountHref } from "./links.ts";
+import { detailText, eventText } from "./event-text.ts";
+import { accountHref, targetHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 
 /** The changes that operators made, and those that were refused. */
@@ -56,14 +58,24 @@ function columnsOf(onOpen: (event: OperatorEvent) => void): readonly Column<Oper
       cell: (event) => (
         <>
           <button type="button" class="link-button" onClick={() => onOpen(event)}>
-            {event.method}
+            {eventText(event)}
           </button>
           {event.reason !== "" && <div class="muted small regular wrap">{event.reason}</div>}
         </>
       ),
     },
     { header: "Operator", cell: ({ actorName }) => <div class="person wrap">{actorName}</div> },
-    { header: "Target", cell: ({ target }) => <code class="muted">{target}</code> },
+    {
+      header: "Account",
+      cell: ({ accountId, accountName }) =>
+        accountId === "" ? (
+          <span class="muted">–</span>
+        ) : (
+          <a class="wrap" href={accountHref(accountId)}>
+            {accountName || accountId}
+          </a>
+        ),
+    },
     { header: "Outcome", cell: ({ outcome }) => <Outcome outcome={outcome} /> },
     { header: "Time", isNumber: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
@@ -76,35 +88,35 @@ function Outcome({ outcome }: { readonly outcome: string }) {
 type EventDialogProps = { readonly event: OperatorEvent; readonly onClose: () => void };
 
 function EventDialog({ event, onClose }: EventDialogProps) {
-  const { method, actorName, actorId, target, accountId, reason, outcome, createdAt, requestId, id } = event;
+  const { actorName, actorId, target, accountId, accountName, reason, outcome, createdAt } = event;
   return (
-    <Dialog title={method} onClose={onClose}>
+    <Dialog title={eventText(event)} onClose={onClose}>
       <Details isInDialog>
         <Detail name="Outcome">
           <Outcome outcome={outcome} />
         </Detail>
         <Detail name="Reason">{reason}</Detail>
-        <Detail name="Operator">
-          {actorName} {actorId !== actorName && <code class="muted">{actorId}</code>}
-        </Detail>
+        <Detail name="Operator">{actorName}</Detail>
+        {actorId !== actorName && (
+          <IdDetail name="Operator id" id={actorId} href={hrefOf("log", { actor: actorId })} />
+        )}
         <Detail name="Time">{createdAt && longTimeText(createdAt)}</Detail>
-        <Detail name="Target" isCode>
-          {target}
-        </Detail>
         <Detail name="Account">
-          {accountId === "" ? undefined : <a href={accountHref(accountId)}>{accountId}</a>}
+          {accountName === "" ? undefined : <a href={accountHref(accountId)}>{accountName}</a>}
         </Detail>
-        {Object.entries(event.details).map(([name, value]) => (
-          <Detail key={name} name={name}>
-            {value}
-          </Detail>
-        ))}
-        <Detail name="Request id" isCode>
-          {requestId}
-        </Detail>
-        <Detail name="Event" isCode>
-          {id}
-        </Detail>
+        <IdDetail name="Account id" id={accountId} href={accountHref(accountId)} />
+        {target !== accountId && <IdDetail name="Target" id={target} href={targetHref(target)} />}
+        {Object.entries(event.details).map(([name, value]) => {
+          const [shown, text] = detailText(name, value);
+          return (
+            <Detail key={name} name={shown}>
+              {text}
+            </Detail>
+          );
+        })}
+        <Detail name="Method">{event.method}</Detail>
+        <IdDetail name="Request id" id={event.requestId} />
+        <IdDetail name="Event id" id={event.id} />
       </Details>
     </Dialog>
   );

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
+import { Copyable } from "../shared/copy-button.tsx";
 import type { Column } from "../shared/data-table.tsx";
 import { rpmError } from "../shared/key-fields.tsx";
 import { KeyState } from "../shared/key-state.tsx";
@@ -24,8 +25,8 @@ export function keyColumnsOf(onOpen: (dialog: OpenKeyDialog) => void): readonly 
           <div class="regular nowrap">
             <code class="muted">{maskedKey}</code>
           </div>
-          <div class="nowrap">
-            <code class="muted">{id}</code>
+          <div>
+            <Copyable text={id} what={`id of ${name}`} isMuted />
           </div>
         </>
       ),

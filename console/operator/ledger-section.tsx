@@ -1,27 +1,37 @@
 import { useState } from "preact/hooks";
-import { Button } from "../shared/button.tsx";
+import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
+import { type Column, PagedTable } from "../shared/data-table.tsx";
+import { Detail, IdDetail } from "../shared/details.tsx";
+import { EntryDialog } from "../shared/entry-dialog.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { LedgerDownload } from "../shared/ledger-download.tsx";
 import { filterOf, requestOf } from "../shared/ledger-filters.tsx";
-import { LedgerList } from "../shared/ledger-list.tsx";
+import { entryColumnsOf, LedgerList } from "../shared/ledger-list.tsx";
 import { EmptyState, ErrorState } from "../shared/states.tsx";
-import { TextField } from "../shared/text-field.tsx";
+import { ZoneNote } from "../shared/time.tsx";
+import { usePages } from "../shared/use-pages.ts";
 import { useQuery } from "../shared/use-query.ts";
-import { hrefOf, navigate } from "../shared/use-route.ts";
+import { hrefOf } from "../shared/use-route.ts";
+import { AccountFilter } from "./account-filter.tsx";
 import { ledgerOf } from "./account-ledger.tsx";
-import { accountHref } from "./links.ts";
+import { accountHref, keyHref } from "./links.ts";
 import { useApi } from "./operator-session.ts";
 
-/** The ledger of an account that is named by its id, its external id or its name. */
+/** The recent entries of all accounts, or the ledger of an account that is named by its id, its external id or its name. */
 export function LedgerSection({ params }: { readonly params: URLSearchParams }) {
-  const api = useApi();
   const named = params.get("account") ?? "";
+  return named === "" ? <RecentEntries /> : <LedgerOfAccount named={named} params={params} />;
+}
+
+type LedgerOfAccountProps = { readonly named: string; readonly params: URLSearchParams };
+
+function LedgerOfAccount({ named, params }: LedgerOfAccountProps) {
+  const api = useApi();
   const query = useQuery(
-    async (signal) =>
-      named === "" ? undefined : (await api.getAccount({ accountId: named }, { signal })).account,
+    async (signal) => (await api.getAccount({ accountId: named }, { signal })).account,
     [named],
   );
-  const account = named === "" ? undefined : query.data;
+  const account = query.problem ? undefined : query.data;
   const filter = filterOf(params);
   const href = hrefOf("ledger", { account: named });
   const source = account && ledgerOf(api, account.id, { section: "ledger", href });
@@ -30,41 +40,84 @@ export function LedgerSection({ params }: { readonly params: URLSearchParams }) 
       <PageHeader title="Ledger">
         {source && <LedgerDownload source={source} request={requestOf(filter)} />}
       </PageHeader>
-      <AccountForm named={named} key={named} />
       {account && (
         <p>
           Entries of <a href={accountHref(account.id)}>{account.name}</a>
         </p>
       )}
-      {named === "" && (
-        <div class="panel">
-          <EmptyState title="Select an account">
-            Every account has a ledger of its own: all credits, adjustments and charges, in order.
-          </EmptyState>
+      {source ? (
+        <LedgerList source={source} filter={filter}>
+          <AccountFilter section="ledger" value={named} />
+        </LedgerList>
+      ) : (
+        <div class="filters filters-single">
+          <AccountFilter section="ledger" value={named} />
         </div>
       )}
       {query.problem && <ErrorState problem={query.problem} onRetry={query.reload} />}
-      {source && !query.problem && <LedgerList source={source} filter={filter} />}
     </>
   );
 }
 
-function AccountForm({ named }: { readonly named: string }) {
-  const [text, setText] = useState(named);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    navigate(hrefOf("ledger", { account: text.trim() }));
-  };
+/** An entry with its account. */
+type RecentEntry = LedgerEntry & {
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly keyName: string;
+};
+
+const ACCOUNT: Column<RecentEntry> = {
+  header: "Account",
+  cell: ({ accountId, accountName }) => (
+    <a class="account-name" href={accountHref(accountId, { tab: "ledger" })}>
+      {accountName}
+    </a>
+  ),
+};
+
+function RecentEntries() {
+  const api = useApi();
+  const [opened, setOpened] = useState<RecentEntry>();
+  const pages = usePages<RecentEntry>(async (pageToken, signal) => {
+    const page = await api.listRecentEntries({ pageToken, pageSize: 25 }, { signal });
+    const rows = page.entries.flatMap(({ entry, accountId, accountName, keyName }) =>
+      entry ? [{ ...entry, accountId, accountName, keyName }] : [],
+    );
+    return { rows, nextPageToken: page.nextPageToken };
+  }, "");
+  const [description, ...others] = entryColumnsOf<RecentEntry>(setOpened);
   return (
-    <form class="inline-form" onSubmit={submit}>
-      <TextField
-        label="Account"
-        placeholder="Account id, external id or name"
-        value={text}
-        maxLength={100}
-        onChange={setText}
+    <>
+      <PageHeader title="Ledger" />
+      <div class="filters filters-single">
+        <AccountFilter section="ledger" value="" />
+      </div>
+      <PagedTable
+        caption="Recent ledger entries"
+        columns={[...(description ? [description] : []), ACCOUNT, ...others]}
+        keyOf={({ id }) => id}
+        pages={pages}
+        empty={
+          <EmptyState title="No entries yet">Credits and the charge of each call appear here.</EmptyState>
+        }
       />
-      <Button type="submit">Show</Button>
-    </form>
+      <p class="muted small">
+        The last 12 months of all accounts. Select an account for filters and for all of its entries.
+      </p>
+      <ZoneNote />
+      {opened && (
+        <EntryDialog
+          entry={opened}
+          keyName={opened.keyName}
+          keyHref={keyHref}
+          onClose={() => setOpened(undefined)}
+        >
+          <Detail name="Account">
+            <a href={accountHref(opened.accountId)}>{opened.accountName}</a>
+          </Detail>
+          <IdDetail name="Account id" id={opened.accountId} href={accountHref(opened.accountId)} />
+        </EntryDialog>
+      )}
+    </>
   );
 }

@@ -9,3 +9,11 @@ export function accountHref(id: string, params: Readonly<Record<string, string>>
 export function keyHref(id: string): string {
   return hrefOf("keys", { query: id });
 }
+
+/** The address of what an operator changed; undefined if it has no page. */
+export function targetHref(target: string): string | undefined {
+  if (target.startsWith("acct_")) return accountHref(target);
+  if (target.startsWith("key_")) return keyHref(target);
+  if (target.startsWith("op_")) return hrefOf("operators");
+  return target === "" ? undefined : hrefOf("plans");
+}

@@ -6,19 +6,18 @@ import { Button } from "../shared/button.tsx";
 import { reloadFailed } from "../shared/use-query.ts";
 import { type OperatorSession, useSession } from "./operator-session.ts";
 
-const MAX_FIGURES = 90;
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 
 /** The figures of the running service. */
 type LiveFigures = {
-  /** The last minutes, oldest first. */
-  readonly figures: readonly WatchOverviewResponse[];
+  /** Undefined until they arrive. */
+  readonly latest: WatchOverviewResponse | undefined;
   /** When the next attempt to connect starts, in milliseconds since 1970; undefined while figures arrive. */
   readonly retryAt: number | undefined;
 };
 
-const NONE: LiveFigures = { figures: [], retryAt: undefined };
+const NONE: LiveFigures = { latest: undefined, retryAt: undefined };
 
 const LiveContext = createContext<LiveFigures>(NONE);
 
@@ -58,7 +57,7 @@ async function watch(
       for await (const message of live.watchOverview({}, { signal, timeoutMs: 0 })) {
         if (waitMs > FIRST_WAIT_MS) reloadFailed();
         waitMs = FIRST_WAIT_MS;
-        set(({ figures }) => ({ figures: [...figures, message].slice(-MAX_FIGURES), retryAt: undefined }));
+        set(() => ({ latest: message, retryAt: undefined }));
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -66,7 +65,7 @@ async function watch(
       if (ConnectError.from(error).code === Code.Unauthenticated) return;
     }
     const retryAt = Date.now() + waitMs;
-    set(({ figures }) => ({ figures, retryAt }));
+    set(({ latest }) => ({ latest, retryAt }));
     await delay(waitMs, signal);
     waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
   }

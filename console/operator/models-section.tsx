@@ -15,7 +15,7 @@ import { Health } from "./upstream-table.tsx";
 /** The models of the server's configuration, with their prices and upstreams. */
 export function ModelsSection() {
   const api = useApi();
-  const health = useLiveFigures().figures.at(-1)?.server?.upstreams ?? [];
+  const health = useLiveFigures().latest?.server?.upstreams ?? [];
   const [opened, setOpened] = useState<CatalogModel>();
   const pages = usePages(async (pageToken, signal) => {
     const page = await api.listModels({ pageToken, pageSize: 25 }, { signal });

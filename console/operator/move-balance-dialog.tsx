@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
-import { parseAmount } from "../../src/domain/money.ts";
+import type { Account } from "../../gen/vx/admin/v1/admin_pb.js";
+import { MAX_BALANCE_MICROS, parseAmount } from "../../src/domain/money.ts";
 import { Money, moneyText } from "../shared/money.tsx";
 import { TextField } from "../shared/text-field.tsx";
+import { useQuery } from "../shared/use-query.ts";
 import type { AccountDialogProps } from "./account-dialog-props.ts";
 import { useApi } from "./operator-session.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
@@ -14,7 +16,12 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
   const [text, setText] = useState("");
   // The same for every attempt: after a lost response, the next one does not move the amount again.
   const [idempotencyKey] = useState(() => `console-${randomText()}`);
-  const amount = parseAmount(text.trim().replace(/^\+/, ""));
+  // Its page may have been open for long.
+  const { data: current = account } = useQuery(
+    async (signal) => (await api.getAccount({ accountId: account.id }, { signal })).account,
+    [account.id],
+  );
+  const amount = parseAmount(text.trim().replace(/^\+/, "").replace("$", ""));
   const move = async (reason: string) => {
     const request = { accountId: account.id, amountMicros: amount ?? 0n, reason, idempotencyKey };
     if (kind === "credit") await api.creditAccount(request);
@@ -26,7 +33,7 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
     <ReasonDialog
       title={`${isCredit ? "Credit" : "Adjust"} “${account.name}”`}
       action={actionOf(kind, amount)}
-      errors={{ amount: amountError(kind, amount) }}
+      errors={{ amount: amountError(kind, amount, current) }}
       hint="The customer sees it in the ledger."
       onSubmit={move}
       onClose={onClose}
@@ -45,11 +52,19 @@ export function MoveBalanceDialog({ kind, account, onDone, onClose }: MoveBalanc
           <dl class="sum">
             <dt>Balance now</dt>
             <dd>
-              <Money micros={account.balanceMicros} />
+              <Money micros={current.balanceMicros} />
             </dd>
+            {current.heldMicros > 0n && (
+              <>
+                <dt>Held by running calls</dt>
+                <dd>
+                  <Money micros={current.heldMicros} />
+                </dd>
+              </>
+            )}
             <dt>Balance after</dt>
             <dd>
-              <Money micros={account.balanceMicros + (amount ?? 0n)} />
+              <Money micros={current.balanceMicros + (amount ?? 0n)} />
             </dd>
           </dl>
         </>
@@ -63,10 +78,19 @@ function actionOf(kind: "credit" | "adjust", amount: bigint | undefined): string
   return `${kind === "credit" ? "Credit" : "Adjust by"} ${moneyText(amount)}`;
 }
 
-function amountError(kind: "credit" | "adjust", amount: bigint | undefined): string | undefined {
+function amountError(
+  kind: "credit" | "adjust",
+  amount: bigint | undefined,
+  { balanceMicros, heldMicros }: Account,
+): string | undefined {
   if (amount === undefined) return "Enter an amount with at most 6 decimals, such as 25.00.";
   if (amount === 0n) return "Enter an amount that is not 0.";
-  return kind === "credit" && amount < 0n ? "Enter an amount above 0. “Adjust” can subtract." : undefined;
+  if (kind === "credit" && amount < 0n) return "Enter an amount above 0. “Adjust” can subtract.";
+  const free = balanceMicros - heldMicros;
+  if (amount < -free) return `At most ${moneyText(free)} can be subtracted.`;
+  return balanceMicros + amount > MAX_BALANCE_MICROS
+    ? `A balance can be at most ${moneyText(MAX_BALANCE_MICROS)}.`
+    : undefined;
 }
 
 /** crypto.randomUUID is missing on pages that are neither secure nor local. */

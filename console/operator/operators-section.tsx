@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Operator } from "../../gen/vx/admin/v1/admin_pb.js";
+import { Copyable } from "../shared/copy-button.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { SecretDialog } from "../shared/secret-dialog.tsx";
@@ -83,8 +84,8 @@ function columnsOf(own: string, onRevoke: (operator: Operator) => void): readonl
         <>
           {name} {id === own && <Badge tone="neutral">You</Badge>}
           {email !== "" && <div class="muted small regular">{email}</div>}
-          <div class="regular">
-            <code class="muted">{id}</code>
+          <div>
+            <Copyable text={id} what={`id of ${name}`} isMuted />
           </div>
         </>
       ),

@@ -11,8 +11,7 @@ import { UpstreamTable } from "./upstream-table.tsx";
 
 /** What the service does now. */
 export function OverviewSection({ params }: { readonly params: URLSearchParams }) {
-  const { figures, retryAt } = useLiveFigures();
-  const last = figures.at(-1);
+  const { latest: last, retryAt } = useLiveFigures();
   return (
     <>
       <PageHeader title="Overview">
@@ -20,7 +19,7 @@ export function OverviewSection({ params }: { readonly params: URLSearchParams }
           {retryAt === undefined ? (last ? "Live" : "Connecting") : "Not connected"}
         </Badge>
       </PageHeader>
-      <LiveStats figures={figures} />
+      <LiveStats last={last} />
       <Failures last={last} />
       <RecentUsage accountId="" splits={["model", "account"]} section="overview" params={params} />
       <section class="part" aria-labelledby="upstreams">
@@ -38,45 +37,66 @@ export function OverviewSection({ params }: { readonly params: URLSearchParams }
         <DatabaseStats last={last} />
       </section>
       <p class="muted small">
-        Calls, errors, revenue and upstreams: the server that this page is connected to, {windowText(last)}.
-        Running generations, holds, usage and servers: the whole service.
+        Calls, errors, revenue and upstreams: the server that this page is connected to, since its start; the
+        attempts of upstreams are those of the last minute. Running generations, holds, usage and servers: the
+        whole service.
       </p>
     </>
   );
 }
 
-type FiguresProps = { readonly figures: readonly WatchOverviewResponse[] };
+type FiguresProps = { readonly last: WatchOverviewResponse | undefined };
 
-function LiveStats({ figures }: FiguresProps) {
-  const last = figures.at(-1);
+function LiveStats({ last }: FiguresProps) {
   const server = last?.server;
+  const hour = last?.lastHour;
+  const minutes = hour?.minutes ?? [];
   const failed = failedCalls(last);
-  const windowSeconds = server?.windowSeconds ?? 0;
   return (
     <Stats>
       <Stat
         label="Calls per second"
         value={server?.callsPerSecond.toFixed(1)}
         note={
-          <Sparkline
-            label="Calls per second in the last minutes"
-            values={figures.map((one) => one.server?.callsPerSecond ?? 0)}
-          />
+          hour && (
+            <>
+              {numberText(hour.calls)} calls {hourText(hour.seconds)}
+              <Sparkline
+                label="Calls in each minute of the last hour"
+                values={minutes.map(({ calls }) => Number(calls))}
+              />
+            </>
+          )
         }
       />
       <Stat
         label="Errors"
-        value={server && shareText(failed, server.calls)}
-        note={server && `${numberText(failed)} of ${numberText(server.calls)} calls`}
+        value={hour && shareText(failed, hour.calls)}
+        note={
+          hour && (
+            <>
+              {numberText(failed)} of {numberText(hour.calls)} calls
+              <Sparkline
+                label="Errors in each minute of the last hour"
+                values={minutes.map(({ failedCalls }) => Number(failedCalls))}
+              />
+            </>
+          )
+        }
       />
       <Stat
-        label="Revenue per minute"
-        value={server && <Money micros={perMinute(server.chargedMicros, windowSeconds)} />}
+        label="Revenue"
+        value={hour && <Money micros={hour.chargedMicros} />}
         note={
-          <Sparkline
-            label="Revenue in the last minutes"
-            values={figures.map((one) => Number(one.server?.chargedMicros ?? 0n))}
-          />
+          hour && (
+            <>
+              {hourText(hour.seconds)}
+              <Sparkline
+                label="Revenue in each minute of the last hour"
+                values={minutes.map(({ chargedMicros }) => Number(chargedMicros))}
+              />
+            </>
+          )
         }
       />
       <Stat
@@ -94,8 +114,8 @@ function LiveStats({ figures }: FiguresProps) {
   );
 }
 
-function Failures({ last }: { readonly last: WatchOverviewResponse | undefined }) {
-  const failures = last?.server?.failures ?? [];
+function Failures({ last }: FiguresProps) {
+  const failures = last?.lastHour?.failures ?? [];
   if (failures.length === 0) return null;
   type Row = (typeof failures)[number];
   const columns: readonly Column<Row>[] = [
@@ -104,7 +124,7 @@ function Failures({ last }: { readonly last: WatchOverviewResponse | undefined }
   ];
   return (
     <section class="part" aria-labelledby="errors">
-      <h2 id="errors">Errors</h2>
+      <h2 id="errors">Errors {hourText(last?.lastHour?.seconds ?? 0)}</h2>
       <div class="panel">
         <DataTable caption="Errors" columns={columns} rows={failures} keyOf={({ reason }) => reason} />
       </div>
@@ -112,7 +132,7 @@ function Failures({ last }: { readonly last: WatchOverviewResponse | undefined }
   );
 }
 
-function DatabaseStats({ last }: { readonly last: WatchOverviewResponse | undefined }) {
+function DatabaseStats({ last }: FiguresProps) {
   const database = last?.database;
   const isReachable = database?.reachable === true;
   return (
@@ -140,7 +160,7 @@ function DatabaseStats({ last }: { readonly last: WatchOverviewResponse | undefi
 }
 
 function failedCalls(last: WatchOverviewResponse | undefined): bigint {
-  return (last?.server?.failures ?? []).reduce((sum, { calls }) => sum + calls, 0n);
+  return (last?.lastHour?.failures ?? []).reduce((sum, { calls }) => sum + calls, 0n);
 }
 
 function shareText(part: bigint, whole: bigint): string {
@@ -148,12 +168,9 @@ function shareText(part: bigint, whole: bigint): string {
   return `${((Number(part) / Number(whole)) * 100).toFixed(1)} %`;
 }
 
-function perMinute(micros: bigint, seconds: number): bigint {
-  return seconds === 0 ? 0n : BigInt(Math.round((Number(micros) * 60) / seconds));
-}
-
-function windowText(last: WatchOverviewResponse | undefined): string {
-  const seconds = Math.round(last?.server?.windowSeconds ?? 60);
-  if (seconds >= 60) return "in the last minute";
-  return seconds === 0 ? "from now on" : `in the last ${seconds} seconds`;
+/** The server may have started less than an hour ago. */
+function hourText(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  if (minutes >= 59) return "in the last hour";
+  return minutes <= 1 ? "in the last minute" : `in the last ${minutes} minutes`;
 }

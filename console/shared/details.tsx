@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { Copyable } from "./copy-button.tsx";
 
 type DetailsProps = {
   readonly isInDialog?: boolean;
@@ -12,17 +13,33 @@ export function Details({ isInDialog = false, children }: DetailsProps) {
 
 type DetailProps = {
   readonly name: string;
-  readonly isCode?: boolean;
   readonly children: ComponentChildren;
 };
 
 /** A name and a value; nothing without a value. */
-export function Detail({ name, isCode = false, children }: DetailProps) {
+export function Detail({ name, children }: DetailProps) {
   if (children === "" || children === undefined) return null;
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{isCode ? <code>{children}</code> : children}</dd>
+      <dd>{children}</dd>
     </div>
+  );
+}
+
+type IdDetailProps = {
+  readonly name: string;
+  readonly id: string;
+  /** The address of the page of the object, if it has one. */
+  readonly href?: string | undefined;
+};
+
+/** An id that can be copied; nothing without an id. */
+export function IdDetail({ name, id, href }: IdDetailProps) {
+  if (id === "") return null;
+  return (
+    <Detail name={name}>
+      <Copyable text={id} what={name.charAt(0).toLowerCase() + name.slice(1)} href={href} />
+    </Detail>
   );
 }

@@ -26,6 +26,8 @@ export function Dialog({ title, onClose, children, canClose = true, isWide = fal
     const listener = () => onClosed.current();
     dialog?.addEventListener("close", listener);
     dialog?.showModal();
+    // The browser focuses the button that closes the dialog, which comes first.
+    dialog?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => {
       // A later dialog may have the same `onClose`.
       dialog?.removeEventListener("close", listener);

@@ -1,21 +1,28 @@
+import type { ComponentChildren } from "preact";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { capitalized } from "./capitalized.ts";
-import { Detail, Details } from "./details.tsx";
+import { Detail, Details, IdDetail } from "./details.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Money, numberText } from "./money.tsx";
 import { longTimeText } from "./time.tsx";
 
-/** Everything that the ledger says about one change of the balance. */
-export function EntryDialog({
-  entry,
-  onClose,
-}: {
+type EntryDialogProps = {
   readonly entry: LedgerEntry;
+  /** Empty if it is not known. */
+  readonly keyName: string;
+  /** The address of the page that shows a key. */
+  readonly keyHref: (id: string) => string;
   readonly onClose: () => void;
-}) {
+  /** What is known about the entry besides its fields. */
+  readonly children?: ComponentChildren;
+};
+
+/** Everything that the ledger says about one change of the balance. */
+export function EntryDialog({ entry, keyName, keyHref, onClose, children }: EntryDialogProps) {
   return (
     <Dialog title={entry.reason || capitalized(entry.kind)} onClose={onClose}>
       <Details isInDialog>
+        {children}
         <Detail name="Amount">
           <Money micros={entry.amountMicros} />
         </Detail>
@@ -27,21 +34,12 @@ export function EntryDialog({
         <Detail name="Model">{entry.model}</Detail>
         <Detail name="End user">{entry.user}</Detail>
         {entry.kind === "generation" && <Tokens entry={entry} />}
-        <Detail name="Generation id" isCode>
-          {entry.generationId}
-        </Detail>
-        <Detail name="Request id" isCode>
-          {entry.requestId}
-        </Detail>
-        <Detail name="Key id" isCode>
-          {entry.keyId}
-        </Detail>
-        <Detail name="Trace id" isCode>
-          {entry.traceId}
-        </Detail>
-        <Detail name="Entry" isCode>
-          {entry.id}
-        </Detail>
+        <IdDetail name="Generation id" id={entry.generationId} />
+        <IdDetail name="Request id" id={entry.requestId} />
+        <Detail name="Key">{keyName}</Detail>
+        <IdDetail name="Key id" id={entry.keyId} href={keyHref(entry.keyId)} />
+        <IdDetail name="Trace id" id={entry.traceId} />
+        <IdDetail name="Entry id" id={entry.id} />
         <Detail name="Number">{numberText(entry.seq)}</Detail>
       </Details>
     </Dialog>

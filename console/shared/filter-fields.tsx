@@ -29,33 +29,21 @@ type SelectFilterProps = FilterProps & {
   readonly options: readonly (readonly [value: string, text: string])[];
 };
 
+/** A choice that applies at once. The value of the address is a choice too, although it may be no longer in use. */
 export function SelectFilter({ options, ...props }: SelectFilterProps) {
+  const { value } = props;
+  const isKnown = options.some(([one]) => one === value);
+  const shown = isKnown ? options : [...options, [value, value] as const];
   return (
     <Field label={props.label}>
       {(control) => (
-        <select {...control} value={props.value} onChange={change(props)}>
-          {options.map(([value, text]) => (
-            <option key={value} value={value}>
+        <select {...control} value={value} onChange={change(props)}>
+          {shown.map(([one, text]) => (
+            <option key={one} value={one}>
               {text}
             </option>
           ))}
         </select>
-      )}
-    </Field>
-  );
-}
-
-export function TextFilter({ maxLength, ...props }: FilterProps & { readonly maxLength: number }) {
-  return (
-    <Field label={props.label}>
-      {(control) => (
-        <input
-          {...control}
-          value={props.value}
-          maxLength={maxLength}
-          placeholder="Any"
-          onChange={change(props)}
-        />
       )}
     </Field>
   );

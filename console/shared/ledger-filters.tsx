@@ -1,6 +1,7 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { ComponentChildren } from "preact";
 import { startOfDay } from "./days.ts";
-import { DayFilters, type FilterValues, filterValuesOf, SelectFilter, TextFilter } from "./filter-fields.tsx";
+import { DayFilters, type FilterValues, filterValuesOf, SelectFilter } from "./filter-fields.tsx";
 
 const NAMES = ["kind", "key", "model", "from", "to"] as const;
 
@@ -31,10 +32,21 @@ export function requestOf({ kind, key, model, from, to }: LedgerFilter): LedgerR
   };
 }
 
+/** What a ledger can be filtered by. */
+export type LedgerChoices = {
+  /** The ids of models. */
+  readonly models: readonly string[];
+  /** The names of keys by their ids; empty if they cannot be read. */
+  readonly keys: ReadonlyMap<string, string>;
+};
+
 type LedgerFiltersProps = {
   readonly filter: LedgerFilter;
+  readonly choices: LedgerChoices;
   /** The section of the URL that shows the ledger. */
   readonly section: string;
+  /** Another filter, before these. */
+  readonly children?: ComponentChildren;
 };
 
 const KINDS = [
@@ -44,13 +56,29 @@ const KINDS = [
   ["adjustment", "Adjustments"],
 ] as const;
 
-export function LedgerFilters({ filter, section }: LedgerFiltersProps) {
+export function LedgerFilters({ filter, choices: { models, keys }, section, children }: LedgerFiltersProps) {
+  const modelOptions = [["", "All models"], ...models.map((id) => [id, id])] as [string, string][];
   return (
     <fieldset class="filters">
       <legend class="hidden">Filters</legend>
+      {children}
       <SelectFilter label="Kind" section={section} name="kind" value={filter.kind} options={KINDS} />
-      <TextFilter label="Model" section={section} name="model" value={filter.model} maxLength={200} />
-      <TextFilter label="Key id" section={section} name="key" value={filter.key} maxLength={64} />
+      <SelectFilter
+        label="Model"
+        section={section}
+        name="model"
+        value={filter.model}
+        options={modelOptions}
+      />
+      {(keys.size > 0 || filter.key !== "") && (
+        <SelectFilter
+          label="Key"
+          section={section}
+          name="key"
+          value={filter.key}
+          options={[["", "All keys"], ...keys]}
+        />
+      )}
       <DayFilters section={section} from={filter.from} to={filter.to} />
     </fieldset>
   );

@@ -1,13 +1,21 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
 import { capitalized } from "./capitalized.ts";
 import { type Column, PagedTable } from "./data-table.tsx";
 import { EntryDialog } from "./entry-dialog.tsx";
-import { type LedgerFilter, LedgerFilters, type LedgerRequest, requestOf } from "./ledger-filters.tsx";
+import {
+  type LedgerChoices,
+  type LedgerFilter,
+  LedgerFilters,
+  type LedgerRequest,
+  requestOf,
+} from "./ledger-filters.tsx";
 import { Money, numberText } from "./money.tsx";
 import { Badge, EmptyState } from "./states.tsx";
 import { Time, ZoneNote } from "./time.tsx";
 import { type Pages, usePages } from "./use-pages.ts";
+import { useQuery } from "./use-query.ts";
 
 /** The ledger of one account. */
 export type LedgerSource = {
@@ -21,12 +29,22 @@ export type LedgerSource = {
   readonly section: string;
   /** The address of the ledger without filters. */
   readonly href: string;
+  readonly choicesOf: (signal: AbortSignal) => Promise<LedgerChoices>;
+  /** The address of the page that shows a key. */
+  readonly keyHref: (id: string) => string;
 };
 
-type LedgerListProps = { readonly source: LedgerSource; readonly filter: LedgerFilter };
+type LedgerListProps = {
+  readonly source: LedgerSource;
+  readonly filter: LedgerFilter;
+  /** Another filter, before those of the entries. */
+  readonly children?: ComponentChildren;
+};
+
+const NO_CHOICES: LedgerChoices = { models: [], keys: new Map() };
 
 /** All changes of a balance, with filters. */
-export function LedgerList({ source, filter }: LedgerListProps) {
+export function LedgerList({ source, filter, children }: LedgerListProps) {
   const [opened, setOpened] = useState<LedgerEntry>();
   const pages = usePages(
     async (pageToken, signal) => {
@@ -36,13 +54,16 @@ export function LedgerList({ source, filter }: LedgerListProps) {
     },
     JSON.stringify([source.id, filter]),
   );
+  const { data: choices = NO_CHOICES } = useQuery(source.choicesOf, [source.id]);
   const isFiltered = Object.values(filter).some((value) => value !== "");
   return (
     <>
-      <LedgerFilters filter={filter} section={source.section} />
+      <LedgerFilters filter={filter} choices={choices} section={source.section}>
+        {children}
+      </LedgerFilters>
       <PagedTable
         caption="Ledger entries"
-        columns={columnsOf(setOpened)}
+        columns={entryColumnsOf(setOpened)}
         keyOf={(entry) => entry.id}
         pages={pages}
         empty={
@@ -57,7 +78,14 @@ export function LedgerList({ source, filter }: LedgerListProps) {
       />
       {isFirstMissing(pages, isFiltered) && <p class="muted small">Earlier entries are archived.</p>}
       <ZoneNote />
-      {opened && <EntryDialog entry={opened} onClose={() => setOpened(undefined)} />}
+      {opened && (
+        <EntryDialog
+          entry={opened}
+          keyName={choices.keys.get(opened.keyId) ?? ""}
+          keyHref={source.keyHref}
+          onClose={() => setOpened(undefined)}
+        />
+      )}
     </>
   );
 }
@@ -69,7 +97,9 @@ function isFirstMissing({ data }: Pages<LedgerEntry>, isFiltered: boolean): bool
   return oldest !== undefined && oldest.seq > 1n;
 }
 
-function columnsOf(onOpen: (entry: LedgerEntry) => void): readonly Column<LedgerEntry>[] {
+export function entryColumnsOf<Entry extends LedgerEntry>(
+  onOpen: (entry: Entry) => void,
+): readonly Column<Entry>[] {
   return [
     {
       header: "Description",

@@ -16,19 +16,21 @@ function grouped(digits: string): string {
 
 type MoneyProps = {
   readonly micros: bigint;
-  /** With all six decimals, so that the amounts of a column have their points below each other. */
+  /** Leaves room for six decimals, so that the amounts of a column have their points below each other. */
   readonly isAligned?: boolean;
 };
+
+const MAX_DECIMALS = 6;
 
 /** An exact amount. The decimals below a hundredth are less prominent. */
 export function Money({ micros, isAligned = false }: MoneyProps) {
   const text = moneyText(micros);
   const point = text.indexOf(".");
-  const full = isAligned ? text.padEnd(point + 7, "0") : text;
+  const missing = MAX_DECIMALS - (text.length - point - 1);
   return (
-    <span class="money">
-      {full.slice(0, point + 3)}
-      {full.length > point + 3 && <span class="money-fine">{full.slice(point + 3)}</span>}
+    <span class="money" style={isAligned ? { "--missing-digits": String(missing) } : undefined}>
+      {text.slice(0, point + 3)}
+      {text.length > point + 3 && <span class="money-fine">{text.slice(point + 3)}</span>}
     </span>
   );
 }

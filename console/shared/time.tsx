@@ -5,19 +5,20 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const LONG = new Intl.DateTimeFormat("en", { dateStyle: "long", timeStyle: "long" });
-const MINUTE = {
+const SECOND = {
   month: "short",
   day: "numeric",
   hour: "2-digit",
   minute: "2-digit",
+  second: "2-digit",
   hourCycle: "h23",
 } as const;
-const THIS_YEAR = new Intl.DateTimeFormat("en", MINUTE);
-const OTHER_YEAR = new Intl.DateTimeFormat("en", { ...MINUTE, year: "numeric" });
+const THIS_YEAR = new Intl.DateTimeFormat("en", SECOND);
+const OTHER_YEAR = new Intl.DateTimeFormat("en", { ...SECOND, year: "numeric" });
 const DAY = new Intl.DateTimeFormat("en", { year: "numeric", month: "short", day: "numeric" });
 const DAY_OF_YEAR = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 
-/** A time in the zone of the viewer; the title has the seconds and names the zone. */
+/** A time in the zone of the viewer; the title names the zone. */
 export function Time({ at, none = "–" }: { readonly at: Timestamp | undefined; readonly none?: string }) {
   if (at === undefined) return <span class="muted">{none}</span>;
   const date = timestampDate(at);

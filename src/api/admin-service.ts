@@ -7,6 +7,7 @@ import {
   type ListLedgerEntriesRequest,
   type ListModelsRequest,
   type ListPricesRequest,
+  type ListRecentEntriesRequest,
   type PutPlanRequest,
   type RevokeKeyRequest,
   type SearchKeysRequest,
@@ -26,6 +27,8 @@ import {
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
 } from "../store/keys.ts";
+import { listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
+import { namesOf } from "../store/names-of.ts";
 import { listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
 import { listPrices as listPriceRows } from "../store/prices.ts";
 import type { ApiCall } from "./api-call.ts";
@@ -164,6 +167,22 @@ export async function listLedgerEntries(deps: Deps, request: ListLedgerEntriesRe
   return { entries: rows.map(viewEntry), nextPageToken };
 }
 
+export async function listRecentEntries({ database }: Deps, request: ListRecentEntriesRequest) {
+  const { rows, nextPageToken } = await listRecentEntryRows(database, readPage("recent_entries", request));
+  const names = await namesOf(
+    database,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.key_id),
+  );
+  const entries = rows.map((row) => ({
+    accountId: row.account_id,
+    accountName: names.get(row.account_id) ?? "",
+    keyName: names.get(row.key_id) ?? "",
+    entry: viewEntry(row),
+  }));
+  return { entries, nextPageToken };
+}
+
 export const adminService = defineService(AdminService, ({ deps }) => {
   const limitedExport = limitStreams(MAX_LONG_READS, exportUsage);
   return {
@@ -192,6 +211,7 @@ export const adminService = defineService(AdminService, ({ deps }) => {
     revokeKey: (request, call) => revokeKey(deps, request, call),
     setKeyLimit: (request, call) => setKeyLimit(deps, request, call),
     listLedgerEntries: (request) => listLedgerEntries(deps, request),
+    listRecentEntries: (request) => listRecentEntries(deps, request),
     getUsage: (request) => getAccountUsage(deps, request),
     exportUsage: (request, call) => limitedExport(deps, request, call),
     createOperator: (request, call) => createOperator(deps, request, call),

@@ -25,13 +25,13 @@ function ifRefused(error: unknown): void {
 }
 
 function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverviewResponseSchema> {
-  const { server, service, database } = overview;
+  const { server, lastHour, service, database } = overview;
   return {
     time: timestampFromDate(overview.time),
     server: {
       ...server,
       calls: BigInt(server.calls),
-      failures: server.failures.map(({ reason, calls }) => ({ reason, calls: BigInt(calls) })),
+      failures: viewFailures(server.failures),
       chargedMicros: BigInt(server.chargedMicros),
       runningGenerations: BigInt(server.runningGenerations),
       upstreams: server.upstreams.map((upstream) => ({
@@ -40,6 +40,17 @@ function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverview
         waiting: BigInt(upstream.waiting),
         succeeded: BigInt(upstream.succeeded),
         failed: BigInt(upstream.failed),
+      })),
+    },
+    lastHour: {
+      seconds: lastHour.seconds,
+      calls: BigInt(lastHour.calls),
+      failures: viewFailures(lastHour.failures),
+      chargedMicros: BigInt(lastHour.chargedMicros),
+      minutes: lastHour.minutes.map((minute) => ({
+        calls: BigInt(minute.calls),
+        failedCalls: BigInt(minute.failedCalls),
+        chargedMicros: BigInt(minute.chargedMicros),
       })),
     },
     ...(service && {
@@ -56,6 +67,10 @@ function viewOverview(overview: Overview): MessageInitShape<typeof WatchOverview
       statements: database.statements,
     },
   };
+}
+
+function viewFailures(failures: Overview["server"]["failures"]) {
+  return failures.map(({ reason, calls }) => ({ reason, calls: BigInt(calls) }));
 }
 
 export const consoleService = defineService(ConsoleService, (parts: OperatorParts) => {

@@ -11,6 +11,12 @@ type UpstreamFigures = {
   readonly failed: number;
 };
 
+type MinuteFigures = {
+  readonly calls: number;
+  readonly failedCalls: number;
+  readonly chargedMicros: number;
+};
+
 /** Figures of the running service, for the console. */
 export type Overview = {
   readonly time: Date;
@@ -23,6 +29,14 @@ export type Overview = {
     readonly chargedMicros: number;
     readonly runningGenerations: number;
     readonly upstreams: readonly UpstreamFigures[];
+  };
+  readonly lastHour: {
+    readonly seconds: number;
+    readonly calls: number;
+    readonly failures: readonly { readonly reason: string; readonly calls: number }[];
+    readonly chargedMicros: number;
+    /** The oldest first. */
+    readonly minutes: readonly MinuteFigures[];
   };
   /** Undefined if the database does not respond. */
   readonly service: ServiceFigures | undefined;

@@ -77,7 +77,10 @@ export function viewOperator(row: OperatorRow): MessageInitShape<typeof Operator
   };
 }
 
-export function viewOperatorEvent(row: EventRow): MessageInitShape<typeof OperatorEventSchema> {
+export function viewOperatorEvent(
+  row: EventRow,
+  names: ReadonlyMap<string, string>,
+): MessageInitShape<typeof OperatorEventSchema> {
   return {
     id: `evt_${row.lane}_${row.seq}`,
     createdAt: timestampFromDate(row.created_at),
@@ -90,6 +93,8 @@ export function viewOperatorEvent(row: EventRow): MessageInitShape<typeof Operat
     outcome: row.outcome,
     details: row.details,
     requestId: row.request_id,
+    accountName: names.get(row.account_id) ?? "",
+    targetName: row.target === row.account_id ? "" : (names.get(row.target) ?? ""),
   };
 }
 

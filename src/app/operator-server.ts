@@ -88,6 +88,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
         ...options,
         database: deps.database,
         isReachable: () => readiness.isReady(),
+        everyMinute,
         onFailure: (error) => log.error({ err: error }, "reading the figures of the console failed"),
       });
       const parts = { ...options, watchOverview: overview.watch };
@@ -123,4 +124,10 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     }),
     refusals: badRequestResponses(deps.ids.request),
   });
+}
+
+/** The work does not keep the process running. */
+function everyMinute(work: () => void): () => void {
+  const timer = setInterval(work, 60_000).unref();
+  return () => clearInterval(timer);
 }

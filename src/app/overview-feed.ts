@@ -7,6 +7,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 
 const PAUSE_MS = 2_000;
 const WINDOW_MS = 60_000;
+const MINUTES = 60;
 const MAX_WATCHERS = 100;
 const MAX_WATCHERS_PER_OPERATOR = 10;
 
@@ -16,25 +17,42 @@ type FeedOptions = {
   /** The metrics of this process and of all workers. */
   readonly readMetrics: () => Promise<Metrics["registry"]>;
   readonly onFailure: (error: unknown) => void;
+  /** Starts the regular work of a minute, and returns what ends it. */
+  readonly everyMinute: (work: () => void) => () => void;
   /** Ends all streams when a drain begins, which they would delay. */
   readonly drainSignal: AbortSignal;
 };
 
 type Sample = { readonly atMs: number; readonly counts: Counts };
 
-/** Measures the running service while there are watchers, which share the measurements. */
+/**
+ * Measures the running service while there are watchers, which share the measurements. It also keeps the counts of each of the
+ * last 60 minutes, so that a watcher sees the last hour at once.
+ */
 export class OverviewFeed {
   readonly #options: FeedOptions;
   readonly #watchers = new Map<string, number>();
   readonly #waiting = new Set<(overview: Overview | undefined) => void>();
   /** Of the last minute, the oldest first. */
   #samples: Sample[] = [];
+  /** At each full minute of the last hour, the oldest first; before them, at the start of the server. */
+  #minutes: Sample[] = [];
   #latest: Overview | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    options.drainSignal.addEventListener("abort", () => this.#stop(), { once: true });
+    const record = () => void this.#recordMinute().catch(options.onFailure);
+    record();
+    const endMinutes = options.everyMinute(record);
+    options.drainSignal.addEventListener(
+      "abort",
+      () => {
+        endMinutes();
+        this.#stop();
+      },
+      { once: true },
+    );
   }
 
   readonly watch: WatchOverview = (operatorId, signal) => this.#watch(operatorId, signal);
@@ -104,12 +122,21 @@ export class OverviewFeed {
     this.#announce(undefined);
   }
 
-  async #measure(): Promise<void> {
+  async #recordMinute(): Promise<void> {
+    this.#minutes = [...this.#minutes, await this.#sample()].slice(-MINUTES - 1);
+  }
+
+  async #sample(): Promise<Sample> {
     const counts = await readCounts(await this.#options.readMetrics());
-    const sample = { atMs: performance.now(), counts };
+    return { atMs: performance.now(), counts };
+  }
+
+  async #measure(): Promise<void> {
+    const sample = await this.#sample();
     const overview = {
       time: new Date(),
       server: this.#serverFigures(sample),
+      lastHour: this.#lastHour(sample),
       ...(await this.#readDatabase()),
     };
     if (this.#watchers.size === 0 || this.#options.drainSignal.aborted) return;
@@ -123,15 +150,11 @@ export class OverviewFeed {
     const first = this.#samples[0] ?? { atMs, counts };
     const last = this.#samples.at(-1) ?? first;
     const seconds = (atMs - last.atMs) / 1_000;
-    const failures = [...counts.failures].map(([reason, calls]) => ({
-      reason,
-      calls: calls - (first.counts.failures.get(reason) ?? 0),
-    }));
     return {
       windowSeconds: (atMs - first.atMs) / 1_000,
       callsPerSecond: seconds === 0 ? 0 : (counts.calls - last.counts.calls) / seconds,
       calls: counts.calls - first.counts.calls,
-      failures: failures.filter(({ calls }) => calls > 0).sort((a, b) => b.calls - a.calls),
+      failures: failuresBetween(first.counts, counts),
       chargedMicros: counts.chargedMicros - first.counts.chargedMicros,
       runningGenerations: counts.runningGenerations,
       upstreams: [...counts.upstreams].map(([name, upstream]) => {
@@ -141,6 +164,24 @@ export class OverviewFeed {
           name,
           succeeded: upstream.succeeded - (before?.succeeded ?? 0),
           failed: upstream.failed - (before?.failed ?? 0),
+        };
+      }),
+    };
+  }
+
+  #lastHour(sample: Sample): Overview["lastHour"] {
+    const first = this.#minutes[0] ?? sample;
+    return {
+      seconds: (sample.atMs - first.atMs) / 1_000,
+      calls: sample.counts.calls - first.counts.calls,
+      failures: failuresBetween(first.counts, sample.counts),
+      chargedMicros: sample.counts.chargedMicros - first.counts.chargedMicros,
+      minutes: this.#minutes.slice(1).map(({ counts }, index) => {
+        const before = this.#minutes[index]?.counts ?? counts;
+        return {
+          calls: counts.calls - before.calls,
+          failedCalls: failuresBetween(before, counts).reduce((sum, { calls }) => sum + calls, 0),
+          chargedMicros: counts.chargedMicros - before.chargedMicros,
         };
       }),
     };
@@ -160,4 +201,12 @@ export class OverviewFeed {
       },
     };
   }
+}
+
+/** The failed calls by reason, the most frequent first. */
+function failuresBetween(before: Counts, after: Counts): Overview["server"]["failures"] {
+  return [...after.failures]
+    .map(([reason, calls]) => ({ reason, calls: calls - (before.failures.get(reason) ?? 0) }))
+    .filter(({ calls }) => calls > 0)
+    .sort((a, b) => b.calls - a.calls);
 }

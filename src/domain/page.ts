@@ -6,7 +6,16 @@ const MAX_PAGE_SIZE = 1000;
 /** Valid positions. Model ids have more characters than other ids; positions of filtered lists contain callers' texts. */
 const POSITIONS = { ours: /^[0-9a-z_]+$/, models: /^[0-9A-Za-z._:/-]+$/, filtered: /^\d/ };
 
-type ListName = "accounts" | "keys" | "entries" | "models" | "prices" | "operators" | "events" | "usage";
+type ListName =
+  | "recent_entries"
+  | "accounts"
+  | "keys"
+  | "entries"
+  | "models"
+  | "prices"
+  | "operators"
+  | "events"
+  | "usage";
 
 export type Page = {
   /** The list a token belongs to, with its filters: a token of one list is invalid for another. */

@@ -7,6 +7,7 @@ import type { Prices } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
 import { archivedUntil } from "./archived-until.ts";
 import type { Cells } from "./driver/cells.ts";
+import { compareBytes, mergeCells } from "./merge-cells.ts";
 import { actionJson, type OperatorAction } from "./operator-log.ts";
 
 export type EntryRow = {
@@ -118,6 +119,20 @@ export async function getGeneration(database: Cells, accountId: string, id: stri
       ? ` in the ledger: entries before ${until.toISOString()} are archived`
       : "";
   throw new DomainError("not_found", { message: `There is no charged generation "${id}"${archived}.` });
+}
+
+/** A page of the entries of all accounts, newest first. */
+export async function listRecentEntries(database: Cells, page: Page) {
+  if (!/^(led_[0-9a-z]{26})?$/.test(page.after)) throw badToken();
+  const rows = await mergeCells<EntryRow>(database, page.size + 1, {
+    read: (cell, last, limit) => {
+      const before = last?.id ?? page.after;
+      return cell.call("list_recent_entries", before, before === "" ? null : monthOfId(before), limit);
+    },
+    compare: (one, other) => compareBytes(other.id, one.id),
+    laneOf: (row) => laneOfId(row.account_id),
+  });
+  return cutPage(rows, page, (row) => row.id);
 }
 
 export async function listEntries(database: Cells, accountId: string, page: Page) {

@@ -2,7 +2,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Cells } from "./driver/cells.ts";
 import { namedCell } from "./named-cell.ts";
 
-/** The names of accounts and keys by their ids. */
+/** The names of accounts, and of keys and operators, by their ids. */
 export async function namesOf(
   database: Cells,
   accountIds: readonly string[],

@@ -69,15 +69,15 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
 
     await openTab("Activity");
     await console.seen("because of Suspend");
-    const methods = await page.getByRole("rowheader").getByRole("button").allInnerTexts();
-    expect(methods).toEqual([
-      "ResumeAccount",
-      "SuspendAccount",
-      "SetAccountPlan",
-      "UpdateAccount",
-      "AdjustAccount",
-      "CreditAccount",
-      "CreateAccount",
+    const changes = await page.getByRole("rowheader").getByRole("button").allInnerTexts();
+    expect(changes).toEqual([
+      `Resumed ${MARKUP}`,
+      `Suspended ${MARKUP}`,
+      `Changed the plan of ${MARKUP} to “scale”`,
+      `Edited ${MARKUP} (name, external id, notes)`,
+      `Adjusted ${MARKUP} by -$0.500001`,
+      `Credited ${MARKUP} $25.00`,
+      `Created ${MARKUP}`,
     ]);
     await openTab("Ledger");
     await console.seen("because of Adjust");
@@ -134,11 +134,17 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await expect(operatorOf(app, token).listPlans({})).rejects.toThrow();
 
     await console.select("Log");
-    await page.getByLabel("Method").selectOption("PutPlan");
+    await page.getByLabel("Action", { exact: true }).selectOption({ label: "Set plan" });
     await expect.poll(() => page.getByRole("row").count()).toBe(3);
-    await page.getByRole("button", { name: "PutPlan" }).first().click();
-    await page.getByRole("dialog", { name: "PutPlan" }).getByText("because of Edit tiny").waitFor();
+    const change = "Changed the plan “tiny”";
+    await page.getByRole("button", { name: change }).first().click();
+    await page.getByRole("dialog", { name: change }).getByText("because of Edit tiny").waitFor();
     await page.keyboard.press("Escape");
+    await page.getByLabel("Action", { exact: true }).selectOption("");
+    await page.getByLabel("Object", { exact: true }).selectOption({ label: "Operator ada" });
+    await expect
+      .poll(() => page.getByRole("rowheader").getByRole("button").allInnerTexts())
+      .toEqual(["Revoked the operator “ada”", "Created the operator “ada” with the role “support”"]);
 
     await console.select("Audit");
     await page.getByRole("button", { name: "Run audit" }).click();
@@ -171,6 +177,82 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Name");
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
+  });
+
+  test("an amount that the balance does not allow is refused before it is sent", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    const { account } = await operator.createAccount({ name: "poor" });
+    const accountId = account?.id ?? "";
+    await operator.creditAccount({
+      accountId,
+      amountMicros: 1_500_000n,
+      reason: "test",
+      idempotencyKey: "1",
+    });
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(request.url()));
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}`);
+    await page.getByRole("button", { name: "Adjust", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Amount");
+    await dialog.getByLabel("Reason").fill("test");
+    for (const [amount, error] of [
+      ["-1.500001", "At most $1.50 can be subtracted."],
+      ["0", "Enter an amount that is not 0."],
+      ["0.0000001", "Enter an amount with at most 6 decimals"],
+      ["9000000000", "A balance can be at most $9,000,000,000.00."],
+    ] as const) {
+      await dialog.getByLabel("Amount").fill(amount);
+      await page.keyboard.press("Enter");
+      await dialog.getByText(error).waitFor();
+    }
+    expect(sent.filter((url) => url.endsWith("/AdjustAccount"))).toEqual([]);
+    await dialog.getByLabel("Amount").fill("-$1.50");
+    await dialog.getByRole("button", { name: "Adjust by -$1.50" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect((await operator.getAccount({ accountId })).account?.balanceMicros).toBe(0n);
+  });
+
+  test("ids are copied by their buttons", async () => {
+    const { page, app } = console;
+    const { account } = await operatorOf(app).createAccount({ name: "copied" });
+    await page.goto(`${app.adminUrl}/#/accounts?id=${account?.id}`);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy account id" }).first().click();
+    await page.getByText("The account id is copied.").first().waitFor({ state: "attached" });
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(account?.id);
+  });
+
+  test("the ledger shows the entries of all accounts, and those of a selected one", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    for (const name of ["Bäckerei Nord", "Bäckerei Süd"]) {
+      const { account } = await operator.createAccount({ name });
+      const accountId = account?.id ?? "";
+      await operator.creditAccount({
+        accountId,
+        amountMicros: 25_000_000n,
+        reason: `first ${name}`,
+        idempotencyKey: "1",
+      });
+    }
+    await console.select("Ledger");
+    await console.seen("first Bäckerei Süd");
+    await console.seen("first Bäckerei Nord");
+    await page.getByRole("combobox", { name: "Account" }).click();
+    await page.keyboard.type("bäckerei n");
+    await page.getByRole("option", { name: "Bäckerei Nord" }).waitFor();
+    await page.keyboard.press("Enter");
+    await console.seen("Entries of");
+    await page.getByText("first Bäckerei Süd").waitFor({ state: "detached" });
+    await console.seen("first Bäckerei Nord");
+    await page.getByRole("link", { name: "Bäckerei Nord" }).waitFor();
+    await page.getByRole("combobox", { name: "Account" }).click();
+    await page.getByRole("option", { name: "All accounts" }).click();
+    await console.seen("first Bäckerei Süd");
+    await console.select("Log");
+    await console.seen("Credited Bäckerei Nord $25.00");
   });
 
   test("all controls can be used with the keyboard, with a visible focus", async () => {
@@ -206,7 +288,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await tabTo("Credit");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
-    await tabTo("Amount");
+    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Amount");
     await page.keyboard.type("12.5");
     await page.keyboard.press("Tab");
     await page.keyboard.type("by keyboard");

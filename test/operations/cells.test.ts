@@ -109,6 +109,10 @@ test("lists of all cells are in one order, and pages contain each row once", asy
       return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
     },
     async (page) => {
+      const { entries, nextPageToken } = await operator.listRecentEntries(page);
+      return { rows: entries.map(({ entry }) => entry?.id ?? ""), next: nextPageToken };
+    },
+    async (page) => {
       const { events, nextPageToken } = await operator.listOperatorEvents(page);
       return {
         rows: events.map((event) => `${event.target} ${event.method} ${event.requestId}`),
@@ -237,6 +241,7 @@ test("a cell that fails affects only its own accounts, and recovers", async () =
     () => operator.getAccount({ accountId: "no id" }),
     () => operator.searchKeys({ query: "vx_live_abcd" }),
     () => operator.listOperatorEvents({}),
+    () => operator.listRecentEntries({}),
     () => operator.getUsage({}),
     () => operator.audit({}),
   ];

@@ -44,6 +44,7 @@ const GRANTED = [
   "list_operator_events",
   "list_plans",
   "list_prices",
+  "list_recent_entries",
   "log_refusal",
   "move_balance",
   "names_of",

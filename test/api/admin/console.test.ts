@@ -68,6 +68,17 @@ describe.concurrent("the overview", () => {
     let message = await next();
     while (message.server?.calls !== 3n) message = await next();
     const { server, time } = message;
+    // A console that is opened later sees the calls of before.
+    const later = watch();
+    const { lastHour } = await later.next();
+    later.stop();
+    expect(lastHour).toMatchObject({
+      calls: 3n,
+      failures: [{ reason: "model_not_found", calls: 2n }],
+      chargedMicros: server?.chargedMicros,
+      minutes: [],
+    });
+    expect(lastHour?.seconds).toBeGreaterThan(server?.windowSeconds ?? 0);
     expect(server).toMatchObject({ failures: [{ reason: "model_not_found", calls: 2n }] });
     expect(server?.chargedMicros).toBeGreaterThan(0n);
     expect(server?.callsPerSecond).toBeGreaterThan(0);

@@ -70,7 +70,13 @@ const changes: Readonly<Record<string, Case>> = {
   },
   UpdateAccount: {
     call: () => admin.updateAccount({ accountId, email: "a@b.example", notes: "", reason }),
-    event: () => ({ target: accountId, accountId, details: { fields: "email,notes" } }),
+    event: () => ({
+      target: accountId,
+      targetName: "",
+      accountId,
+      accountName: "acme",
+      details: { fields: "email,notes" },
+    }),
   },
   SuspendAccount: {
     call: () => admin.suspendAccount({ accountId, reason }),
@@ -137,7 +143,7 @@ const changes: Readonly<Record<string, Case>> = {
   },
   RevokeOperator: {
     call: () => admin.revokeOperator({ operatorId: otherId, reason }),
-    event: () => ({ target: otherId, accountId: "", details: {} }),
+    event: () => ({ target: otherId, targetName: "eve", accountId: "", accountName: "", details: {} }),
   },
 };
 

@@ -1069,6 +1069,101 @@ export declare type ListLedgerEntriesResponse = Message<"vx.admin.v1.ListLedgerE
 export declare const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse>;
 
 /**
+ * Selects a page of the entries of all accounts.
+ *
+ * @generated from message vx.admin.v1.ListRecentEntriesRequest
+ */
+export declare type ListRecentEntriesRequest = Message<"vx.admin.v1.ListRecentEntriesRequest"> & {
+  /**
+   * The maximum number of entries to return. Default: 50. Values above 1,000 count as 1,000.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListRecentEntriesRequest.
+ * Use `create(ListRecentEntriesRequestSchema)` to create a new message.
+ */
+export declare const ListRecentEntriesRequestSchema: GenMessage<ListRecentEntriesRequest>;
+
+/**
+ * A page of the entries of all accounts.
+ *
+ * @generated from message vx.admin.v1.ListRecentEntriesResponse
+ */
+export declare type ListRecentEntriesResponse = Message<"vx.admin.v1.ListRecentEntriesResponse"> & {
+  /**
+   * The entries, newest first.
+   *
+   * @generated from field: repeated vx.admin.v1.AccountEntry entries = 1;
+   */
+  entries: AccountEntry[];
+
+  /**
+   * The `page_token` of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message vx.admin.v1.ListRecentEntriesResponse.
+ * Use `create(ListRecentEntriesResponseSchema)` to create a new message.
+ */
+export declare const ListRecentEntriesResponseSchema: GenMessage<ListRecentEntriesResponse>;
+
+/**
+ * A ledger entry and its account.
+ *
+ * @generated from message vx.admin.v1.AccountEntry
+ */
+export declare type AccountEntry = Message<"vx.admin.v1.AccountEntry"> & {
+  /**
+   * The id of the account: "acct_…".
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The name of the account.
+   *
+   * @generated from field: string account_name = 2;
+   */
+  accountName: string;
+
+  /**
+   * The name of the key that made the call. Empty if the entry is no generation.
+   *
+   * @generated from field: string key_name = 3;
+   */
+  keyName: string;
+
+  /**
+   * The entry.
+   *
+   * @generated from field: vx.v1.LedgerEntry entry = 4;
+   */
+  entry?: LedgerEntry | undefined;
+};
+
+/**
+ * Describes the message vx.admin.v1.AccountEntry.
+ * Use `create(AccountEntrySchema)` to create a new message.
+ */
+export declare const AccountEntrySchema: GenMessage<AccountEntry>;
+
+/**
  * The request has no fields: the audit covers all accounts.
  *
  * @generated from message vx.admin.v1.AuditRequest
@@ -1802,6 +1897,20 @@ export declare type OperatorEvent = Message<"vx.admin.v1.OperatorEvent"> & {
    * @generated from field: string request_id = 11;
    */
   requestId: string;
+
+  /**
+   * The name that the account has now. Empty if no account owns the target.
+   *
+   * @generated from field: string account_name = 12;
+   */
+  accountName: string;
+
+  /**
+   * The name that the target has now, if it is a key or an operator. Empty for other targets.
+   *
+   * @generated from field: string target_name = 13;
+   */
+  targetName: string;
 };
 
 /**
@@ -2538,6 +2647,18 @@ export declare const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListLedgerEntriesRequestSchema;
     output: typeof ListLedgerEntriesResponseSchema;
+  },
+  /**
+   * List recent entries
+   *
+   * Returns the ledger entries of all accounts in the last 12 months, newest first: generations by the start of their call.
+   *
+   * @generated from rpc vx.admin.v1.AdminService.ListRecentEntries
+   */
+  listRecentEntries: {
+    methodKind: "unary";
+    input: typeof ListRecentEntriesRequestSchema;
+    output: typeof ListRecentEntriesResponseSchema;
   },
   /**
    * Get usage

@@ -59,6 +59,13 @@ export declare type WatchOverviewResponse = Message<"vx.admin.v1.WatchOverviewRe
    * @generated from field: vx.admin.v1.DatabaseHealth database = 4;
    */
   database?: DatabaseHealth | undefined;
+
+  /**
+   * The server that answers in the last hour.
+   *
+   * @generated from field: vx.admin.v1.HourFigures last_hour = 5;
+   */
+  lastHour?: HourFigures | undefined;
 };
 
 /**
@@ -66,6 +73,88 @@ export declare type WatchOverviewResponse = Message<"vx.admin.v1.WatchOverviewRe
  * Use `create(WatchOverviewResponseSchema)` to create a new message.
  */
 export declare const WatchOverviewResponseSchema: GenMessage<WatchOverviewResponse>;
+
+/**
+ * Figures of one server in the last hour, or since its start.
+ *
+ * @generated from message vx.admin.v1.HourFigures
+ */
+export declare type HourFigures = Message<"vx.admin.v1.HourFigures"> & {
+  /**
+   * The number of seconds that the figures cover: 3,600, or fewer after the start of the server.
+   *
+   * @generated from field: double seconds = 1;
+   */
+  seconds: number;
+
+  /**
+   * Finished calls of the developer API.
+   *
+   * @generated from field: int64 calls = 2;
+   */
+  calls: bigint;
+
+  /**
+   * Failed calls, by reason, the most frequent first.
+   *
+   * @generated from field: repeated vx.admin.v1.FailureCount failures = 3;
+   */
+  failures: FailureCount[];
+
+  /**
+   * Charges for generations, in micros.
+   *
+   * @generated from field: int64 charged_micros = 4;
+   */
+  chargedMicros: bigint;
+
+  /**
+   * The complete minutes of the time, the oldest first.
+   *
+   * @generated from field: repeated vx.admin.v1.MinuteFigures minutes = 5;
+   */
+  minutes: MinuteFigures[];
+};
+
+/**
+ * Describes the message vx.admin.v1.HourFigures.
+ * Use `create(HourFiguresSchema)` to create a new message.
+ */
+export declare const HourFiguresSchema: GenMessage<HourFigures>;
+
+/**
+ * Figures of one server in one minute.
+ *
+ * @generated from message vx.admin.v1.MinuteFigures
+ */
+export declare type MinuteFigures = Message<"vx.admin.v1.MinuteFigures"> & {
+  /**
+   * Finished calls of the developer API.
+   *
+   * @generated from field: int64 calls = 1;
+   */
+  calls: bigint;
+
+  /**
+   * Failed calls among them.
+   *
+   * @generated from field: int64 failed_calls = 2;
+   */
+  failedCalls: bigint;
+
+  /**
+   * Charges for generations, in micros.
+   *
+   * @generated from field: int64 charged_micros = 3;
+   */
+  chargedMicros: bigint;
+};
+
+/**
+ * Describes the message vx.admin.v1.MinuteFigures.
+ * Use `create(MinuteFiguresSchema)` to create a new message.
+ */
+export declare const MinuteFiguresSchema: GenMessage<MinuteFigures>;
 
 /**
  * Figures of one server since the stream started, at most of the last minute.

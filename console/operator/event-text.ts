@@ -1,0 +1,82 @@
+import type { OperatorEvent } from "../../gen/vx/admin/v1/admin_pb.js";
+import { moneyText, numberText } from "../shared/money.tsx";
+
+/** What a method did, and what a refused call of it tried. */
+type Verbs = readonly [done: string, tried: string];
+
+const VERBS: Readonly<Record<string, Verbs>> = {
+  CreateAccount: ["Created", "create"],
+  UpdateAccount: ["Edited", "edit"],
+  SuspendAccount: ["Suspended", "suspend"],
+  ResumeAccount: ["Resumed", "resume"],
+  CreditAccount: ["Credited", "credit"],
+  AdjustAccount: ["Adjusted", "adjust"],
+  SetAccountPlan: ["Changed the plan of", "change the plan of"],
+  PutPlan: ["Changed", "change"],
+  CreateKey: ["Created", "create"],
+  RevokeKey: ["Revoked", "revoke"],
+  SetKeyLimit: ["Limited", "limit"],
+  CreateOperator: ["Created", "create"],
+  RevokeOperator: ["Revoked", "revoke"],
+  SignIn: ["Signed in", "sign in"],
+  SignOut: ["Signed out", "sign out"],
+  ExportUsage: ["Exported the usage", "export the usage"],
+};
+
+type Method = Pick<OperatorEvent, "method">;
+
+/** "Credited Bäckerei Nord $25.00" */
+export function eventText(event: OperatorEvent): string {
+  const [done, tried] = VERBS[event.method] ?? [wordsOf(event), wordsOf(event)];
+  const verb = event.outcome === "ok" ? done : `Tried to ${tried}`;
+  return [verb, objectOf(event), newValueOf(event)].filter((text) => text !== "").join(" ");
+}
+
+/** "Credit account", "Set plan" */
+export function methodText(method: string): string {
+  const words = wordsOf({ method: method.replace(/^Put/, "Set") });
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** "credit account" */
+function wordsOf({ method }: Method): string {
+  return method.replaceAll(/\B[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
+}
+
+/** The account, or the key, plan or operator. Names are those of now. */
+function objectOf({ method, target, targetName, accountId, accountName, details }: OperatorEvent): string {
+  if (method.endsWith("Account") || method === "SetAccountPlan") return accountName || target || "an account";
+  if (method.endsWith("Plan")) return `the plan “${target}”`;
+  const name = targetName || details.name || target;
+  if (method.endsWith("Operator")) return name === "" ? "an operator" : `the operator “${name}”`;
+  if (!method.includes("Key")) return "";
+  const key = name === "" || name === accountId ? "a key" : `the key “${name}”`;
+  return accountName === "" ? key : `${key} of ${accountName}`;
+}
+
+/** The new value of what was changed. */
+function newValueOf({ method, details }: OperatorEvent): string {
+  const { amount_micros: micros, plan, rate_limit_rpm: rpm, fields, role } = details;
+  if (micros !== undefined && method === "CreditAccount") return moneyText(BigInt(micros));
+  if (micros !== undefined) return `by ${moneyText(BigInt(micros))}`;
+  if (method === "SetAccountPlan" && plan !== undefined) return `to “${plan}”`;
+  if (method === "SetKeyLimit" && rpm !== undefined)
+    return rpm === "default" ? "as its plan does" : `to ${numberText(Number(rpm))} calls per minute`;
+  if (method === "UpdateAccount" && fields !== undefined)
+    return `(${fields.replaceAll("_", " ").replaceAll(",", ", ")})`;
+  return method === "CreateOperator" && role !== undefined ? `with the role “${role}”` : "";
+}
+
+const DETAIL_NAMES: Readonly<Record<string, string>> = {
+  amount_micros: "Amount",
+  entry_id: "Ledger entry",
+  rate_limit_rpm: "Calls per minute",
+  rpm: "Calls per minute",
+  fields: "Changed fields",
+};
+
+/** A detail of an event, as the viewer reads it. */
+export function detailText(name: string, value: string): [name: string, value: string] {
+  const shown = DETAIL_NAMES[name] ?? name.replaceAll("_", " ");
+  return [shown, name.endsWith("_micros") && /^-?\d+$/.test(value) ? moneyText(BigInt(value)) : value];
+}
