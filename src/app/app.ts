@@ -9,8 +9,10 @@ import { removeServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
 import { loadOrCreateAdminToken } from "./admin-token.ts";
 import { readCells } from "./cells-file.ts";
+import type { createComponents } from "./components.ts";
 import type { Config } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
+import { DatabaseWait } from "./database-wait.ts";
 import type { DatabaseLogin } from "./databases.ts";
 import { openTelemetry } from "./open-telemetry.ts";
 import { prepareDatabase } from "./prepare-database.ts";
@@ -25,6 +27,8 @@ type AppOptions = {
   readonly log: Log;
   /** Prints one line on the terminal. */
   readonly print: (line: string) => void;
+  /** Ends the wait for the database. */
+  readonly stopSignal: AbortSignal;
 };
 
 /** A process that can be stopped: the whole app, or one of its workers. */
@@ -38,7 +42,7 @@ export type Running = {
 };
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
-export async function startApp({ config, log, print }: AppOptions): Promise<Running> {
+export async function startApp({ config, log, print, stopSignal }: AppOptions): Promise<Running> {
   const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
   const models = await readModels(config.modelsFile, process.env);
   warnOfUnknownSettings(process.env, models, log);
@@ -47,8 +51,8 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
   // A failed import is reported where the module is used.
   const onWait = () => void load().catch(() => undefined);
   const cells = await readCells(config.cellsFile);
-  const prepared = await prepareDatabase({ config, cells, log, print, onWait });
-  const closers: ((delayMs: number) => Promise<void>)[] = [() => prepared.stop()];
+  const databaseWait = new DatabaseWait({ config, log, stopSignal, openProbes: () => openProbes(config) });
+  const closers: ((delayMs: number) => Promise<void>)[] = [() => databaseWait.end()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
   const stop = (delayMs = 0) =>
@@ -59,6 +63,10 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
         .map((close) => () => close(delayMs)),
     );
   try {
+    const prepare = () => prepareDatabase({ config, cells, log, print, onWait });
+    const isRemote = config.databaseUrl !== undefined;
+    const prepared = await (isRemote ? databaseWait.until(prepare) : prepare());
+    closers.push(() => prepared.stop());
     const { createComponents, createPublicServer, createOperatorServer, registerHoldGauges } = await load();
     const telemetry = await openTelemetry(config, log);
     const components = createComponents({
@@ -74,9 +82,11 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
     closers.push(async (delayMs) => {
       await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
     });
-    await components.openCells();
-    if (!cells) await requireAllLanes(components.deps.database.home);
-    if (prepared.exclusive) await removeServers(components.deps.database.home);
+    await useDatabase(components, {
+      isOneCell: cells === undefined,
+      isExclusive: prepared.exclusive,
+      databaseWait,
+    });
     let publicAddress: AddressInfo;
     let publicServer: Listener | undefined;
     if (config.workers === 1) {
@@ -114,8 +124,29 @@ export async function startApp({ config, log, print }: AppOptions): Promise<Runn
   }
 }
 
+type UseOptions = {
+  readonly isOneCell: boolean;
+  /** Whether no other server uses the database. */
+  readonly isExclusive: boolean;
+  readonly databaseWait: DatabaseWait;
+};
+
+async function useDatabase(
+  components: Pick<ReturnType<typeof createComponents>, "deps" | "openCells" | "registerPrices">,
+  { isOneCell, isExclusive, databaseWait }: UseOptions,
+): Promise<void> {
+  const { home } = components.deps.database;
+  await components.openCells();
+  await databaseWait.until(async () => {
+    if (isOneCell) await requireAllLanes(home);
+    await components.registerPrices();
+  });
+  await databaseWait.end();
+  if (isExclusive) await removeServers(home);
+}
+
 /** Starts only the public listener, on a prepared database. A worker runs this. */
-export async function startWorker(config: Config, log: Log, login: DatabaseLogin) {
+export async function startWorker(config: Config, log: Log, login: DatabaseLogin, stopSignal: AbortSignal) {
   const { createComponents, createPublicServer } = await import("./servers.ts");
   const catalog = new Catalog(await readModels(config.modelsFile, process.env));
   const telemetry = await openTelemetry(config, log);
@@ -130,7 +161,14 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
     telemetry,
   });
   const listeners: Listener[] = [];
+  const databaseWait = new DatabaseWait({
+    config,
+    log,
+    stopSignal,
+    openProbes: async () => async () => undefined,
+  });
   await components.openCells();
+  await databaseWait.until(() => components.registerPrices());
   await components.start();
   const server = createPublicServer({ ...components, config, log });
   const address = await open(server, config.host, PUBLIC, listeners);
@@ -182,6 +220,23 @@ async function open(
     const problem = listenProblem(error, host, settings);
     throw isInvalidHost(error) ? new ConfigError(problem) : new StartError(problem);
   }
+}
+
+/** Opens listeners that only answer probes, and returns how to close them. */
+async function openProbes(config: Config): Promise<() => Promise<void>> {
+  const { createWaitingServers } = await import("./servers.ts");
+  const { publicServer, operatorServer } = createWaitingServers(config);
+  const opened: Listener[] = [];
+  const close = () => closeAll(opened.map((listener) => () => listener.close(0)));
+  try {
+    await open(publicServer, config.host, PUBLIC, opened);
+    await open(operatorServer, config.adminHost, OPERATOR, opened);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  for (const listener of opened) listener.prepareClose();
+  return close;
 }
 
 function urlOf(scheme: string, { address, port, family }: AddressInfo): string {

@@ -86,9 +86,9 @@ export function createComponents(options: ComponentsOptions) {
     shutdownSignal: drain.endSignal,
     /** Resolves when each cell was tried. Call before all else. */
     openCells: () => health.openCells(),
-    /** Call before the first call is served. */
+    registerPrices: async () => catalog.replace(await registerPrices(database, catalog.list())),
+    /** Call before the first call is served, after the prices are registered. */
     start: async () => {
-      catalog.replace(await registerPrices(database, catalog.list()));
       await upstreams.use(catalog.list());
       await metering.start();
     },

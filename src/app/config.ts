@@ -22,6 +22,8 @@ export type Config = ConnectionSettings & {
   readonly databaseUrl: string | undefined;
   /** Path of the file that lists the cells; undefined for one cell. */
   readonly cellsFile: string | undefined;
+  /** How long the start waits for a database that does not answer. */
+  readonly databaseWaitMs: number;
   readonly host: string;
   readonly port: number;
   readonly adminHost: string;
@@ -86,6 +88,7 @@ const schema = z.object({
   VX_DATA_DIR: text.default(".vx"),
   VX_MODELS: text.optional(),
   VX_CELLS: text.optional(),
+  VX_DATABASE_WAIT: count(0, 86_400).default(60),
   VX_TLS_CERT: text.optional(),
   VX_TLS_KEY: text.optional(),
   VX_ADMIN_TLS_CERT: text.optional(),
@@ -159,6 +162,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
     cellsFile: values.VX_CELLS === undefined ? undefined : resolve(values.VX_CELLS),
+    databaseWaitMs: values.VX_DATABASE_WAIT * 1_000,
     host: values.VX_HOST,
     port: values.PORT,
     adminHost: values.VX_ADMIN_HOST,

@@ -4,3 +4,4 @@ export { createComponents } from "./components.ts";
 export { registerHoldGauges } from "./hold-gauges.ts";
 export { createOperatorServer } from "./operator-server.ts";
 export { createPublicServer } from "./public-server.ts";
+export { createWaitingServers } from "./waiting-server.ts";

@@ -1,6 +1,7 @@
 import { type Running, startApp } from "../app/app.ts";
 import { type Config, readConfig } from "../app/config.ts";
 import { ConfigError } from "../app/config-error.ts";
+import { StartInterrupted } from "../app/database-wait.ts";
 import { StartError } from "../app/start-error.ts";
 import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
 import { ModelsError } from "../models/models-error.ts";
@@ -37,8 +38,17 @@ async function run(config: Config, log: Log): Promise<number> {
   if (hasFiles) process.on("SIGHUP", () => reloads.request());
   let app: Running;
   try {
-    app = await startApp({ config, log, print: (line) => process.stdout.write(`${line}\n`) });
+    app = await startApp({
+      config,
+      log,
+      print: (line) => process.stdout.write(`${line}\n`),
+      stopSignal: stop.signal,
+    });
   } catch (error) {
+    if (error instanceof StartInterrupted) {
+      log.info("stopped while waiting for the database");
+      return stop.exitCode;
+    }
     if (error instanceof ConfigError) return endWithConfigError(error);
     if (error instanceof ModelsError) {
       process.stderr.write(`vx: invalid models file\n${error.message}\n`);

@@ -10,6 +10,7 @@ const DATABASE_STOP_MS = 20_000;
 export class StopRequest {
   readonly #log: Log;
   readonly #requested = Promise.withResolvers<number>();
+  readonly #abort = new AbortController();
   #isRequested = false;
   #exitCode = 0;
 
@@ -34,6 +35,11 @@ export class StopRequest {
     return this.#requested.promise;
   }
 
+  /** Aborted when the stop is requested. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
   /** 0 unless the process crashed or violated an invariant. */
   get exitCode(): number {
     return this.#exitCode;
@@ -44,6 +50,7 @@ export class StopRequest {
     this.#isRequested = true;
     endAfter(delayMs + STOP_MS + DATABASE_STOP_MS, this.#log, () => this.#exitCode);
     this.#requested.resolve(delayMs);
+    this.#abort.abort();
   }
 }
 

@@ -18,6 +18,8 @@ export async function runWorker(): Promise<void> {
   const { promise: started, resolve: start } =
     Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
+  const stopping = new AbortController();
+  void stopped.then(() => stopping.abort());
   let exitCode = 0;
   onCrash(log, (code) => {
     if (exitCode === 0) endAfter(STOP_MS, log, () => exitCode);
@@ -36,7 +38,7 @@ export async function runWorker(): Promise<void> {
   // The parent process is gone, so nothing else would stop this worker.
   process.on("disconnect", () => stop(0));
   try {
-    const worker = await startWorker(config, log, await started);
+    const worker = await startWorker(config, log, await started, stopping.signal);
     await prepareForLoad();
     reloads.start(worker.reload);
     answerMetrics = (id) => {

@@ -119,6 +119,7 @@ describe("without an operator token", () => {
 test("serve with an unreachable database is a one-line error", async () => {
   const env = {
     DATABASE_URL: `postgres://owner:secret@127.0.0.1:${await freePort()}/vx`,
+    VX_DATABASE_WAIT: "0",
     VX_ADMIN_TOKEN: TOKEN,
   };
   failed(await spawnVx(["serve"], env), /^vx: the database cannot be reached(?!.*secret)/);

@@ -147,7 +147,10 @@ test.each([
 });
 
 test("an unreachable database exits 1 with a one-line error", async () => {
-  const server = start({ DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none" });
+  const server = start({
+    DATABASE_URL: "postgres://nobody:secret@127.0.0.1:1/none",
+    VX_DATABASE_WAIT: "0",
+  });
   expect(await server.exited()).toBe(1);
   expect(server.stderr().trim().split("\n")).toHaveLength(1);
   expect(server.stderr()).toMatch(/^vx: the database cannot be reached/);

@@ -33,7 +33,12 @@ export async function startTestApp(
     ...options.env,
   });
   const log = createLog(config.logLevel, { write: (line) => lines.push(line) });
-  const app = await startApp({ config, log, print: () => undefined });
+  const app = await startApp({
+    config,
+    log,
+    print: () => undefined,
+    stopSignal: new AbortController().signal,
+  });
   return {
     url: app.url,
     adminUrl: app.adminUrl,

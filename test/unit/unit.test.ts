@@ -41,6 +41,13 @@ test("the unit starts the server with the arguments of npm start, and does not r
   expect(unit).toContain("RestartPreventExitStatus=2 70\n");
 });
 
+test("the unit never gives up restarting the server", () => {
+  const unit = readFileSync(UNIT, "utf8");
+  expect(unit).toContain("Restart=on-failure\n");
+  // Must be in [Unit]; elsewhere systemd ignores it and uses its default, five starts in ten seconds.
+  expect(/^\[Unit\]\n([^[]*)/.exec(unit)?.[1]).toContain("StartLimitIntervalSec=0\n");
+});
+
 /** Verifies the unit in a root with the programs that it names. */
 function verify(unit: string): { status: number | null; output: string } {
   const units = join(root.path, "etc/systemd/system");

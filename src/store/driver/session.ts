@@ -41,7 +41,7 @@ export class Session {
   readonly #endpoint: Endpoint;
   #socket: Socket | undefined;
   #isOpen = true;
-  #failure = new Error("the server closed the connection while it was opened");
+  #failure = connectionError("CONNECTION_CLOSED", "the server closed the connection while it was opened");
   #backend = { pid: 0, isPooled: false };
   #state: State = { isReadOnly: true, history: undefined };
 
@@ -138,7 +138,8 @@ export class Session {
    */
   async #setUp(options: SessionOptions): Promise<void> {
     const timer = setTimeout(() => {
-      this.#failure = new Error(`${this.#endpoint.name} did not answer within ${OPEN_TIMEOUT_MS} ms`);
+      const problem = `${this.#endpoint.name} did not answer within ${OPEN_TIMEOUT_MS} ms`;
+      this.#failure = connectionError("CONNECT_TIMEOUT", problem);
       this.#socket?.destroy();
     }, OPEN_TIMEOUT_MS);
     try {
@@ -172,6 +173,11 @@ export class Session {
   #endDriver(): void {
     this.sql.end({ timeout: 0 }).catch(() => undefined);
   }
+}
+
+/** With a code of the driver. */
+function connectionError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 type State = { readonly isReadOnly: boolean; readonly history: History | undefined };

@@ -33,13 +33,30 @@ export class SchemaMoved extends DomainError {
 const TRANSIENT = /^(08|53|57P|57014|55P03|40001|40P01|25006|58)/;
 
 /** Error codes of the driver and the operating system for a failed or lost connection. */
-const CONNECTION = /^(CONNECT|CONNECTION_|E[A-Z]+$)/;
+const CONNECTION = /^(CONNECT|CONNECTION_|E[A-Z]+(_AGAIN)?$)/;
+
+/** Of those, the ones that do not end by themselves: a Unix socket that this user may not open. */
+const LASTING = /^(EACCES|EPERM)$/;
 
 /** Errors that every connection would get: no server listens, it is starting, or it is read-only. */
 const SERVER_ABSENT = /^(ECONNREFUSED|ENOENT|57P03|25006)$/;
 
 export function isServerAbsent(error: unknown): boolean {
   return SERVER_ABSENT.test(codeOf(error instanceof DomainError ? error.cause : error));
+}
+
+/**
+ * Whether a later attempt to connect may succeed without a change of the settings: the server does not respond, starts, is
+ * read-only or has no free connection. With several hosts, any of them suffices.
+ */
+export function mayPass(error: unknown): boolean {
+  const { code, cause, failures } = (error ?? {}) as { code?: unknown; cause?: unknown; failures?: unknown };
+  if (Array.isArray(failures)) return failures.some(mayPass);
+  if (typeof code === "string") {
+    return (TRANSIENT.test(code) || CONNECTION.test(code)) && !LASTING.test(code);
+  }
+  if (error instanceof DomainError && error.reason === "unavailable" && !isCoded(cause)) return true;
+  return cause !== undefined && mayPass(cause);
 }
 
 /**
@@ -52,6 +69,11 @@ const STATEMENT = /^(VX00[012]|22|23|40|53|54|P0|57014|55P03)/;
 /** Whether the connection can still be used after this error. */
 export function keepsSession(error: unknown): boolean {
   return STATEMENT.test(codeOf(error));
+}
+
+function isCoded(error: unknown): boolean {
+  const { code, failures } = (error ?? {}) as { code?: unknown; failures?: unknown };
+  return code !== undefined || failures !== undefined;
 }
 
 function codeOf(error: unknown): string {

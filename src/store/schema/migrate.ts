@@ -235,6 +235,14 @@ async function inSchema(sql: Sql, schema: string, run: (transaction: Sql) => Pro
   });
 }
 
+const CHECK_LOGIN = "check the user and the password in the URL of the database, and its pg_hba.conf";
+/** What the operator can do about a refused connection, by SQLSTATE. */
+const ADVICE: Readonly<Record<string, string>> = {
+  "28000": CHECK_LOGIN,
+  "28P01": CHECK_LOGIN,
+  "3D000": "create the database, or correct its name in the URL",
+};
+
 function explain(error: unknown): MigrationError {
   if (error instanceof MigrationError) return error;
   if (error instanceof TransactionPoolingError || error instanceof LocksNotAvailable) {
@@ -246,7 +254,9 @@ function explain(error: unknown): MigrationError {
       `the schema must be updated, but this login may not (${message}); run 'vx migrate' once as the owner of the database, and GRANT vx_app to this login`,
     );
   }
+  const advice = code !== undefined && ADVICE[code] ? `; ${ADVICE[code]}` : "";
   return new MigrationError(
-    `the database cannot be reached or prepared: ${message || code || String(error)}`,
+    `the database cannot be reached or prepared: ${message || code || String(error)}${advice}`,
+    { cause: error },
   );
 }

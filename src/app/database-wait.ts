@@ -1,0 +1,77 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { DomainError } from "../domain/errors.ts";
+import { mayPass } from "../store/driver/store-error.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Config } from "./config.ts";
+import { StartError } from "./start-error.ts";
+
+/** Between two attempts, and between two log lines. */
+const PAUSE_MS = 1_000;
+
+type DatabaseWaitOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  /** Aborted when the server should stop. */
+  readonly stopSignal: AbortSignal;
+  /** Answers probes from the first failure on. Resolves to a function that stops this. */
+  readonly openProbes: () => Promise<() => Promise<void>>;
+};
+
+/** A signal ended the wait for the database. */
+export class StartInterrupted extends Error {}
+
+/** At start, repeats what needs the database until it works, for at most VX_DATABASE_WAIT in total. */
+export class DatabaseWait {
+  readonly #options: DatabaseWaitOptions;
+  readonly #interrupted: Promise<never>;
+  /** Set by the first failure. */
+  #endMs: number | undefined;
+  #closeProbes: (() => Promise<void>) | undefined;
+
+  constructor(options: DatabaseWaitOptions) {
+    const { stopSignal } = options;
+    this.#options = options;
+    this.#interrupted = new Promise((_, reject) => {
+      stopSignal.addEventListener("abort", () => reject(new StartInterrupted()), { once: true });
+    });
+    this.#interrupted.catch(() => undefined);
+  }
+
+  /** Fails at once if waiting cannot help, for example with a wrong password. */
+  async until<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await Promise.race([attempt(), this.#interrupted]);
+      } catch (error) {
+        this.#endMs ??= performance.now() + this.#options.config.databaseWaitMs;
+        const leftMs = this.#endMs - performance.now();
+        if (!mayPass(error) || leftMs <= 0) throw toStartError(error);
+        await this.#pause(error, leftMs);
+      }
+    }
+  }
+
+  /** Call this before the listeners open on the same ports. */
+  async end(): Promise<void> {
+    await this.#closeProbes?.();
+    this.#closeProbes = undefined;
+  }
+
+  async #pause(error: unknown, leftMs: number): Promise<void> {
+    const { log, openProbes } = this.#options;
+    this.#closeProbes ??= await openProbes();
+    log.warn({ problem: messageOf(error), left_s: Math.ceil(leftMs / 1_000) }, "waiting for the database");
+    await Promise.race([wait(Math.min(PAUSE_MS, leftMs)), this.#interrupted]);
+  }
+}
+
+function messageOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return error instanceof DomainError && cause instanceof Error ? cause.message : message;
+}
+
+/** The causes of a DomainError are written for the log, not for the operator who starts the server. */
+function toStartError(error: unknown): unknown {
+  if (!(error instanceof DomainError)) return error;
+  return new StartError(`the database cannot be used: ${messageOf(error)}`, { cause: error });
+}

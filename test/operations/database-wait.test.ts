@@ -1,0 +1,177 @@
+import { createServer, type Server } from "node:net";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { freePort } from "../cli/support.ts";
+import { type CellDatabase, createTwoCells, writeCellsFile } from "../support/cells.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import type { ServerProcess } from "../support/process.ts";
+import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { ready, start, useDataFolder } from "./server-process.ts";
+
+useDataFolder();
+
+const folder = createTemporaryFolder("wait");
+let database: TestDatabase;
+let proxy: SocketProxy;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startSocketProxy(folder.path, inject("socketDir"));
+});
+afterAll(async () => {
+  await proxy.sever();
+  await database.drop();
+  folder.remove();
+});
+
+async function startOnPorts(env: Record<string, string>) {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const server = start({
+    PORT: String(port),
+    VX_ADMIN_PORT: String(adminPort),
+    VX_DATABASE_WAIT: "3600",
+    ...env,
+  });
+  const urls = [port, adminPort].map((at) => `http://127.0.0.1:${at}`);
+  return { server, urls: urls as [string, string] };
+}
+
+const statusOf = async (url: string) => (await fetch(url)).status;
+const waits = (server: ServerProcess) => server.stderr().match(/"waiting for the database"/g)?.length ?? 0;
+
+async function isWaiting({ server, urls }: { server: ServerProcess; urls: readonly string[] }) {
+  await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(1), { timeout: 30_000 });
+  for (const url of urls) {
+    expect(await statusOf(`${url}/livez`)).toBe(200);
+    expect(await statusOf(`${url}/readyz`)).toBe(503);
+  }
+}
+
+describe.each([1, 2])("with %i server process(es)", (workers) => {
+  test("the start waits for a database that does not answer, and answers probes", async () => {
+    await proxy.sever();
+    const started = await startOnPorts({
+      DATABASE_URL: proxy.urlOf(database.url),
+      VX_WORKERS: String(workers),
+    });
+    await isWaiting(started);
+    const [url] = started.urls;
+    const refused = await fetch(`${url}/v1/me`);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
+    await proxy.restore();
+    expect(await started.server.line(ready)).toBe(url);
+    expect(await statusOf(`${url}/readyz`)).toBe(200);
+    expect(await statusOf(`${url}/v1/me`)).toBe(401);
+    expect(await started.server.end("SIGTERM")).toBe(0);
+  });
+
+  test("the start waits for the cells while none of them answers", async () => {
+    const cells: readonly CellDatabase[] = await createTwoCells();
+    await proxy.sever();
+    const file = writeCellsFile(
+      folder.path,
+      cells.map((cell) => ({ ...cell, url: proxy.urlOf(cell.url) })),
+    );
+    const started = await startOnPorts({ VX_CELLS: file, VX_WORKERS: String(workers) });
+    await isWaiting(started);
+    await proxy.restore();
+    const url = await started.server.line(ready);
+    await vi.waitFor(async () => expect(await (await fetch(`${url}/readyz`)).text()).toBe("ready\n"));
+    expect(await started.server.end("SIGTERM")).toBe(0);
+    for (const cell of cells) await cell.drop();
+  });
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s ends the wait at once, with exit code 0", async (signal) => {
+  const { server } = await startOnPorts({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
+  await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
+  expect(await server.end(signal)).toBe(0);
+});
+
+/** A PostgreSQL that answers each connection with one error. */
+async function refusingServer(code: string): Promise<{ server: Server; url: string }> {
+  const fields = ["SFATAL", "VFATAL", `C${code}`, `Mrefused with ${code}`].map((field) => `${field}\0`);
+  const body = Buffer.from(`${fields.join("")}\0`);
+  const head = Buffer.alloc(5);
+  head.write("E");
+  head.writeInt32BE(body.length + 4, 1);
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.end(Buffer.concat([head, body])));
+  });
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return { server, url: `postgres://vx@127.0.0.1:${port}/vx` };
+}
+
+test.each([
+  ["is starting", "57P03"],
+  ["has too many connections", "53300"],
+])("the start waits for a database that %s", async (_, code) => {
+  const fake = await refusingServer(code);
+  const started = await startOnPorts({ DATABASE_URL: fake.url });
+  await isWaiting(started);
+  expect(started.server.stderr()).toContain(`refused with ${code}`);
+  expect(await started.server.end("SIGTERM")).toBe(0);
+  fake.server.close();
+});
+
+test("the start waits for a name that DNS does not know yet", async () => {
+  const started = await startOnPorts({ DATABASE_URL: "postgres://vx@db.invalid/vx" });
+  await isWaiting(started);
+  expect(await started.server.end("SIGTERM")).toBe(0);
+});
+
+test("the wait ends after VX_DATABASE_WAIT with exit code 1", async () => {
+  const { server } = await startOnPorts({
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    VX_DATABASE_WAIT: "1",
+  });
+  expect(await server.exited()).toBe(1);
+  expect(server.stderr()).toMatch(/^vx: the database cannot be reached/m);
+  expect(waits(server)).toBeGreaterThan(0);
+});
+
+test.each([
+  [
+    "a wrong password",
+    (url: string) => url.replace(/password=.*/, "password=wrong"),
+    "check the user and the password",
+  ],
+  [
+    "a database that does not exist",
+    (url: string) => url.replace(/\/t_\w+/, "/missing"),
+    "create the database",
+  ],
+])("the start does not wait with %s, and says what to do", async (_, change, advice) => {
+  const { server } = await startOnPorts({ DATABASE_URL: change(database.url) });
+  expect(await server.exited()).toBe(1);
+  expect(waits(server)).toBe(0);
+  expect(server.stderr()).toContain(advice);
+});
+
+test("the start does not wait for a schema that this login cannot create", async () => {
+  const empty = await createTestDatabase({ template: "template1" });
+  const role = `reader_${process.pid}`;
+  await empty.owner.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'reader'`);
+  const url = empty.url.replace("user=postgres", `user=${role}`).replace(/password=.*/, "password=reader");
+  const { server } = await startOnPorts({ DATABASE_URL: url });
+  expect(await server.exited()).toBe(1);
+  expect(waits(server)).toBe(0);
+  expect(server.stderr()).toContain("run 'vx migrate' once as the owner");
+  await empty.owner.unsafe(`DROP ROLE ${role}`);
+  await empty.drop();
+});
+
+test("a port in use ends the start, also while the database is away", async () => {
+  const port = await freePort();
+  const other = createServer().listen(port, "127.0.0.1");
+  const { server } = await startOnPorts({
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    PORT: String(port),
+  });
+  expect(await server.exited()).toBe(1);
+  expect(server.stderr()).toContain("PORT");
+  other.close();
+});
