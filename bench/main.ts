@@ -18,6 +18,7 @@ import { generate } from "./parts/generate.ts";
 import { grpcGenerate } from "./parts/grpc-generate.ts";
 import { grpcMe } from "./parts/grpc-me.ts";
 import { grpcStreams } from "./parts/grpc-streams.ts";
+import { holds } from "./parts/holds.ts";
 import { idleMemory } from "./parts/idle-memory.ts";
 import { largeCalls } from "./parts/large-calls.ts";
 import { openTelemetry } from "./parts/open-telemetry.ts";
@@ -63,6 +64,7 @@ const parts: Record<string, AnyPart> = {
   cells,
   citus,
   storage,
+  holds,
   turns,
   upstreams,
   "stream-readers": streamReaders,

@@ -5,7 +5,7 @@ import { auditDatabases } from "../app/audit-embedded.ts";
 import { ArchiveError } from "../archive/archive-error.ts";
 import { type ArchivesReport, auditArchives } from "../archive/audit-archives.ts";
 import { openOwnedLedgers } from "./archive.ts";
-import { auditText, requireConsistent } from "./audit-report.ts";
+import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
@@ -21,8 +21,7 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
       // First, so that entries that are archived meanwhile are read in the files.
       const report = await auditDatabases(ledgers.all, {
         signal,
-        onProgress: ({ partsDone, parts, entries }) =>
-          progress.show(partsDone / parts, `${entries} ledger entries audited`),
+        onProgress: (step) => showAudit(progress, step),
       });
       const archives: ArchivesReport = { archives: 0, entries: 0, findings: [] };
       for (const { folder: files, ...place } of ledgers.all) {

@@ -1,8 +1,10 @@
 import type { AuditResponse } from "../../gen/vx/admin/v1/admin_pb.js";
 import { formatMicros } from "../domain/money.ts";
+import type { AuditProgress } from "../store/audit.ts";
 import { findingColumns } from "./columns.ts";
 import { CommandFailure } from "./failure.ts";
 import { type Column, formatTable } from "./print.ts";
+import type { Progress } from "./progress.ts";
 
 const totalColumns: readonly Column<AuditResponse>[] = [
   { title: "ACCOUNTS", value: (totals) => String(totals.accounts), align: "right" },
@@ -25,4 +27,8 @@ export function auditText(response: AuditResponse): string {
   const { findings } = response;
   const details = findings.length === 0 ? "" : `\n${formatTable(findingColumns, findings)}`;
   return formatTable(totalColumns, [response]) + details;
+}
+
+export function showAudit(progress: Progress, { partsDone, parts, entries }: AuditProgress): void {
+  progress.show(partsDone / parts, `${entries} ledger entries audited`);
 }

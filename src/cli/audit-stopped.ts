@@ -3,7 +3,7 @@ import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/a
 import { viewReport } from "../api/run-audit.ts";
 import { auditEmbeddedDatabase } from "../app/audit-embedded.ts";
 import { createLog } from "../telemetry/log.ts";
-import { auditText, requireConsistent } from "./audit-report.ts";
+import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
 import { printError, printOut } from "./output.ts";
 import { jsonLine } from "./print.ts";
 import { createProgress } from "./progress.ts";
@@ -19,8 +19,7 @@ export async function auditStopped(signal: AbortSignal): Promise<AuditResponse> 
       log: createLog("error"),
       signal,
       print: (line) => void printError(visible(line)),
-      onProgress: ({ partsDone, parts, entries }) =>
-        progress.show(partsDone / parts, `${entries} ledger entries audited`),
+      onProgress: (step) => showAudit(progress, step),
     });
     return create(AuditResponseSchema, viewReport(report));
   } finally {

@@ -1,7 +1,9 @@
-import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { auditText, requireConsistent } from "./audit-report.ts";
-import { withAdmin } from "./client.ts";
+import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
+import { type Console, withAdmin } from "./client.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
+import { CommandFailure } from "./failure.ts";
+import { createProgress } from "./progress.ts";
 import { show } from "./show.ts";
 
 /** No timeout: the audit reads every row, so its duration has no useful bound. */
@@ -22,7 +24,20 @@ async function audit(options: JsonOption & { readonly archive?: string }): Promi
     const { auditWithArchives } = await import("./audit-archives.ts");
     return await auditWithArchives(options.archive, options.json === true);
   }
-  const response = await withAdmin((admin) => admin.audit({}, { timeoutMs: NO_TIMEOUT_MS }));
+  const response = await withAdmin((_, console) => watchAudit(console));
   await show(options, AuditResponseSchema, response, () => auditText(response));
   requireConsistent(response);
+}
+
+async function watchAudit(console: Console): Promise<AuditResponse> {
+  const progress = createProgress(process.stderr);
+  try {
+    for await (const step of console.watchAudit({}, { timeoutMs: NO_TIMEOUT_MS })) {
+      if (step.result) return step.result;
+      showAudit(progress, step);
+    }
+  } finally {
+    progress.clear();
+  }
+  throw new CommandFailure("the server ended the audit without a result");
 }

@@ -4,18 +4,22 @@ import { Agent as HttpsAgent } from "node:https";
 import { type Client, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
 import { explain } from "./explain.ts";
 import { readTarget, type Target } from "./target.ts";
 
 export type Admin = Client<typeof AdminService>;
+export type Console = Client<typeof ConsoleService>;
 
 const CALL_TIMEOUT_MS = 60_000;
 
 /**
- * Calls `use` with a client of the operator listener, then closes the connection so that the process can
+ * Calls `use` with clients of the operator listener, then closes the connection so that the process can
  * exit.
  */
-export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>): Promise<Result> {
+export async function withAdmin<Result>(
+  use: (admin: Admin, console: Console) => Promise<Result>,
+): Promise<Result> {
   const target = readTarget(process.env);
   const { url, token } = target;
   const agent = agentFor(target);
@@ -27,7 +31,7 @@ export async function withAdmin<Result>(use: (admin: Admin) => Promise<Result>):
     defaultTimeoutMs: CALL_TIMEOUT_MS,
   });
   try {
-    return await use(createClient(AdminService, transport));
+    return await use(createClient(AdminService, transport), createClient(ConsoleService, transport));
   } catch (error) {
     throw error instanceof ConnectError ? explain(error, url) : error;
   } finally {

@@ -25,6 +25,8 @@ type List<Desc extends DescMessage, Row> = {
 };
 
 const MAX_PAGE_SIZE = 1000;
+/** A sorted list is in memory. */
+const MAX_SORTED_ROWS = 100_000;
 
 export function addListOptions(command: Command): Command {
   return command
@@ -56,6 +58,29 @@ export async function printList<Desc extends DescMessage, Row>(
   }
   const printed = await printPages(list, limit ?? Number.POSITIVE_INFINITY);
   if (printed === 0) await printError(list.none);
+}
+
+/**
+ * The first rows in an order that the server does not have. All pages are read, so that `limit` selects among the rows of all
+ * pages and cells; only about twice as many rows are kept.
+ */
+export async function firstRows<Page extends { nextPageToken: string }, Row>(
+  { limit = MAX_SORTED_ROWS + 1 }: ListOptions,
+  fetch: (page: PageRequest) => Promise<Page>,
+  rowsOf: (page: Page) => readonly Row[],
+  compare: (one: Row, other: Row) => number,
+): Promise<Row[]> {
+  let kept: Row[] = [];
+  await eachPage(fetch, Number.POSITIVE_INFINITY, async (page) => {
+    const rows = rowsOf(page);
+    kept.push(...rows);
+    if (kept.length > 2 * Math.min(limit, MAX_SORTED_ROWS)) kept = kept.sort(compare).slice(0, limit);
+    return { printed: rows.length, isOpen: true };
+  });
+  if (limit > MAX_SORTED_ROWS && kept.length > MAX_SORTED_ROWS) {
+    throw usageFailure(`there are more than ${MAX_SORTED_ROWS} rows to sort; add --limit N or --sort start`);
+  }
+  return kept.sort(compare).slice(0, limit);
 }
 
 type CsvList<Page, Desc extends DescMessage> = {

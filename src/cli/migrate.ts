@@ -1,48 +1,118 @@
-import { migrate } from "../store/schema/migrate.ts";
+import { Option } from "commander";
+import type { DatabaseAddress } from "../store/driver/connect.ts";
+import type { Engine } from "../store/driver/engine.ts";
+import { isEmpty, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
 import { migrateCell } from "../store/schema/migrate-cell.ts";
 import { MigrationError } from "../store/schema/migration-error.ts";
 import { readCellSettings } from "./cell-settings.ts";
 import { type Define, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
+import { type Column, formatTable } from "./print.ts";
 import { readSettings } from "./target.ts";
+
+type Options = { readonly dryRun?: true; readonly status?: true };
 
 export const define: Define = (command) => {
   withExamples(command, [
     "DATABASE_URL=postgres://owner@db.example/vx vx migrate",
-    "VX_CELLS=/etc/vx/cells.yaml vx migrate",
-  ]).action(run);
+    "DATABASE_URL=postgres://owner@db.example/vx vx migrate --dry-run",
+    "VX_CELLS=/etc/vx/cells.yaml vx migrate --status",
+  ])
+    .option("--dry-run", "list what would be applied, and change nothing")
+    .addOption(
+      new Option("--status", "list all migrations with the time at which they were applied").conflicts(
+        "dryRun",
+      ),
+    )
+    .action(run);
 };
 
-async function run(): Promise<void> {
+/** A database whose schema is migrated. */
+type Target = {
+  /** Undefined for the only database. */
+  readonly cell: string | undefined;
+  readonly address: DatabaseAddress;
+  readonly schema?: string;
+  readonly engine?: Engine;
+  readonly migrate: () => Promise<SchemaChanges>;
+};
+
+/** A cell that cannot be migrated does not prevent the migration of the others. */
+async function run({ dryRun, status }: Options): Promise<void> {
+  const act = status ? showStatus : dryRun ? listPending : apply;
+  const problems: string[] = [];
+  for (const target of await readTargets()) {
+    try {
+      await printOut(await act(target));
+    } catch (error) {
+      if (!(error instanceof MigrationError)) throw error;
+      problems.push(prefixOf(target) + error.message);
+    }
+  }
+  if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
+}
+
+async function readTargets(): Promise<readonly Target[]> {
   const { databaseUrl, cellsFile } = readSettings(process.env, ["DATABASE_URL", "VX_CELLS"]);
-  if (cellsFile !== undefined) return await migrateCells();
+  if (cellsFile !== undefined) {
+    const cells = await readCellSettings();
+    return cells.map((cell) => ({ ...cell, cell: cell.name, migrate: () => migrateCell(cell, cells) }));
+  }
   if (databaseUrl === undefined) {
     throw usageFailure(
       "DATABASE_URL and VX_CELLS are not set; set one of them to the database to migrate ('vx serve' migrates the embedded database)",
     );
   }
-  try {
-    await migrate({ kind: "url", url: databaseUrl });
-  } catch (error) {
-    if (error instanceof MigrationError) throw new CommandFailure(error.message);
-    throw error;
-  }
-  await printOut("The schema of the database is up to date.\n");
+  const address: DatabaseAddress = { kind: "url", url: databaseUrl };
+  return [{ cell: undefined, address, migrate: () => migrate(address) }];
 }
 
-/** A cell that cannot be migrated does not prevent the migration of the others. */
-async function migrateCells(): Promise<void> {
-  const cells = await readCellSettings();
-  const problems: string[] = [];
-  for (const cell of cells) {
-    try {
-      await migrateCell(cell, cells);
-      await printOut(`The schema of the cell "${cell.name}" is up to date.\n`);
-    } catch (error) {
-      if (!(error instanceof MigrationError)) throw error;
-      problems.push(`${cell.name}: ${error.message}`);
-    }
-  }
-  if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
+async function apply(target: Target): Promise<string> {
+  const lines = linesOf(target, await target.migrate(), "applied");
+  return `${lines}${upToDate(target)}`;
+}
+
+async function listPending(target: Target): Promise<string> {
+  const { tables, functions } = await readSchemaStatus(target.address, target);
+  const pending = tables.filter(({ appliedAt }) => appliedAt === undefined).map(({ name }) => name);
+  const changes = { tables: pending, functions };
+  return isEmpty(changes) ? upToDate(target) : linesOf(target, changes, "would apply");
+}
+
+function linesOf(target: Target, { tables, functions }: SchemaChanges, verb: string): string {
+  const texts = [...tables, ...(functions > 0 ? [countOf(functions)] : [])];
+  return texts.map((text) => `${prefixOf(target)}${verb} ${text}\n`).join("");
+}
+
+function countOf(functions: number): string {
+  return functions === 1 ? "1 function" : `${functions} functions`;
+}
+
+function upToDate({ cell }: Target): string {
+  return `The schema of the ${cell === undefined ? "database" : `cell "${cell}"`} is up to date.\n`;
+}
+
+function prefixOf({ cell }: Target): string {
+  return cell === undefined ? "" : `${cell}: `;
+}
+
+type StatusRow = { readonly cell: string; readonly name: string; readonly state: string };
+
+const statusColumns: readonly Column<StatusRow>[] = [
+  { title: "CELL", value: ({ cell }) => cell },
+  { title: "MIGRATION", value: ({ name }) => name },
+  { title: "APPLIED", value: ({ state }) => state },
+];
+
+async function showStatus(target: Target): Promise<string> {
+  const { tables, functions } = await readSchemaStatus(target.address, target);
+  const cell = target.cell ?? "";
+  const rows = tables.map(({ name, appliedAt }) => ({
+    cell,
+    name,
+    state: appliedAt?.toISOString().replace(/\.\d+Z$/, "Z") ?? "pending",
+  }));
+  const state = functions === 0 ? "up to date" : `${functions} pending`;
+  return formatTable(statusColumns, [...rows, { cell, name: "functions", state }]);
 }

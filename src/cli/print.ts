@@ -23,20 +23,24 @@ function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Prints rows under a header. Column widths stay the same across pages while the rows fit. */
+/**
+ * Prints rows under a header, without the columns that are empty in all of them. A later page keeps the columns and their widths
+ * while its rows fit; it has a new header if it needs another column.
+ */
 export function createTable<Row>(columns: readonly Column<Row>[]): (rows: readonly Row[]) => string {
   const widths = columns.map(({ title }) => width(title));
-  let header = true;
+  let shown: ReadonlySet<number> = new Set();
   return (rows) => {
-    const lines = rows.map((row) => columns.map(({ value }) => visible(value(row)) || "-"));
-    if (header) lines.unshift(columns.map(({ title }) => title));
-    header = false;
+    const lines = rows.map((row) => columns.map(({ value }) => visible(value(row))));
+    const needed = [...columns.keys()].filter(
+      (i) => rows.length === 0 || shown.has(i) || lines.some((line) => line[i] !== ""),
+    );
+    if (needed.length > shown.size) lines.unshift(columns.map(({ title }) => title));
+    shown = new Set(needed);
     for (const line of lines) {
-      line.forEach((cell, i) => {
-        widths[i] = Math.max(widths[i] ?? 0, width(cell));
-      });
+      for (const i of needed) widths[i] = Math.max(widths[i] ?? 0, width(line[i] ?? ""));
     }
-    return lines.map((line) => `${alignLine(line, columns, widths)}\n`).join("");
+    return lines.map((line) => `${alignLine(line, columns, widths, needed)}\n`).join("");
   };
 }
 
@@ -44,8 +48,14 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
   return createTable(columns)(rows);
 }
 
-function alignLine<Row>(line: string[], columns: readonly Column<Row>[], widths: number[]): string {
-  const cells = line.map((cell, i) => {
+function alignLine<Row>(
+  line: readonly string[],
+  columns: readonly Column<Row>[],
+  widths: readonly number[],
+  shown: readonly number[],
+): string {
+  const cells = shown.map((i) => {
+    const cell = line[i] || "-";
     const space = " ".repeat((widths[i] ?? 0) - width(cell));
     return columns[i]?.align === "right" ? space + cell : cell + space;
   });

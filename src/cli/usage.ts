@@ -1,18 +1,28 @@
+import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { GetUsageResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import {
+  type AccountUsageRow,
+  type GetUsageResponse,
+  GetUsageResponseSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
 import { accountIdOf } from "./account-reference.ts";
 import { collect, time } from "./arguments.ts";
 import { type Admin, withAdmin } from "./client.ts";
 import { usageColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
 import { usageFailure } from "./failure.ts";
-import { addListOptions, type ListOptions, printList } from "./list.ts";
+import { addListOptions, firstRows, type ListOptions, type PageRequest, printList } from "./list.ts";
 import { printOut } from "./output.ts";
 import { createProgress } from "./progress.ts";
 
 type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
-type ShowOptions = RangeOptions & ListOptions & { readonly groupBy?: string[]; readonly tz?: string };
+type ShowOptions = RangeOptions &
+  ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
 type ExportOptions = RangeOptions & { readonly format: string };
+
+const SORTS = ["cost", "requests", "start"] as const;
+type Sort = (typeof SORTS)[number];
+const PERIODS = ["hour", "day", "month"];
 
 /** An export reads every row of the range, so its duration has no useful bound. */
 const NO_TIMEOUT_MS = 0;
@@ -25,9 +35,15 @@ export const define: Define = (group) => {
   const showing = callCommand(group, "show", "Show the usage of an account, or of all accounts.", [
     "vx usage show acme --group-by day,key --tz Europe/Berlin",
     "vx usage show --from 2030-01-01 --to 2030-02-01 --group-by month,account",
+    "vx usage show --group-by key --limit 10",
   ]).argument("[account]", "the same as --account");
   addRange(showing)
     .option("--group-by <names>", "hour, day or month; account, key, model, user (default: day)", collect)
+    .option(
+      "--sort <order>",
+      "cost or requests, the highest first, or start: by start, account, key, model and user (default: cost without a period, else start; with --json, start)",
+      sortOf,
+    )
     .option("--tz <zone>", "the time zone of the periods (default: UTC)");
   addListOptions(showing).action(show);
   const exporting = withExamples(
@@ -62,17 +78,57 @@ async function show(argument: string | undefined, options: ShowOptions): Promise
   if (argument !== undefined && account !== argument) {
     throw usageFailure("--account and the argument name different accounts; give one account");
   }
-  const { groupBy = [], tz = "" } = options;
+  const { groupBy = [], tz = "", sort = defaultSort(options) } = options;
   await withAdmin(async (admin) => {
     const range = await rangeOf(admin, { ...options, ...(account !== undefined && { account }) });
+    const read = (page: PageRequest) => admin.getUsage({ ...range, groupBy, tz, ...page });
     await printList(options, {
       desc: GetUsageResponseSchema,
-      fetch: (page) => admin.getUsage({ ...range, groupBy, tz, ...page }),
+      fetch: sort === "start" ? read : () => readSorted(options, read, sort),
       rows: (page) => page.rows,
       columns: usageColumns,
       none: "There is no usage in this range.",
     });
   });
+}
+
+function sortOf(text: string): Sort {
+  const sort = SORTS.find((known) => known === text);
+  if (sort === undefined) throw usageFailure(`--sort: must be one of ${SORTS.join(", ")}`);
+  return sort;
+}
+
+/** Costs of different periods are rarely compared; without a period, the largest are wanted. */
+function defaultSort({ groupBy = ["day"], json }: ShowOptions): Sort {
+  const hasPeriod = groupBy.flatMap((names) => names.split(",")).some((name) => PERIODS.includes(name));
+  return hasPeriod || json ? "start" : "cost";
+}
+
+const COMPARE = {
+  cost: byFalling(({ usage }) => usage?.costMicros ?? 0n),
+  requests: byFalling(({ usage }) => usage?.requests ?? 0n),
+};
+
+function byFalling(value: (row: AccountUsageRow) => bigint) {
+  return (one: AccountUsageRow, other: AccountUsageRow) => Number(value(other) - value(one));
+}
+
+/** One page with the first rows of all pages. */
+async function readSorted(
+  options: ShowOptions,
+  read: (page: PageRequest) => Promise<GetUsageResponse>,
+  sort: keyof typeof COMPARE,
+): Promise<GetUsageResponse> {
+  if (options.pageSize !== undefined || options.pageToken !== undefined)
+    throw usageFailure("a list that is sorted by cost or requests has no pages; use --limit");
+  let throughSeq: bigint | undefined;
+  const readPage = async (page: PageRequest) => {
+    const response = await read(page);
+    throughSeq ??= response.throughSeq;
+    return response;
+  };
+  const rows = await firstRows(options, readPage, (page) => page.rows, COMPARE[sort]);
+  return create(GetUsageResponseSchema, { rows, throughSeq: throughSeq ?? 0n });
 }
 
 async function exportFile(options: ExportOptions): Promise<void> {

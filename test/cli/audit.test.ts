@@ -22,6 +22,12 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
   expect(JSON.parse(good.stdout)).toEqual({ consistent: true, ...totals, findings: [] });
   expect((await vx(["audit"], env)).stdout).toMatch(/CONSISTENT\n +1 +1 +0 +\$25\.00 +2 +yes\n$/);
 
+  const onTerminal = await vx(["audit"], env, { isTerminal: true });
+  expect(onTerminal).toMatchObject({ code: 0, stdout: expect.stringMatching(/ yes\n$/) });
+  const shown = onTerminal.stderr.split("\r\u001b[2K");
+  expect(shown.slice(0, 2)).toEqual(["", expect.stringMatching(/^\[ +\] 0 % {2}0 ledger entries audited$/)]);
+  expect(shown.slice(-2)).toEqual([expect.stringMatching(/^\[#.* 1 ledger entries audited$/), ""]);
+
   const log = await vx(["log", "--account", id, "--method", "CreditAccount"], env);
   expect(log).toMatchObject({ code: 0, stderr: "" });
   expect(log.stdout).toMatch(

@@ -37,13 +37,18 @@ test("migrate creates the cells with their lanes, and later only migrates them",
     { name: "b", lanes: "512-1023" },
   ];
   writeCells(halves);
-  for (const _ of ["new", "up to date"]) {
-    expect(await run("migrate")).toEqual({
-      code: 0,
-      stdout: 'The schema of the cell "a" is up to date.\nThe schema of the cell "b" is up to date.\n',
-      stderr: "",
-    });
-  }
+  const upToDate = ["a", "b"].map((cell) => `The schema of the cell "${cell}" is up to date.\n`).join("");
+  expect((await run("migrate", "--dry-run")).stdout).toMatch(
+    /^a: would apply 0001_foundation\n.*\nb: would/s,
+  );
+  const created = await run("migrate");
+  expect(created).toMatchObject({ code: 0, stderr: "" });
+  expect(created.stdout).toMatch(/^a: applied 0001_foundation\n.*\nb: applied \d+ functions\n/s);
+  expect(created.stdout.replaceAll(/^\w: .*\n/gm, "")).toBe(upToDate);
+  expect(await run("migrate")).toEqual({ code: 0, stdout: upToDate, stderr: "" });
+  expect((await run("migrate", "--status")).stdout).toMatch(
+    /^CELL +MIGRATION +APPLIED\na +0001_foundation +20/,
+  );
   // Who owns a lane is decided by the cells.
   writeCells([{ name: "a" }, { name: "b" }]);
   expect((await run("migrate")).code).toBe(0);

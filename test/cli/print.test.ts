@@ -25,8 +25,21 @@ test("columns are as wide as their widest cell, and amounts are right-aligned", 
   );
 });
 
-test("an empty cell is a dash, so that every line has the same number of columns", () => {
-  expect(formatTable(columns, [{ name: "", amount: "$1.00" }])).toBe("NAME  AMOUNT\n-      $1.00\n");
+test("a column without any value is left out, and another empty cell is a dash", () => {
+  expect(formatTable(columns, [{ name: "", amount: "$1.00" }])).toBe("AMOUNT\n $1.00\n");
+  const rows = [
+    { name: "", amount: "$1.00" },
+    { name: "b", amount: "" },
+  ];
+  expect(formatTable(columns, rows)).toBe("NAME  AMOUNT\n-      $1.00\nb          -\n");
+  expect(formatTable(columns, [])).toBe("NAME  AMOUNT\n");
+});
+
+test("a page with a value in a column that was left out has a new header", () => {
+  const format = createTable(columns);
+  expect(format([{ name: "", amount: "$1.00" }])).toBe("AMOUNT\n $1.00\n");
+  expect(format([{ name: "a", amount: "$2.00" }])).toBe("NAME  AMOUNT\na      $2.00\n");
+  expect(format([{ name: "", amount: "$3.00" }])).toBe("-      $3.00\n");
 });
 
 test("later pages have no header and keep the columns", () => {

@@ -49,11 +49,15 @@ let isRunning = false;
  * Runs a command in the process of the test, which takes a small part of the time of a spawn. Only one command
  * runs at a time, because it uses the environment, the output and the exit code of the process.
  */
-export async function vx(args: readonly string[], env: Env = {}): Promise<Ended> {
+export async function vx(
+  args: readonly string[],
+  env: Env = {},
+  { isTerminal = false } = {},
+): Promise<Ended> {
   if (isRunning) throw new Error("another command is running in this process");
   isRunning = true;
   const stdout = new CollectedOutput();
-  const stderr = new CollectedOutput();
+  const stderr = Object.assign(new CollectedOutput(), { isTTY: isTerminal });
   const spies = [
     vi.spyOn(process, "stdout", "get").mockReturnValue(stdout as never),
     vi.spyOn(process, "stderr", "get").mockReturnValue(stderr as never),

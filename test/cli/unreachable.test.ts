@@ -85,7 +85,7 @@ describe("without a response", () => {
       ),
     );
     failed(
-      await vx(["audit"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
+      await vx(["plans", "list"], { VX_ADMIN_TOKEN: TOKEN, ...port }),
       /of a vx server \("Unimplemented" without a message\)\. Set VX_ADMIN_HOST/,
     );
   });

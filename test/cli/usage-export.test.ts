@@ -255,15 +255,69 @@ test("show prints the usage as a table, and with --json as the response message"
     "Asia/Kathmandu",
   );
   expect(table.split("\n").slice(1, 3)).toEqual([
-    expect.stringMatching(
-      /^2026-05-01T00:00:00Z +acct_\S+ +test +- +- +vx-sandbox-small +- +2 +8 +4 +\$0\.000007$/,
-    ),
+    expect.stringMatching(/^2026-05-01T00:00:00Z +acct_\S+ +test +vx-sandbox-small +2 +8 +4 +\$0\.000007$/),
     expect.stringMatching(/^2026-05-01T18:15:00Z .* 1 +10 +0 +\$0\.000003$/),
   ]);
   const json = await run("usage", "show", ...RANGE, "--group-by", "month", "--json");
   expect(JSON.parse(json)).toMatchObject({
     rows: [{ account_id: "", usage: { requests: 6, cost_micros: 20 } }],
   });
+});
+
+test("show sorts groups without a period by their cost, over all pages, and names the account of a key", async () => {
+  const [first, second] = keys.map(({ accountId, id }) => ({ accountId, id })) as [TestKey, TestKey];
+  const later = ["--from", "2026-07-01", "--to", "2026-08-01"];
+  await insertUsage(first.accountId, first.id, "2026-07-01T00:00Z", {
+    requests: 9,
+    input: 1,
+    output: 1,
+    cost: 5,
+  });
+  await insertUsage(second.accountId, second.id, "2026-07-02T00:00Z", {
+    requests: 1,
+    input: 1,
+    output: 1,
+    cost: 8,
+  });
+  const order = (table: string) =>
+    table
+      .split("\n")
+      .slice(1, -1)
+      .map((line) => keys.findIndex(({ id, accountId }) => line.includes(id) && line.includes(accountId)));
+  const byKey = ["usage", "show", ...later, "--group-by", "key"];
+  const inOrder = first.accountId < second.accountId ? [0, 1] : [1, 0];
+  expect(order(await run(...byKey))).toEqual([1, 0]);
+  expect(order(await run(...byKey, "--sort", "requests"))).toEqual([0, 1]);
+  expect(order(await run(...byKey, "--sort", "start"))).toEqual(inOrder);
+  expect(order(await run(...byKey, "--limit", "1"))).toEqual([1]);
+  const days = ["usage", "show", ...later, "--group-by", "day,key"];
+  expect(order(await run(...days))).toEqual([0, 1]);
+  expect(order(await run(...days, "--sort", "cost"))).toEqual([1, 0]);
+  const costs = async (...args: string[]) =>
+    JSON.parse(await run(...byKey, ...args, "--json")).rows.map(
+      ({ usage }: { usage: { cost_micros: number } }) => usage.cost_micros,
+    );
+  expect(await costs("--sort", "cost")).toEqual([8, 5]);
+  expect(await costs("--sort", "cost", "--limit", "1")).toEqual([8]);
+
+  await app.database.owner`
+    INSERT INTO vx.usage_quarters
+    SELECT vx.lane_of(${first.accountId}), ${first.accountId}, ${Date.parse("2026-08-01T00:00Z") / QUARTER_MS}, ${first.id},
+      ${MODEL}, 'user' || lpad(n::text, 4, '0'), 1, 1, 1, 0, 0, 1, 0, 0, 0, CASE WHEN n % 1000 = 999 THEN n ELSE 1 END
+    FROM generate_series(1, 2500) n`;
+  const users = [
+    "usage",
+    "show",
+    "--from",
+    "2026-08-01",
+    "--to",
+    "2026-09-01",
+    "--group-by",
+    "user",
+    "--limit",
+    "2",
+  ];
+  expect((await run(...users)).match(/user\d+/g)).toEqual(["user1999", "user0999"]);
 });
 
 test("ledger list --csv prints all fields of all pages", async () => {
@@ -276,6 +330,7 @@ test("ledger list --csv prints all fields of all pages", async () => {
 });
 
 test.each([
+  [["usage", "show", "--sort", "name"], /--sort: must be one of cost, requests, start/],
   [["usage", "export", "--format", "xml"], /--format: must be csv or focus/],
   [["ledger", "list", "acct_00000000000000000000000000", "--csv", "--json"], /--csv contains all pages/],
 ])("%s is wrong usage", async (args, message) => {

@@ -34,6 +34,6 @@ export async function runAudit(arena: Arena): Promise<Violation[]> {
   if (code === 0) return [];
   await wait(LOGGED_WITHIN_MS);
   const logged = server.logText().slice(loggedBefore).split("\n");
-  const lines = logged.filter((line) => line.includes('"rpc":"vx.admin.v1.AdminService/Audit"'));
+  const lines = logged.filter((line) => line.includes('"rpc":"vx.admin.v1.ConsoleService/WatchAudit"'));
   return [{ rule: "vx audit is clean", text: [`exit ${code}: ${text}`, ...lines].join("\n") }];
 }

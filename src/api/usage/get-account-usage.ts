@@ -11,7 +11,9 @@ import { viewUsage } from "./view-usage.ts";
 
 /** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage({ database }: Deps, request: GetUsageRequest) {
-  const query = await usageQueryOf(database.home, request, ["account", "key", "model", "user"]);
+  const { by, ...range } = await usageQueryOf(database.home, request, ["account", "key", "model", "user"]);
+  // A key belongs to one account, so this adds no rows.
+  const query = { ...range, by: { ...by, account: by.account || by.key } };
   const page = readPage("usage", request, usageFiltersOf(request, request.accountId));
   const read = async (): Promise<UsagePage> => {
     if (request.accountId === "") return { throughSeq: 0n, ...(await readAllUsage(database, query, page)) };

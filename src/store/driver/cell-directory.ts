@@ -18,7 +18,7 @@ type DirectoryCell = {
   /** The lanes of the cell until it can be reached for the first time. */
   readonly assumedLanes: readonly Lane[];
   /** Called before the first use of the cell. */
-  readonly prepare: () => Promise<void>;
+  readonly prepare: () => Promise<unknown>;
 };
 
 type StateRow = { lanes: string; epochs: string; shared_version: bigint; name: string | null };

@@ -1,18 +1,19 @@
 import type { Sql } from "../driver/connect.ts";
 import { RELEASE } from "./release.ts";
-import { areEqual, readChecksums, type SqlFile } from "./sql-files.ts";
+import { changedNames, readChecksums, type SqlFile } from "./sql-files.ts";
 
 /** The oldest release whose servers can work with this schema. */
 const OLDEST_RELEASE = "0.1.0";
 
-/** Creates the functions whose text changed and drops those without a file. */
+/** Creates the functions whose text changed and drops those without a file. Returns the number of both. */
 export async function applyFunctions(
   transaction: Sql,
   schema: string,
   files: readonly SqlFile[],
-): Promise<void> {
+): Promise<number> {
   const known = await readChecksums(transaction, schema, "functions");
-  if (areEqual(known, files)) return;
+  const changed = changedNames(known, files);
+  if (changed.length === 0) return 0;
   // Functions call each other, and the order of their names is not the order of their dependencies.
   await transaction`SET LOCAL check_function_bodies = off`;
   for (const { name, sql: text, checksum } of files) {
@@ -30,6 +31,7 @@ export async function applyFunctions(
     INSERT INTO releases AS r VALUES (${RELEASE}, ${OLDEST_RELEASE}, clock_timestamp())
     ON CONFLICT (release) DO UPDATE
       SET oldest_release = excluded.oldest_release, applied_at = excluded.applied_at`;
+  return changed.length;
 }
 
 async function dropFunction(transaction: Sql, schema: string, name: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { LANE_COUNT, type Lane, lanesOfText } from "../../domain/lane.ts";
 import { connect, type DatabaseAddress } from "../driver/connect.ts";
 import type { Engine } from "../driver/engine.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, type SchemaChanges } from "./migrate.ts";
 import { MigrationError } from "./migration-error.ts";
 
 export type CellToMigrate = {
@@ -19,7 +19,10 @@ const TIMEOUT_MS = 5_000;
  * Creates or migrates a cell. A cell that would begin with lanes is created only after all other cells were asked whether they
  * own them, so that no lane has two owners.
  */
-export async function migrateCell(cell: CellToMigrate, all: readonly CellToMigrate[]): Promise<void> {
+export async function migrateCell(
+  cell: CellToMigrate,
+  all: readonly CellToMigrate[],
+): Promise<SchemaChanges> {
   const { name, address, schema, engine, lanes } = cell;
   if (lanes.length > 0 && (await ownedLanes(cell)) === undefined) {
     for (const other of all) {
@@ -36,7 +39,7 @@ export async function migrateCell(cell: CellToMigrate, all: readonly CellToMigra
       }
     }
   }
-  await migrate(address, { schema, engine, lanes });
+  return await migrate(address, { schema, engine, lanes });
 }
 
 /** The lanes that a cell owns; undefined if it does not exist yet. */

@@ -13,7 +13,7 @@ import {
 } from "./citus.ts";
 import { MigrationError } from "./migration-error.ts";
 import { compareReleases, RELEASE } from "./release.ts";
-import { areEqual, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
+import { changedNames, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
 import { isLockTimeout, LocksNotAvailable, lockTables, withShortWaits } from "./table-locks.ts";
 
 const DEFAULT_SCHEMA = "vx";
@@ -38,14 +38,83 @@ type MigrationTarget = {
 };
 type State = { readonly version: number; readonly release: string; readonly oldest_release: string };
 
+/** The numbered files, and how many functions, that were applied or would be. */
+export type SchemaChanges = { readonly tables: readonly string[]; readonly functions: number };
+const NO_CHANGES: SchemaChanges = { tables: [], functions: 0 };
+
+/** The numbered files in their order, and the number of functions that differ from those of this release. */
+export type SchemaStatus = {
+  readonly tables: readonly { readonly name: string; readonly appliedAt: Date | undefined }[];
+  readonly functions: number;
+};
+
+/** A connection to the database, and the files of this release. */
+type OpenSchema = {
+  readonly sql: Sql;
+  readonly schema: string;
+  readonly isCitus: boolean;
+  readonly tables: readonly SqlFile[];
+  readonly functions: readonly SqlFile[];
+  /** Undefined in an empty database. */
+  readonly state: State | undefined;
+  /** An older server can run with a newer schema and does not change it. */
+  readonly isNewer: boolean;
+};
+
 /**
  * Migrates the schema to the version of this code. Each numbered file changes tables and is applied once;
  * function files are applied again when their text changes. Several servers can start at once.
  */
 export async function migrate(
   address: DatabaseAddress,
-  { schema = DEFAULT_SCHEMA, engine = "postgresql", lanes }: MigrationTarget = {},
-): Promise<void> {
+  target: MigrationTarget = {},
+): Promise<SchemaChanges> {
+  return await withSchema(address, target, async (at) => {
+    const { sql, schema, tables, state } = at;
+    if (at.isNewer) return NO_CHANGES;
+    if (state?.version === tables.length && !(await mayReadMigrations(sql, schema))) return NO_CHANGES;
+    if (state && isEmpty(await pendingChanges(at))) {
+      // A copy of a database has the schema, but not the members of the role.
+      await joinRole(sql);
+      await createPartitions(sql, schema);
+      return NO_CHANGES;
+    }
+    return await apply(at, target.lanes);
+  });
+}
+
+/** What is applied and what `migrate` would apply. Changes nothing. */
+export async function readSchemaStatus(
+  address: DatabaseAddress,
+  target: MigrationTarget = {},
+): Promise<SchemaStatus> {
+  return await withSchema(address, target, async (at) => {
+    const { sql, schema, tables, state } = at;
+    if (!state) {
+      return {
+        tables: tables.map(({ name }) => ({ name, appliedAt: undefined })),
+        functions: at.functions.length,
+      };
+    }
+    if (!(await mayReadMigrations(sql, schema))) {
+      throw new MigrationError(
+        "this login may not read which migrations were applied; use the login of the owner of the database",
+      );
+    }
+    const applied = await sql.unsafe<{ name: string; appliedAt: Date }[]>(
+      `SELECT name, applied_at AS "appliedAt" FROM ${schema}.migrations ORDER BY name`,
+    );
+    const pending = at.isNewer ? NO_CHANGES : await pendingChanges(at);
+    const missing = pending.tables.map((name) => ({ name, appliedAt: undefined }));
+    return { tables: [...applied, ...missing], functions: pending.functions };
+  });
+}
+
+async function withSchema<Result>(
+  address: DatabaseAddress,
+  { schema = DEFAULT_SCHEMA, engine = "postgresql" }: MigrationTarget,
+  use: (at: OpenSchema) => Promise<Result>,
+): Promise<Result> {
   let sql: Sql | undefined;
   try {
     sql = await connect(address, { statementTimeoutMs: MIGRATION_TIMEOUT_MS, name: "vx migrate" });
@@ -55,47 +124,53 @@ export async function migrate(
     else await requireUndistributed(sql, schema);
     const [tables, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
     const functions = isCitus ? functionsForCitus(plain) : plain;
-    // In a restored cluster, the shards have other names.
-    const named = async (at: Sql) => (isCitus ? await nameShards(at, schema, functions) : functions);
     const state = await readState(sql, schema);
-    // An older server can run with a newer schema and does not change it.
-    if (state && isOlder(RELEASE, state.release)) return requireCompatible(state);
-    if (state && state.version > tables.length) {
+    const isNewer = state !== undefined && isOlder(RELEASE, state.release);
+    if (isNewer) requireCompatible(state);
+    else if (state && state.version > tables.length) {
       throw new MigrationError(
         `the database is newer than this code: its schema has version ${state.version}, this release supports ${tables.length}`,
       );
     }
-    if (state?.version === tables.length && !(await mayReadMigrations(sql, schema))) return;
-    if (state && (await isUpToDate(sql, schema, tables, await named(sql)))) {
-      // A copy of a database has the schema, but not the members of the role.
-      await joinRole(sql);
-      return await createPartitions(sql, schema);
-    }
-    await sql`SELECT pg_advisory_lock(${LOCK})`;
-    if (isCitus) await changeAllNodes(sql);
-    await prepare(sql, schema);
-    const applied = await readChecksums(sql, schema, "migrations");
-    verify(applied, tables);
-    if (applied.size > 0) await prepareOnline(sql, schema, tables.slice(applied.size));
-    // One transaction, so that a server never sees a partial change.
-    await inSchema(sql, schema, async (transaction) => {
-      if (applied.size > 0 && applied.size < tables.length) {
-        await lockTables(transaction, schema, LOCK_ATTEMPTS);
-      }
-      for (const file of tables.slice(applied.size)) await applyTables(transaction, schema, file);
-      if (applied.size === 0 && lanes) {
-        await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
-      }
-      if (isCitus) await distributeSchema(transaction, schema);
-      await applyFunctions(transaction, schema, await named(transaction));
-      if (isCitus) await adaptFunctions(transaction, schema);
-    });
-    await createPartitions(sql, schema);
+    return await use({ sql, schema, isCitus, tables, functions, state, isNewer });
   } catch (error) {
     throw explain(error);
   } finally {
     await sql?.end({ timeout: 5 });
   }
+}
+
+/** In a restored cluster of Citus, the shards have other names. */
+async function functionsFor(
+  { schema, isCitus, functions }: OpenSchema,
+  sql: Sql,
+): Promise<readonly SqlFile[]> {
+  return isCitus ? await nameShards(sql, schema, functions) : functions;
+}
+
+async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promise<SchemaChanges> {
+  const { sql, schema, isCitus, tables } = at;
+  await sql`SELECT pg_advisory_lock(${LOCK})`;
+  if (isCitus) await changeAllNodes(sql);
+  await prepare(sql, schema);
+  const applied = await readChecksums(sql, schema, "migrations");
+  verify(applied, tables);
+  const pending = tables.slice(applied.size);
+  if (applied.size > 0) await prepareOnline(sql, schema, pending);
+  let functions = 0;
+  // One transaction, so that a server never sees a partial change.
+  await inSchema(sql, schema, async (transaction) => {
+    if (applied.size > 0 && pending.length > 0) await lockTables(transaction, schema, LOCK_ATTEMPTS);
+    for (const file of pending) await applyTables(transaction, schema, file);
+    if (applied.size === 0 && lanes) {
+      await transaction`UPDATE lanes SET is_owned = lane = ANY (${`{${lanes.join(",")}}`}::smallint[])`;
+    }
+    if (isCitus) await distributeSchema(transaction, schema);
+    functions = await applyFunctions(transaction, schema, await functionsFor(at, transaction));
+    if (isCitus) await adaptFunctions(transaction, schema);
+  });
+  await createPartitions(sql, schema);
+  return { tables: pending.map(({ name }) => name), functions };
 }
 
 async function requirePostgres(sql: Sql): Promise<void> {
@@ -105,7 +180,6 @@ async function requirePostgres(sql: Sql): Promise<void> {
   }
 }
 
-/** Undefined in an empty database. */
 async function readState(sql: Sql, schema: string): Promise<State | undefined> {
   const name = `${schema}.schema_version()`;
   const [found] = await sql`SELECT to_regprocedure(${name}) IS NOT NULL AS present`;
@@ -136,16 +210,17 @@ async function mayReadMigrations(sql: Sql, schema: string): Promise<boolean> {
   return row?.allowed === true;
 }
 
-async function isUpToDate(
-  sql: Sql,
-  schema: string,
-  tables: readonly SqlFile[],
-  functions: readonly SqlFile[],
-): Promise<boolean> {
+async function pendingChanges(at: OpenSchema): Promise<SchemaChanges> {
+  const { sql, schema, tables } = at;
   const applied = await readChecksums(sql, schema, "migrations");
   verify(applied, tables);
   const known = await readChecksums(sql, schema, "functions");
-  return applied.size === tables.length && areEqual(known, functions);
+  const functions = changedNames(known, await functionsFor(at, sql));
+  return { tables: tables.slice(applied.size).map(({ name }) => name), functions: functions.length };
+}
+
+export function isEmpty({ tables, functions }: SchemaChanges): boolean {
+  return tables.length === 0 && functions === 0;
 }
 
 async function prepare(sql: Sql, schema: string): Promise<void> {

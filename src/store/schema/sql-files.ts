@@ -26,6 +26,9 @@ export async function readChecksums(
   return new Map(rows.map(({ name, checksum }) => [name, checksum]));
 }
 
-export function areEqual(known: ReadonlyMap<string, string>, files: readonly SqlFile[]): boolean {
-  return known.size === files.length && files.every(({ name, checksum }) => known.get(name) === checksum);
+/** The files whose text differs from what was applied, and what was applied and has no file. */
+export function changedNames(known: ReadonlyMap<string, string>, files: readonly SqlFile[]): string[] {
+  const names = new Set(files.map(({ name }) => name));
+  const changed = files.filter(({ name, checksum }) => known.get(name) !== checksum);
+  return [...changed.map(({ name }) => name), ...[...known.keys()].filter((name) => !names.has(name))];
 }

@@ -2290,7 +2290,7 @@ export declare const GetUsageResponseSchema: GenMessage<GetUsageResponse>;
  */
 export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
   /**
-   * The id of the account. Empty for the sum of all accounts.
+   * The id of the account. Empty for a sum of all accounts, which is grouped neither by account nor by key.
    *
    * @generated from field: string account_id = 1;
    */
@@ -2304,7 +2304,7 @@ export declare type AccountUsageRow = Message<"vx.admin.v1.AccountUsageRow"> & {
   usage?: UsageRow | undefined;
 
   /**
-   * The name of the account. Empty for the sum of all accounts.
+   * The name of the account. Empty for a sum of all accounts.
    *
    * @generated from field: string account_name = 3;
    */
