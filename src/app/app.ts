@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { LANE_COUNT, laneRanges, lanesOfText } from "../domain/lane.ts";
+import type { Model } from "../domain/model.ts";
 import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
 import { isInvalidHost, type ListenSettings, listenProblem } from "../server/listen-problem.ts";
@@ -7,13 +8,14 @@ import type { Listener } from "../server/listener.ts";
 import type { FunctionCaller } from "../store/driver/cells.ts";
 import { removeServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
-import { loadOrCreateAdminToken } from "./admin-token.ts";
+import { AdminTokens } from "./admin-tokens.ts";
 import { readCells } from "./cells-file.ts";
 import type { createComponents } from "./components.ts";
 import type { Config } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import { DatabaseWait } from "./database-wait.ts";
 import type { DatabaseLogin } from "./databases.ts";
+import { warnOfExposedKeys } from "./exposed-file.ts";
 import { openTelemetry } from "./open-telemetry.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import { reloadTls } from "./reload-tls.ts";
@@ -35,7 +37,7 @@ type AppOptions = {
 export type Running = {
   readonly url: string;
   readonly adminUrl: string;
-  /** Reloads the models, the cells and the TLS certificates, here and in all workers. */
+  /** Reloads the operator tokens, the models, the cells and the TLS certificates, here and in all workers. */
   reload(): Promise<void>;
   /** Accepts calls for another `delayMs`, then waits for running calls and closes everything. */
   stop(delayMs?: number): Promise<void>;
@@ -43,10 +45,8 @@ export type Running = {
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
 export async function startApp({ config, log, print, stopSignal }: AppOptions): Promise<Running> {
-  const token = loadOrCreateAdminToken(config.dataDir, config.adminToken);
-  const models = await readModels(config.modelsFile, process.env);
-  warnOfUnknownSettings(process.env, models, log);
-  const catalog = new Catalog(models);
+  const adminTokens = AdminTokens.load(config, log);
+  const catalog = new Catalog(await readFirstModels(config, log));
   const load = () => import("./servers.ts");
   // A failed import is reported where the module is used.
   const onWait = () => void load().catch(() => undefined);
@@ -104,7 +104,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
       metrics.startProcessMetrics();
       return (await workers?.readMetrics(metrics.registry)) ?? metrics.registry;
     };
-    const operator = createOperatorServer({ ...components, config, log, token, readMetrics });
+    const operator = createOperatorServer({ ...components, config, log, adminTokens, readMetrics });
     const adminAddress = await open(operator, config.adminHost, OPERATOR, listeners);
 
     // The key is shown only once, so it is created after every step that can fail.
@@ -113,6 +113,7 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     if (demoKey !== undefined) print(demoText(demoKey, url, catalog.list()));
     const reload = async () => {
       workers?.reload();
+      adminTokens.reload(log);
       if (publicServer) reloadTls(publicServer, config.tls, log);
       reloadTls(operator, config.adminTls, log);
       await components.reload();
@@ -122,6 +123,13 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     await stop().catch((failure: unknown) => log.error({ err: failure }, "stop failed"));
     throw error;
   }
+}
+
+async function readFirstModels({ modelsFile }: Config, log: Log): Promise<readonly Model[]> {
+  const models = await readModels(modelsFile, process.env);
+  warnOfUnknownSettings(process.env, models, log);
+  warnOfExposedKeys(models, log);
+  return models;
 }
 
 type UseOptions = {

@@ -29,6 +29,8 @@ export type Config = ConnectionSettings & {
   readonly adminHost: string;
   readonly adminPort: number;
   readonly adminToken: string | undefined;
+  /** Path of a file with one or two tokens, in place of `adminToken`. */
+  readonly adminTokenFile: string | undefined;
   /** A token that may only read /metrics. */
   readonly metricsToken: string | undefined;
   readonly dataDir: string;
@@ -63,7 +65,8 @@ const count = (min: number, max: number) =>
     .transform(Number);
 const port = count(0, 65_535);
 const text = z.string().min(1);
-const token = z.string().regex(/^[!-~]{16,512}$/, "must have 16 to 512 visible ASCII characters");
+export const TOKEN = /^[!-~]{16,512}$/;
+const token = z.string().regex(TOKEN, "must have 16 to 512 visible ASCII characters");
 const checkedBy =
   (problemOf: (value: string) => string | undefined) => (value: string, context: z.RefinementCtx) => {
     const problem = problemOf(value);
@@ -84,6 +87,7 @@ const schema = z.object({
   VX_ADMIN_HOST: text.default("127.0.0.1"),
   VX_ADMIN_PORT: port.default(8081),
   VX_ADMIN_TOKEN: token.optional(),
+  VX_ADMIN_TOKEN_FILE: text.optional(),
   VX_METRICS_TOKEN: token.optional(),
   VX_DATA_DIR: text.default(".vx"),
   VX_MODELS: text.optional(),
@@ -154,6 +158,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
   if (values.VX_METRICS_TOKEN !== undefined && values.VX_METRICS_TOKEN === values.VX_ADMIN_TOKEN)
     throw new ConfigError("VX_METRICS_TOKEN: must not be the value of VX_ADMIN_TOKEN");
+  if (values.VX_ADMIN_TOKEN !== undefined && values.VX_ADMIN_TOKEN_FILE !== undefined)
+    throw new ConfigError("VX_ADMIN_TOKEN, VX_ADMIN_TOKEN_FILE: set one of them");
   if (isSamePort(values)) {
     throw new ConfigError(
       `PORT, VX_ADMIN_PORT: both listeners would use port ${values.PORT}; set one of them to another port`,
@@ -168,6 +174,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     adminHost: values.VX_ADMIN_HOST,
     adminPort: values.VX_ADMIN_PORT,
     adminToken: values.VX_ADMIN_TOKEN,
+    adminTokenFile:
+      values.VX_ADMIN_TOKEN_FILE === undefined ? undefined : resolve(values.VX_ADMIN_TOKEN_FILE),
     metricsToken: values.VX_METRICS_TOKEN,
     dataDir: resolve(values.VX_DATA_DIR),
     modelsFile: values.VX_MODELS === undefined ? undefined : resolve(values.VX_MODELS),

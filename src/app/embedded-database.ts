@@ -7,6 +7,8 @@ type EmbeddedDatabase = {
   /** The login of the superuser. */
   readonly address: DatabaseAddress;
   readonly clusterDir: string;
+  /** Whether no server uses it, and none can until `close`. */
+  readonly isExclusive: boolean;
   /** Stops the database, unless a server uses it. */
   close(): Promise<void>;
 };
@@ -31,7 +33,7 @@ export async function openEmbeddedDatabase(
     await close();
     throw error;
   }
-  return { address, clusterDir: embedded.clusterDir, close };
+  return { address, clusterDir: embedded.clusterDir, isExclusive: isOurs, close };
 }
 
 type Login = Pick<EmbeddedPostgres, "socketDir" | "passwordOf">;

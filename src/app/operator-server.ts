@@ -31,14 +31,14 @@ import { findOperator } from "../store/operators.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { StartTrace } from "../telemetry/server-trace.ts";
+import type { AdminTokens } from "./admin-tokens.ts";
 import type { Config } from "./config.ts";
 import { createSignIn } from "./create-sign-in.ts";
 import { OverviewFeed } from "./overview-feed.ts";
 
 type OperatorServerOptions = {
   readonly config: Config;
-  /** The value of VX_ADMIN_TOKEN. */
-  readonly token: string;
+  readonly adminTokens: AdminTokens;
   readonly deps: Deps;
   readonly meter: Meter;
   readonly readiness: Readiness;
@@ -63,7 +63,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
   const signIn = createSignIn({ config, database: deps.database, failures, log });
   const authenticate = operatorAuthentication({
-    adminToken: options.token,
+    isAdminToken: (token) => options.adminTokens.matches(token),
     find: (fingerprint) => findOperator(deps.database, fingerprint),
     failures,
     sessions: signIn?.sessions,

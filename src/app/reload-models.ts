@@ -6,6 +6,7 @@ import type { Cells } from "../store/driver/cells.ts";
 import { registerPrices } from "../store/prices.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Runner } from "../upstreams/runner/runner.ts";
+import { warnOfExposedKeys } from "./exposed-file.ts";
 
 type ReloadOptions = {
   readonly path: string | undefined;
@@ -28,6 +29,7 @@ export async function reloadModels({
     const models = await registerPrices(database, await readModels(path, process.env));
     await upstreams.use(models);
     catalog.replace(models);
+    warnOfExposedKeys(models, log);
     log.info({ models: models.length }, "reloaded models");
   } catch (error) {
     const message = "reloading models failed, the previous models stay in use";

@@ -15,9 +15,9 @@ type CopyOptions = {
 
 type Table = { readonly name: string; readonly columns: string; readonly bytes: number };
 
-/** Copies all rows of the schema vx in one transaction, and compares each table afterwards. */
+/** Copies all rows of the schema vx in one transaction, and compares each table before the commit. */
 export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions): Promise<void> {
-  const session = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx upgrade" };
+  const session = { statementTimeoutMs: STATEMENT_TIMEOUT_MS, name: "vx copy" };
   const source = await connect(from, session);
   try {
     const target = await connect(to, session);
@@ -29,7 +29,6 @@ export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions
       if (tables.map(names).join("; ") !== expected)
         throw new BackupError("the tables of the database are not those of this release");
       await copyTables(source, target, tables, signal, onProgress);
-      for (const { name } of tables) await compare(source, target, name);
       await target`ANALYZE`;
     } finally {
       await target.end({ timeout: 5 });
@@ -39,16 +38,24 @@ export async function copyDatabase({ from, to, signal, onProgress }: CopyOptions
   }
 }
 
-/** A partitioned table is one table: the partitions depend on when each database was created. */
+/**
+ * Each table after those that it refers to. A partitioned table is one table: the partitions depend on when each database was
+ * created.
+ */
 async function tablesOf(sql: Sql): Promise<Table[]> {
   return await sql<Table[]>`
+    WITH RECURSIVE levels (oid, level) AS (
+      SELECT oid, 0 FROM pg_class WHERE relnamespace = 'vx'::regnamespace AND relkind IN ('r', 'p')
+      UNION
+      SELECT k.conrelid, l.level + 1 FROM levels l JOIN pg_constraint k ON k.contype = 'f' AND k.confrelid = l.oid
+    )
     SELECT format('vx.%I', c.relname) AS name,
            coalesce((SELECT sum(pg_total_relation_size(t.relid)) FROM pg_partition_tree(c.oid) t),
              pg_total_relation_size(c.oid))::float8 AS bytes,
            (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) FROM pg_attribute a
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
     FROM pg_class c WHERE c.relnamespace = 'vx'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-    ORDER BY c.relname`;
+    ORDER BY (SELECT max(l.level) FROM levels l WHERE l.oid = c.oid), c.relname`;
 }
 
 /** Databases and tables of the operator would be lost. */
@@ -75,8 +82,6 @@ async function copyTables(
 ): Promise<void> {
   const inTotal = tables.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
-  // Foreign keys are satisfied in the source, and the order of the tables is not that of their references.
-  await target`SET session_replication_role = replica`;
   await target`BEGIN`;
   await target.unsafe(`TRUNCATE ${tables.map(({ name }) => name).join(", ")}`);
   for (const { name, columns, bytes } of tables) {
@@ -85,6 +90,7 @@ async function copyTables(
     done += bytes;
     onProgress(done, inTotal);
   }
+  for (const { name } of tables) await compare(source, target, name);
   await target`COMMIT`;
 }
 

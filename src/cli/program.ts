@@ -24,6 +24,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Move old months of the ledger to compressed files.",
     load: () => import("./archive.ts"),
   },
+  "copy-database": {
+    description: "Copy the embedded database to a PostgreSQL of your own. The server must be stopped.",
+    load: () => import("./copy-database.ts"),
+  },
   "upgrade-database": {
     description: "Copy the embedded database to the installed major version of PostgreSQL.",
     load: () => import("./upgrade-database.ts"),
@@ -62,6 +66,7 @@ Environment variables of the commands that call a server:
   VX_ADMIN_URL                  the address as a URL, such as https://ops.example:8081
   VX_ADMIN_TLS_CERT             the certificate of the listener; if set, no other certificate is trusted
   VX_ADMIN_TOKEN                the token of an operator (default: the file admin-token in VX_DATA_DIR)
+  VX_ADMIN_TOKEN_FILE           a file whose first line is the token
   VX_DATA_DIR                   the data folder of the server (default: .vx)
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 70 violated invariant (see docs/operations.md).

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
-import { readAdminToken } from "../app/admin-token.ts";
+import { readAdminToken, readAdminTokenFile } from "../app/admin-tokens.ts";
 import { type Config, readConfig } from "../app/config.ts";
 import { ConfigError } from "../app/config-error.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
@@ -15,7 +15,13 @@ export type Target = {
 };
 
 export function readTarget(env: NodeJS.ProcessEnv): Target {
-  const config = readSettings(env, ["VX_ADMIN_HOST", "VX_ADMIN_PORT", "VX_ADMIN_TOKEN", "VX_DATA_DIR"]);
+  const config = readSettings(env, [
+    "VX_ADMIN_HOST",
+    "VX_ADMIN_PORT",
+    "VX_ADMIN_TOKEN",
+    "VX_ADMIN_TOKEN_FILE",
+    "VX_DATA_DIR",
+  ]);
   const cert = readCertificate(env.VX_ADMIN_TLS_CERT);
   const url = givenUrl(env.VX_ADMIN_URL) ?? localUrl(cert ? "https" : "http", config);
   return { url, token: tokenOf(config), cert };
@@ -47,8 +53,12 @@ function readCertificate(path: string | undefined): Buffer | undefined {
 
 /** Reads only the settings a command needs, so that other invalid settings do not stop it. */
 export function readSettings(env: NodeJS.ProcessEnv, names: readonly string[]): Config {
+  return orUsageFailure(() => readConfig(Object.fromEntries(names.map((name) => [name, env[name] ?? ""]))));
+}
+
+function orUsageFailure<Value>(read: () => Value): Value {
   try {
-    return readConfig(Object.fromEntries(names.map((name) => [name, env[name] ?? ""])));
+    return read();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
@@ -72,8 +82,9 @@ function wrongHost(): CommandFailure {
   return usageFailure("invalid setting: VX_ADMIN_HOST: must be a host name or an address");
 }
 
-function tokenOf({ adminToken, dataDir }: Config): string {
+function tokenOf({ adminToken, adminTokenFile, dataDir }: Config): string {
   if (adminToken !== undefined) return adminToken;
+  if (adminTokenFile !== undefined) return orUsageFailure(() => readAdminTokenFile(adminTokenFile))[0] ?? "";
   const remedy = "set VX_ADMIN_TOKEN, or VX_DATA_DIR to the data folder of the server";
   let token: string;
   try {

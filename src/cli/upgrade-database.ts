@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
-import { upgradeDatabase } from "../app/upgrade-database.ts";
+import { upgradeDatabase } from "../app/copy-database.ts";
 import { showWithAudit } from "./audit-stopped.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";

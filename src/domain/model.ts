@@ -18,6 +18,8 @@ export type RemoteSettings = Weighted & {
   readonly baseUrl: string;
   /** The environment variable with the upstream's key; undefined if the upstream needs none. */
   readonly apiKeyEnv: string | undefined;
+  /** The path of the file with the key, in place of a variable. */
+  readonly apiKeyFile?: string | undefined;
   /** The upstream's name for the model. */
   readonly model: string;
   readonly timeoutMs: number;

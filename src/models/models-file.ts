@@ -1,6 +1,7 @@
 import { LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
-import type { Model } from "../domain/model.ts";
+import type { Model, RemoteSettings } from "../domain/model.ts";
+import { readUpstreamKey, UpstreamKeyError } from "../domain/upstream-key.ts";
 import { ModelsError } from "./models-error.ts";
 import { modelsSchema } from "./models-schema.ts";
 import { fieldOf, type Path, valueAt } from "./path.ts";
@@ -15,8 +16,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 type Mistake = { readonly path: Path; readonly message: string };
 
 /**
- * Parses all models, or throws. `file` is the file name in error messages. Upstream keys must be set in the
- * environment; the models do not contain them.
+ * Parses all models, or throws. `file` is the file name in error messages. The keys of upstreams must
+ * be set; the models do not contain them.
  */
 export function parseModels(text: string, file: string, env: Env): readonly Model[] {
   const lines = new LineCounter();
@@ -42,7 +43,7 @@ export function parseModels(text: string, file: string, env: Env): readonly Mode
   const parsed = modelsSchema.safeParse(content, { error: valueProblem });
   if (!parsed.success) throw refuse(parsed.error.issues.flatMap((issue) => mistakesOf(issue, content)));
   const { models } = parsed.data;
-  const mistakes = [...sameNames(models), ...missingKeys(models, content, env)];
+  const mistakes = [...sameNames(models), ...wrongKeys(models, content, env)];
   if (mistakes.length > 0) throw refuse(mistakes);
   return models;
 }
@@ -69,26 +70,28 @@ function sameNames(models: readonly Model[]): Mistake[] {
   return [...ids, ...aliases];
 }
 
-function missingKeys(models: readonly Model[], content: unknown, env: Env): Mistake[] {
+function wrongKeys(models: readonly Model[], content: unknown, env: Env): Mistake[] {
   return models.flatMap(({ upstreams }, at) =>
     upstreams.flatMap((upstream, index) => {
-      const message = "apiKeyEnv" in upstream ? keyProblem(upstream.apiKeyEnv, env) : undefined;
+      const message = upstream.kind === "sandbox" ? undefined : keyProblem(upstream, env);
       if (message === undefined) return [];
       const single = ["models", at, "upstream"];
       const place = valueAt(content, single) === undefined ? ["models", at, "upstreams", index] : single;
-      return [{ path: [...place, "api_key_env"], message }];
+      const field =
+        "apiKeyFile" in upstream && upstream.apiKeyFile !== undefined ? "api_key_file" : "api_key_env";
+      return [{ path: [...place, field], message }];
     }),
   );
 }
 
-/** The message must not contain the key. */
-function keyProblem(name: string | undefined, env: Env): string | undefined {
-  if (name === undefined) return undefined;
-  const key = env[name]?.trim() ?? "";
-  if (key === "") return `the environment variable ${name} is not set`;
-  return /^[!-~]+$/.test(key)
-    ? undefined
-    : `the environment variable ${name} contains characters that a key cannot have`;
+function keyProblem(upstream: RemoteSettings, env: Env): string | undefined {
+  try {
+    readUpstreamKey(upstream, env);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UpstreamKeyError) return error.message;
+    throw error;
+  }
 }
 
 function listed(lines: readonly string[]): ModelsError {

@@ -60,14 +60,20 @@ const remote = z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "must be the name of an environment variable")
       .optional(),
+    api_key_file: name.optional(),
     model: name,
     timeout_ms: z.int().min(100).max(MAX_TIMEOUT_MS).default(60_000),
     weight,
   })
-  .transform(({ base_url, api_key_env, timeout_ms, ...values }) => ({
+  .refine(({ api_key_env, api_key_file }) => api_key_env === undefined || api_key_file === undefined, {
+    path: ["api_key_file"],
+    error: 'must not be given together with "api_key_env"',
+  })
+  .transform(({ base_url, api_key_env, api_key_file, timeout_ms, ...values }) => ({
     ...values,
     baseUrl: base_url,
     apiKeyEnv: api_key_env,
+    apiKeyFile: api_key_file,
     timeoutMs: timeout_ms,
   }));
 
@@ -167,7 +173,7 @@ function urlProblem(text: string): string | undefined {
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") return "must begin with http:// or https://";
   if (url.username !== "" || url.password !== "")
-    return "must not contain credentials; name the variable with the key in api_key_env";
+    return "must not contain credentials; name the variable or the file with the key in api_key_env or api_key_file";
   if (url.search !== "" || url.hash !== "") return "must not have a query or a fragment";
   return undefined;
 }

@@ -32,6 +32,8 @@ export type Upstream = {
     progress?: Progress,
     trace?: TraceHeaders,
   ): AsyncIterable<UpstreamEvent>;
+  /** Reads the key again, for the requests from now on. Throws if it is missing or malformed; then the previous one stays in use. */
+  renewKey?(): void;
   /** Resolves after the running responses have ended. */
   close(): Promise<void>;
 };

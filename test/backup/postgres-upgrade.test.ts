@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "no
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { upgradeDatabase } from "../../src/app/upgrade-database.ts";
+import { upgradeDatabase } from "../../src/app/copy-database.ts";
 import { prepareBinaries } from "../../src/embedded-postgres/binaries.ts";
 import { binaryPackageName, findBinaryPackageIn } from "../../src/embedded-postgres/binary-package.ts";
 import { ensureCluster } from "../../src/embedded-postgres/cluster.ts";

@@ -29,7 +29,18 @@ const CALLS = [
   "log",
   "audit",
 ];
-const OTHERS = ["", "serve", "migrate", "accounts", "keys", "plans", "models", "ledger", "operators"];
+const OTHERS = [
+  "",
+  "serve",
+  "migrate",
+  "copy-database",
+  "accounts",
+  "keys",
+  "plans",
+  "models",
+  "ledger",
+  "operators",
+];
 
 describe("help", () => {
   test.for(CALLS)("of 'vx %s' has an example and --json", async (command) => {
@@ -111,6 +122,9 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ["ledger list", /--account/],
     ["ledger list acct_1 --limit -1", /--limit/],
     ["migrate", /DATABASE_URL/],
+    ["migrate --dry-run --status", /cannot be used/],
+    ["copy-database", /--to <url>/],
+    ["copy-database --to db.example", /^vx: --to /],
   ];
 
   test.for(WRONG)("vx %s", async ([args, why]) => {

@@ -1,3 +1,4 @@
+import { AdminTokens } from "../../src/app/admin-tokens.ts";
 import { createComponents } from "../../src/app/components.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { createOperatorServer } from "../../src/app/operator-server.ts";
@@ -66,6 +67,7 @@ export async function startTwinServers(): Promise<TwinServers> {
     DATABASE_URL: database.url,
     PORT: "0",
     VX_ADMIN_PORT: "0",
+    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
     VX_MODELS: models.path,
     VX_MAX_BODY_BYTES: String(MAX_BODY_BYTES),
     VX_AUTH_FAILURES_PER_MINUTE: "1000000000",
@@ -92,7 +94,7 @@ export async function startTwinServers(): Promise<TwinServers> {
     createConnectListener({ ...shared, log: connectLog }),
     createOperatorServer({
       ...shared,
-      token: OPERATOR_TOKEN,
+      adminTokens: AdminTokens.load(config, log),
       readMetrics: async () => components.metrics.registry,
     }),
   ];

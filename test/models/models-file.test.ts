@@ -316,6 +316,18 @@ describe("a mistake is reported with its line and its field", () => {
       /^models.yaml:7: models\[0\]\.upstreams\[1\]\.api_key_env: /,
     ],
     [
+      "a key file that does not exist",
+      { upstream: openai(", api_key_file: /nonesuch") },
+      /^models.yaml:7: models\[0\]\.upstream\.api_key_file: \/nonesuch cannot be read: no such file/,
+    ],
+    ["an endless key file", { upstream: openai(", api_key_file: /dev/zero") }, /is larger than 8192 bytes$/],
+    ["an empty key file", { upstream: openai(", api_key_file: /dev/null") }, /\/dev\/null is empty$/],
+    [
+      "a key in a variable and in a file",
+      { upstream: openai(", api_key_env: BROKEN_KEY, api_key_file: /nonesuch") },
+      /upstream\.api_key_file: must not be given together with "api_key_env"$/,
+    ],
+    [
       "a key instead of its name",
       { upstream: openai(`, api_key_env: ${SECRET}`) },
       /api_key_env: must be the name/,

@@ -148,7 +148,7 @@ describe("openai", () => {
   test("a missing or malformed key is rejected when the upstream opens, without quoting it", () => {
     const open = (KEY: string) => openRemote(fake.settings({ apiKeyEnv: "KEY" }), { KEY });
     for (const key of ["", "  ", "two words", "a\nb", "ключ"]) {
-      expect(() => open(key)).toThrow(/^KEY (is not set|contains characters)/);
+      expect(() => open(key)).toThrow(/^the environment variable KEY (is not set|contains characters)/);
     }
   });
 

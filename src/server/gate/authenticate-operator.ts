@@ -16,8 +16,8 @@ export type AuthenticateOperator = (
 ) => Promise<Operator>;
 
 type Options = {
-  /** The value of VX_ADMIN_TOKEN. */
-  readonly adminToken: string;
+  /** Whether this is a token of the break-glass admin. */
+  readonly isAdminToken: (token: string) => boolean;
   /** Looks up the fingerprint of a token, for every request: a revocation has effect at once. */
   readonly find: (fingerprint: string) => Promise<Operator | undefined>;
   readonly failures: FailedAuthentications;
@@ -26,12 +26,11 @@ type Options = {
 };
 
 export function operatorAuthentication({
-  adminToken,
+  isAdminToken,
   find,
   failures,
   sessions,
 }: Options): AuthenticateOperator {
-  const isAdminToken = tokenMatcher(adminToken);
   return async (request, { isUse } = { isUse: true }) => {
     if (sessions?.isCarriedBy(request)) return await sessions.authenticateCall(request, isUse);
     const token = tokenOf(request);
@@ -61,7 +60,7 @@ export function metricsAuthentication(
 }
 
 /** Compares in constant time. */
-function tokenMatcher(expected: string): (token: string) => boolean {
+export function tokenMatcher(expected: string): (token: string) => boolean {
   const digest = hash("sha256", expected, "buffer");
   return (token) => timingSafeEqual(hash("sha256", token, "buffer"), digest);
 }

@@ -199,7 +199,10 @@ function setupText({ statementTimeoutMs, role, readsHistory }: SessionOptions): 
   const settings: [string, string][] = [
     ["statement_timeout", String(statementTimeoutMs)],
     ["idle_in_transaction_session_timeout", String(statementTimeoutMs)],
+    // The formats of values that the driver reads, whatever the database or the login sets.
     ["TimeZone", "UTC"],
+    ["DateStyle", "ISO"],
+    ["bytea_output", "hex"],
     ["jit", "off"],
     ...(role === undefined ? [] : [["role", role] as [string, string]]),
   ];

@@ -23,18 +23,19 @@ export class HttpUpstream implements Upstream {
   readonly name: string;
   readonly #dialects: Dialects;
   readonly #settings: RemoteSettings;
-  readonly #apiKey: string | undefined;
+  readonly #readKey: () => string | undefined;
   readonly #connections: Connections;
   readonly #origin: string;
   readonly #basePath: string;
   readonly #query: string;
-  readonly #headers: Record<string, string>;
+  #apiKey: string | undefined;
+  #headers: Record<string, string> = {};
   readonly #pool: Pool;
 
   constructor(
     dialects: Dialects,
     settings: RemoteSettings,
-    apiKey: string | undefined,
+    readKey: () => string | undefined,
     connections: Connections,
   ) {
     const base = new URL(settings.baseUrl);
@@ -42,13 +43,18 @@ export class HttpUpstream implements Upstream {
     this.name = `${settings.kind} ${base.host}${basePath} ${settings.model}`;
     this.#dialects = dialects;
     this.#settings = settings;
-    this.#apiKey = apiKey;
+    this.#readKey = readKey;
     this.#connections = connections;
     this.#origin = base.origin;
     this.#basePath = basePath;
     this.#query = base.search;
-    this.#headers = { ...COMMON_HEADERS, ...dialects.headers(apiKey) };
+    this.renewKey();
     this.#pool = connections.open(base.origin);
+  }
+
+  renewKey(): void {
+    this.#apiKey = this.#readKey();
+    this.#headers = { ...COMMON_HEADERS, ...this.#dialects.headers(this.#apiKey) };
   }
 
   async *generate(
@@ -60,6 +66,8 @@ export class HttpUpstream implements Upstream {
     const dialect = this.#dialectFor(prompt);
     const body = await writeBody(dialect.body(prompt, this.#settings.model), charactersIn(prompt));
     signal.throwIfAborted();
+    // Another key may be in use when a failure is logged.
+    const apiKey = this.#apiKey;
     const exchange = new Exchange(dialect, prompt, progress);
     const { reply } = exchange;
     const abort = () => {
@@ -81,7 +89,7 @@ export class HttpUpstream implements Upstream {
       }
     } catch (error) {
       progress.report = reply.report;
-      throw error instanceof UpstreamFailure ? error.forLog(this.#apiKey) : error;
+      throw error instanceof UpstreamFailure ? error.forLog(apiKey) : error;
     } finally {
       signal.removeEventListener("abort", abort);
       exchange.release();

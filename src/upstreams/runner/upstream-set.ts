@@ -22,11 +22,13 @@ export class UpstreamSet {
   }
 
   /**
-   * Opens the upstreams of a catalog. If one cannot be opened, this throws and the current catalog stays in
-   * use. Upstreams that are no longer in it close after their last call.
+   * Opens the upstreams of a catalog, and reads the keys of those that are open again. If one cannot be opened, this throws
+   * and the current catalog stays in use. Upstreams that are no longer in it close after their last call.
    */
   async replaceCatalog(settings: readonly UpstreamSettings[]): Promise<void> {
-    this.#catalog = new Set(settings.map((one) => this.#find(one)));
+    const catalog = new Set(settings.map((one) => this.#find(one)));
+    for (const { upstream } of catalog) upstream.renewKey?.();
+    this.#catalog = catalog;
     await this.#closeUnused([...this.#byIdentity.values()]);
   }
 
@@ -93,6 +95,6 @@ function identityOf(settings: UpstreamSettings): string {
 
 function joinIdentity(settings: UpstreamSettings): string {
   if (settings.kind === "sandbox") return `sandbox ${settings.delayMs}`;
-  const { kind, baseUrl, apiKeyEnv = "", model, timeoutMs } = settings;
-  return `${kind} ${baseUrl} ${apiKeyEnv} ${timeoutMs} ${model}`;
+  const { kind, baseUrl, apiKeyEnv, apiKeyFile, model, timeoutMs } = settings;
+  return JSON.stringify([kind, baseUrl, apiKeyEnv, apiKeyFile, timeoutMs, model]);
 }
