@@ -1,4 +1,5 @@
 import type { Model } from "../domain/model.ts";
+import { nearestOf } from "../domain/nearest.ts";
 import type { Log } from "../telemetry/log.ts";
 import { SETTINGS } from "./config.ts";
 
@@ -21,26 +22,12 @@ export function warnOfUnknownSettings(env: NodeJS.ProcessEnv, models: readonly M
   }
 }
 
+/** The prefix that most settings have is no similarity. */
 export function nearestSetting(name: string): string {
-  const wanted = withoutPrefix(name);
-  const distances = SETTINGS.map((setting) => editDistance(wanted, withoutPrefix(setting)));
-  return SETTINGS[distances.indexOf(Math.min(...distances))] as string;
+  const nearest = nearestOf(withoutPrefix(name), SETTINGS.map(withoutPrefix));
+  return SETTINGS.find((setting) => withoutPrefix(setting) === nearest) as string;
 }
 
 function withoutPrefix(name: string): string {
   return name.replace(/^VX_/, "");
-}
-
-/** Levenshtein distance: the number of characters to insert, delete or replace. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j++) {
-      const replaced = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[to.length] as number;
 }

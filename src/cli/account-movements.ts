@@ -10,7 +10,7 @@ import type { Micros } from "../domain/money.ts";
 import { accountIdOf } from "./account-reference.ts";
 import { adjustAmount, creditAmount } from "./arguments.ts";
 import { type Admin, withAdmin } from "./client.ts";
-import { callCommand, type JsonOption, requiredOption } from "./command.ts";
+import { callCommand, type JsonOption, reasonOption } from "./command.ts";
 import { CallFailure } from "./explain.ts";
 import { CommandFailure } from "./failure.ts";
 import { type Column, formatTable } from "./print.ts";
@@ -49,7 +49,7 @@ function movementCommand(group: Command, name: string, description: string, exam
     "<account>",
     "the id, external id or unique name of the account",
   );
-  return requiredOption(command, "--reason <reason>", "the reason, shown in the ledger").option(
+  return reasonOption(command, { isRequired: true }).option(
     "--idempotency-key <key>",
     "repeated commands with the same key change the balance once (default: a random key)",
   );

@@ -8,7 +8,7 @@ import {
 import { accountIdOf } from "./account-reference.ts";
 import { type Admin, withAdmin } from "./client.ts";
 import { accountColumns } from "./columns.ts";
-import { callCommand, type JsonOption, type ReasonOption, reasonOption, requiredOption } from "./command.ts";
+import { callCommand, type JsonOption, type ReasonOption, reasonOption } from "./command.ts";
 import { usageFailure } from "./failure.ts";
 import { formatTable } from "./print.ts";
 import { show } from "./show.ts";
@@ -47,12 +47,11 @@ export function addProfileCommands(group: Command): void {
   )
     .argument("<account>", ACCOUNT)
     .action(updateProfile);
-  requiredOption(
+  reasonOption(
     callCommand(group, "suspend", "Refuse the calls of an account. Running calls finish.", [
       'vx accounts suspend acme --reason "invoice 1001 is overdue"',
     ]),
-    "--reason <reason>",
-    "the reason, shown in the operator log",
+    { isRequired: true },
   )
     .argument("<account>", ACCOUNT)
     .action(suspend);

@@ -66,6 +66,9 @@ export function collect(text: string, before: readonly string[] = []): string[] 
   return [...before, text];
 }
 
+export const ACCOUNT_OPTION =
+  "the id, external id or unique name of the account (required, unless it is the argument)";
+
 /** The account, given as an argument or as an option. */
 export function accountOf(argument: string | undefined, option: string | undefined): string {
   const account = argument ?? option;

@@ -20,18 +20,22 @@ export function requiredOption(
   description: string,
   parse: (text: string) => unknown = String,
 ): Command {
-  const option = new Option(flags, description).argParser(parse);
+  const option = new Option(flags, `${description} (required)`).argParser(parse);
   return command.addOption(option).hook("preAction", (_, running) => {
     if (running.getOptionValue(option.attributeName()) !== undefined) return;
     running.error(`error: the option '${flags}' is missing`);
   });
 }
 
-/** The reason of a change, for the operator log. */
 export type ReasonOption = { readonly reason?: string };
 
-export function reasonOption(command: Command): Command {
-  return command.option("--reason <reason>", "the reason, shown in the operator log");
+const REASON =
+  "why the change is made, for the operator log and, if the balance changes, the ledger of the account";
+
+/** The reason of a change. The server requires it for changes that an account may question. */
+export function reasonOption(command: Command, { isRequired = false } = {}): Command {
+  const flags = "--reason <text>";
+  return isRequired ? requiredOption(command, flags, REASON) : command.option(flags, REASON);
 }
 
 /** A command that makes a call. `usage` is its name with its arguments. */

@@ -10,7 +10,7 @@ import {
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { maskedIfFull } from "../domain/key-query.ts";
 import { accountIdOf } from "./account-reference.ts";
-import { accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
+import { ACCOUNT_OPTION, accountOf, collect, MAX_RPM, positiveNumber, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { foundKeyColumns, keyColumns } from "./columns.ts";
 import {
@@ -85,15 +85,17 @@ export const define: Define = (group) => {
     ]),
   )
     .argument("<key_id>", "the id of the key")
-    .option("--rpm <n>", "requests per minute of the key", positiveNumber("--rpm", MAX_RPM))
+    .option(
+      "--rpm <n>",
+      "requests per minute of the key (this or --default is required)",
+      positiveNumber("--rpm", MAX_RPM),
+    )
     .addOption(new Option("--default", "restore the limit of the plan").conflicts("rpm"))
     .action(setLimit);
 };
 
 function withAccount(command: Command): Command {
-  return command
-    .argument("[account]", "the same as --account")
-    .option("--account <account>", "the id, external id or unique name of the account");
+  return command.argument("[account]", "the same as --account").option("--account <account>", ACCOUNT_OPTION);
 }
 
 async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {

@@ -2,7 +2,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ListLedgerEntriesResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import { accountIdOf } from "./account-reference.ts";
-import { accountOf, time } from "./arguments.ts";
+import { ACCOUNT_OPTION, accountOf, time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { entryColumns } from "./columns.ts";
 import { callCommand, type Define, withExamples } from "./command.ts";
@@ -25,7 +25,7 @@ export const define: Define = (group) => {
     "vx ledger list acme --kind generation --from 2030-01-01",
   ])
     .argument("[account]", "the same as --account")
-    .option("--account <account>", "the id, external id or unique name of the account");
+    .option("--account <account>", ACCOUNT_OPTION);
   listing
     .option("--kind <kind>", "only entries of this kind: generation, credit or adjustment")
     .option("--key <id>", "only entries of calls with this key")

@@ -1,10 +1,13 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { ListOperatorEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { AdminService, ListOperatorEventsResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
+import { nearestOf } from "../domain/nearest.ts";
 import { accountIdOf } from "./account-reference.ts";
 import { time } from "./arguments.ts";
 import { withAdmin } from "./client.ts";
 import { eventColumns } from "./columns.ts";
 import { type Define, withExamples } from "./command.ts";
+import { usageFailure } from "./failure.ts";
 import { addListOptions, type ListOptions, printList } from "./list.ts";
 
 type Options = ListOptions & {
@@ -20,13 +23,27 @@ export const define: Define = (command) => {
   withExamples(command, ["vx log --limit 20", "vx log --actor op_… --method CreditAccount --from 2030-01-01"])
     .option("--json", "print the response message as JSON")
     .option("--actor <id>", "only events of this operator")
-    .option("--method <method>", "only events of this method, such as CreditAccount")
+    .option("--method <method>", "only events of this method, such as CreditAccount", methodOf)
     .option("--target <id>", "only events of this account, key or operator, or of this plan")
     .option("--account <account>", "only events of this account and its keys")
     .option("--from <time>", "only events at this time or later", time("--from"))
     .option("--to <time>", "only events before this time", time("--to"));
   addListOptions(command).action(list);
 };
+
+/** The methods in the log: changes, refused calls of any method, and sign-ins. */
+const METHODS = [
+  ...[AdminService, ConsoleService].flatMap(({ methods }) => methods.map(({ name }) => name)),
+  "SignIn",
+  "SignOut",
+];
+
+function methodOf(text: string): string {
+  if (METHODS.includes(text)) return text;
+  throw usageFailure(
+    `--method: there is no method ${JSON.stringify(text)}; did you mean ${nearestOf(text, METHODS)}?`,
+  );
+}
 
 async function list(options: Options): Promise<void> {
   const { actor = "", method = "", target = "", account = "", from, to } = options;

@@ -47,6 +47,10 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "List what operators changed.",
     load: () => import("./log.ts"),
   },
+  completion: {
+    description: "Print a script that completes commands and options in a shell.",
+    load: () => import("./completion.ts"),
+  },
   audit: {
     description:
       "Recompute all balances, usage sums and hashes from the ledger and the operator log. Exits with 1 if any differ.",
@@ -103,7 +107,8 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     .addHelpText("after", NOTES);
   for (const [name, { description, load }] of Object.entries(GROUPS)) {
     const command = program.command(name).description(description);
-    if (args.includes(name)) (await load()).define(command);
+    // A completion contains all commands.
+    if (args.includes(name) || args.includes("completion")) (await load()).define(command);
   }
   return program;
 }

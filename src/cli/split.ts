@@ -23,11 +23,14 @@ export function defineSplit(command: Command): void {
       "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
     )
     .argument("<source>", "the name of the cell that gives up lanes")
-    .option("--to <url>", "the standby; the login must own the tables and be allowed to promote it")
-    .option("--lanes <lanes>", "the lanes to move, such as 512-767,800")
+    .option(
+      "--to <url>",
+      "the standby; the login must own the tables and be allowed to promote it (required)",
+    )
+    .option("--lanes <lanes>", "the lanes to move, such as 512-767,800 (required)")
     .option(
       "--abort",
-      "give the lanes of an unfinished split back to the source, for example if the standby is lost",
+      "in place of --to and --lanes: give the lanes of an unfinished split back to the source, for example if the standby is lost",
     )
     .option("--json", "print the result as JSON")
     .action(run);

@@ -55,6 +55,40 @@ describe("help", () => {
     expect(stdout).toMatch(new RegExp(`Examples?:\\n.*vx ${command}`));
   });
 
+  test.for([
+    ["accounts create", ["--name <name>"]],
+    ["accounts credit", ["--reason <text>"]],
+    ["accounts adjust", ["--reason <text>"]],
+    ["accounts suspend", ["--reason <text>"]],
+    ["accounts resume", []],
+    ["keys create", ["--account <account>", "--name <name>"]],
+    ["keys revoke", []],
+    ["plans set", ["--rpm <n>", "--max-active-keys <n>"]],
+    ["operators create", ["--name <name>", "--role <role>"]],
+    ["cells split", ["--to <url>", "--lanes <lanes>"]],
+    ["copy-database", ["--to <url>"]],
+  ] as const)("of 'vx %s' marks the required options %j", async ([command, required]) => {
+    const { stdout } = await vx([...command.split(" "), "--help"]);
+    // A description may need several lines.
+    const options = stdout.replaceAll(/\n {10,}/g, " ").match(/^ {2}--.*\(required.*$/gm) ?? [];
+    expect(options.map((line) => line.trim().split(/ {2,}/)[0]).sort()).toEqual([...required].sort());
+  });
+
+  test("of every command with a reason describes it in the same way", async () => {
+    const commands = CALLS.filter((command) =>
+      /^(accounts|keys|plans|operators) (?!list|get|search)/.test(command),
+    );
+    const texts = new Set<string>();
+    for (const command of commands) {
+      const { stdout } = await vx([...command.split(" "), "--help"]);
+      const reason = /^ {2}--reason <text> +([^-]*?)(?: \(required\))?$/m.exec(
+        stdout.replaceAll(/\n {10,}/g, " "),
+      );
+      texts.add(reason?.[1] ?? `none of ${command}`);
+    }
+    expect([...texts]).toEqual([expect.stringMatching(/^why the change is made, /)]);
+  });
+
   test("without a command is printed as wrong usage", async () => {
     const { code, stdout, stderr } = await spawnVx([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -120,6 +154,10 @@ describe("wrong usage exits 2 with an error on stderr", () => {
       /^vx: --role: must be one of viewer, support, finance, admin/,
     ],
     ["ledger list", /--account/],
+    [
+      "log --method CreditAcount",
+      /^vx: --method: there is no method "CreditAcount"; did you mean CreditAccount\?\n$/,
+    ],
     ["ledger list acct_1 --limit -1", /--limit/],
     ["migrate", /DATABASE_URL/],
     ["migrate --dry-run --status", /cannot be used/],
