@@ -59,8 +59,8 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   const observe = createObserver(options);
-  // The budget must fit the largest body that the setting allows, both compressed and decompressed.
-  const enough = 2 * config.maxBodyBytes + bodyBudget.smallBytes;
+  // An account has half of the budget, and a message can weigh three times its body.
+  const enough = 6 * config.maxBodyBytes + bodyBudget.smallBytes;
   const budget = new BodyBudget({ ...bodyBudget, maxBytes: Math.max(bodyBudget.maxBytes, enough) });
   const services = DEVELOPER_SERVICES.map((definition) => ({
     ...definition,
@@ -117,7 +117,11 @@ export function createPublicServer(options: PublicServerOptions): Listener {
     limits: { ...defaultLimits, connectionsPerAddress: config.maxConnectionsPerAddress },
     refusals: badRequestResponses(deps.ids.request, cors),
   });
-  metrics.gauge("vx_body_bytes", "Bytes of request bodies in memory.", () => budget.usedBytes);
+  metrics.gauge(
+    "vx_body_bytes",
+    "Bytes of requests in memory, as bodies and decoded.",
+    () => budget.usedBytes,
+  );
   metrics.gauge("vx_running_calls", "Calls that are running.", () => listener.running);
   metrics.gauge("vx_connections", "Open connections of the public listener.", () => listener.connections);
   return listener;

@@ -1,52 +1,48 @@
 import { DomainError } from "../domain/errors.ts";
 import { FairShare } from "../domain/fair-share.ts";
 
-/** A body up to this size may use the part that is reserved for small bodies. */
+/** A request up to this size may use the part that is reserved for small requests. */
 const SMALL_BYTES = 65_536;
 
+/** One account may use half of what the others leave: the largest request of another account fits beside it. */
+const MAX_SHARE = 1 / 2;
+
 type BodyBudgetOptions = {
-  /** Limit for all bodies that are being read. */
+  /** Limit for all requests in memory: their bodies while they are read, their messages until their calls have ended. */
   readonly maxBytes: number;
-  /** The part that only small bodies may use: small calls succeed however many large ones arrive. */
+  /** The part that only small requests may use: small calls succeed however many large ones arrive. */
   readonly smallBytes: number;
   /** From the start of reading a body to its end. */
   readonly bodyMs: number;
 };
 
-/** The memory of one process for bodies that are not decoded yet, in every protocol. */
+/** The memory of one process for the requests of its callers, in every protocol. */
 export class BodyBudget {
-  readonly #options: BodyBudgetOptions;
-  readonly #room = new FairShare();
+  readonly bodyMs: number;
+  readonly #maxBytes: number;
+  readonly #maxLargeBytes: number;
+  readonly #room = new FairShare(MAX_SHARE);
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(options: BodyBudgetOptions) {
-    this.#options = options;
+  constructor({ maxBytes, smallBytes, bodyMs }: BodyBudgetOptions) {
+    this.bodyMs = bodyMs;
+    this.#maxBytes = maxBytes;
+    this.#maxLargeBytes = maxBytes - smallBytes;
   }
 
-  get bodyMs(): number {
-    return this.#options.bodyMs;
-  }
-
-  /** Bytes of bodies in memory. */
+  /** Bytes of requests in memory. */
   get usedBytes(): number {
     return this.#room.inUse;
   }
 
-  /** Each sender has a share; only small bodies may use the whole budget. */
-  openShare(sender: string | undefined): BodyShare {
-    let mine = 0;
-    return {
-      reserve: (bytes) => {
-        const { maxBytes, smallBytes } = this.#options;
-        const limit = mine + bytes <= SMALL_BYTES ? maxBytes : maxBytes - smallBytes;
-        if (!this.#room.acquire(sender, bytes, limit)) throw tooMuch();
-        mine += bytes;
-      },
-      release: () => {
-        this.#room.release(sender, mine);
-        mine = 0;
-      },
-    };
+  /** For one request of an account. */
+  openShare(accountId: string | undefined): BodyShare {
+    return new BodyShare(this, this.#room, accountId);
+  }
+
+  /** Only small requests may use the whole budget. */
+  limitOf(bytes: number): number {
+    return bytes <= SMALL_BYTES ? this.#maxBytes : this.#maxLargeBytes;
   }
 
   /** Parses large bodies one at a time: parsing takes several times the size of the body. */
@@ -63,16 +59,53 @@ export class BodyBudget {
   }
 }
 
-/** The part of the budget that one body uses. */
-export type BodyShare = {
-  /** Throws "overloaded" if the budget has no room. */
-  reserve(bytes: number): void;
-  release(): void;
-};
+/** The part of the budget that one request uses, until its call and its generation have ended. */
+export class BodyShare {
+  readonly budget: BodyBudget;
+  readonly #room: FairShare;
+  readonly #accountId: string | undefined;
+  #bytes = 0;
+  #holders = 1;
+
+  constructor(budget: BodyBudget, room: FairShare, accountId: string | undefined) {
+    this.budget = budget;
+    this.#room = room;
+    this.#accountId = accountId;
+  }
+
+  /** Throws "overloaded" if the budget has no room for more bytes. */
+  reserve(bytes: number): void {
+    const total = this.#bytes + bytes;
+    if (!this.#room.acquire(this.#accountId, bytes, this.budget.limitOf(total))) throw tooMuch();
+    this.#bytes = total;
+  }
+
+  /** Replaces all that was reserved before. */
+  resize(bytes: number): void {
+    const more = bytes - this.#bytes;
+    if (more > 0) this.reserve(more);
+    else this.#free(-more);
+  }
+
+  /** The request stays in memory until `release` has been called once more. */
+  retain(): void {
+    this.#holders++;
+  }
+
+  release(): void {
+    if (--this.#holders === 0) this.#free(this.#bytes);
+  }
+
+  #free(bytes: number): void {
+    if (bytes === 0) return;
+    this.#room.release(this.#accountId, bytes);
+    this.#bytes -= bytes;
+  }
+}
 
 function tooMuch(): DomainError {
   return new DomainError("overloaded", {
-    message: "The service is receiving too many large requests. Retry later.",
+    message: "The service has too many large requests in memory. Retry later.",
     retryAfterSeconds: 1,
   });
 }

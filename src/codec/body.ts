@@ -2,7 +2,7 @@ import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
 import type { BodyShare } from "./body-budget.ts";
 import { freeChunk } from "./free-chunk.ts";
-import { GatheredBytes } from "./gathered-bytes.ts";
+import { freeBytes, GatheredBytes } from "./gathered-bytes.ts";
 import { RestProblem } from "./problem.ts";
 
 /** The body as received, over HTTP/1.1 or HTTP/2. */
@@ -25,7 +25,11 @@ export type BodySource = {
 };
 
 /** Limits of one body: its size, its part of the budget, its time. */
-export type BodyLimits = { readonly maxBytes: number; readonly share: BodyShare; readonly bodyMs: number };
+export type BodyLimits = {
+  readonly maxBytes: number;
+  readonly share: Pick<BodyShare, "reserve">;
+  readonly bodyMs: number;
+};
 
 /** The caller disconnected before its response was complete. */
 export class CallerDisconnected extends Error {}
@@ -102,7 +106,10 @@ export function readBytes(source: BodySource, limits: BodyLimits): Buffer | Prom
     stop(new DomainError("deadline_exceeded", { message: "The request body was not received in time." }));
   const timer = source.complete ? undefined : setTimeout(onTimeout, limits.bodyMs);
   source.on("data", (chunk) => {
-    if (!isWanted) return;
+    if (!isWanted) {
+      if (!source.stream) freeChunk(chunk);
+      return;
+    }
     try {
       share.reserve(chunk.length);
     } catch (error) {
@@ -154,6 +161,9 @@ export function decompress(
   return encoding === "identity" || encoding === "" ? bytes : decompressFrom(encoding, bytes, limits);
 }
 
+/** Decoding Brotli keeps the last 16 MiB of its output besides the output itself. */
+const BROTLI_WINDOW = { from: 1_048_576, to: 16_777_216 };
+
 /** A few kilobytes can decompress to 32 MiB, so each chunk of the output counts against the budget. */
 async function decompressFrom(
   encoding: string,
@@ -165,15 +175,19 @@ async function decompressFrom(
       "unsupported_media_type",
       `The content encoding is not supported. Use ${KNOWN_ENCODINGS}, or no compression.`,
     );
+  const isInWindow = (at: number) => encoding === "br" && at >= BROTLI_WINDOW.from && at < BROTLI_WINDOW.to;
   const plain = new GatheredBytes(0);
   const chunks: AsyncIterable<Buffer> = DECODERS[encoding]().end(bytes);
   try {
     for await (const chunk of chunks) {
       if (plain.size + chunk.length > maxBytes) throw tooLarge(maxBytes);
-      share.reserve(chunk.length);
-      plain.append(chunk);
+      share.reserve(isInWindow(plain.size) ? 2 * chunk.length : chunk.length);
+      if (plain.append(chunk)) freeChunk(chunk);
     }
+    // After an error, the decoder may still read them.
+    freeBytes(bytes);
   } catch (error) {
+    plain.clear();
     if (error instanceof RestProblem || error instanceof DomainError) throw error;
     throw new RestProblem("invalid", `The body is not valid ${encoding}.`);
   }

@@ -69,6 +69,7 @@ export class GatheredBytes {
     const larger = Buffer.allocUnsafe(Math.max(needed, announced, FIRST_BYTES, 2 * this.#size));
     if (larger.length >= MIN_FREED_BYTES) allocated.add(larger.buffer);
     this.bytes().copy(larger);
+    if (this.#buffer) freeBytes(this.#buffer);
     this.#buffer = larger;
     this.#only = undefined;
   }

@@ -2,12 +2,17 @@
 const MAX_SHARE = 7 / 8;
 
 /**
- * A limit shared by several users, such as accounts. A single user may use up to MAX_SHARE of the part that
+ * A limit shared by several users, such as accounts. A single user may use up to `maxShare` of the part that
  * other users do not use.
  */
 export class FairShare {
   readonly #byUser = new Map<string, number>();
+  readonly #maxShare: number;
   #inUse = 0;
+
+  constructor(maxShare = MAX_SHARE) {
+    this.#maxShare = maxShare;
+  }
 
   get inUse(): number {
     return this.#inUse;
@@ -19,7 +24,7 @@ export class FairShare {
     if (user !== undefined) {
       const own = this.#byUser.get(user) ?? 0;
       const others = this.#inUse - own;
-      if (own + amount > (max - others) * MAX_SHARE) return false;
+      if (own + amount > (max - others) * this.#maxShare) return false;
       this.#byUser.set(user, own + amount);
     }
     this.#inUse += amount;

@@ -52,12 +52,9 @@ export const defaultLimits = {
 
 export type Limits = { readonly [Name in keyof typeof defaultLimits]: number };
 
-/**
- * Limits for the bodies of all calls in one process; enough for 64 concurrent requests of the largest
- * message.
- */
+/** Limits for the requests of all calls in one process, as bodies and decoded. */
 export const bodyBudget = {
-  maxBytes: 469_762_048,
+  maxBytes: 402_653_184,
   smallBytes: 67_108_864,
   bodyMs: 120_000,
 } as const;

@@ -1,6 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ApiCall } from "../api/api-call.ts";
 import type { Caller } from "../billing/caller.ts";
+import type { BodyShare } from "../codec/body-budget.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Operator } from "../domain/operator.ts";
 import { digestOfRequest } from "../rules/request-digest.ts";
@@ -30,6 +31,7 @@ export class ServiceCall implements ApiCall {
   readonly #admitted: Admitted;
   readonly #transport: CallTransport;
   readonly #observation: Observation;
+  readonly #share: BodyShare;
 
   constructor(
     rpc: string,
@@ -37,12 +39,14 @@ export class ServiceCall implements ApiCall {
     admitted: Admitted,
     transport: CallTransport,
     observation: Observation,
+    share: BodyShare,
   ) {
     this.#rpc = rpc;
     this.#call = call;
     this.#admitted = admitted;
     this.#transport = transport;
     this.#observation = observation;
+    this.#share = share;
   }
 
   get key(): AdmittedKey {
@@ -82,6 +86,7 @@ export class ServiceCall implements ApiCall {
     const rpc = this.#rpc;
     const transport = this.#transport;
     const observation = this.#observation;
+    const share = this.#share;
     const idempotencyKey = idempotencyKeyOf(this.#call);
     return {
       requestId: this.#call.requestId,
@@ -94,7 +99,12 @@ export class ServiceCall implements ApiCall {
       signal: transport.signal,
       endReason: () => endReasonOf(transport),
       onModel: (modelId) => observation.setModel(modelId),
-      onStart: (generation) => observation.setGeneration(generation),
+      onStart: (generation) => {
+        observation.setGeneration(generation);
+        // A generation that continues without its caller has the prompt.
+        share.retain();
+        generation.onSettled(() => share.release());
+      },
       onLoweredMaxTokens: (maxTokens) => transport.setHeader("x-vx-max-tokens", String(maxTokens)),
       onReplay: () => transport.setHeader("idempotency-replayed", "true"),
     };

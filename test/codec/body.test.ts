@@ -6,6 +6,8 @@ import { DomainError } from "../../src/domain/errors.ts";
 
 const COMPRESS = { gzip: gzipSync, br: brotliCompressSync };
 const PLAIN = Buffer.alloc(4_000_000, "a");
+/** With Brotli's window, which has the whole output here and is counted after its first MiB. */
+const RESERVED = { gzip: PLAIN.length, br: 2 * PLAIN.length - 1_048_576 };
 
 /** Records what a body reserves of the budget. */
 function shareOf(maxBytes: number) {
@@ -31,9 +33,10 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
   });
 
   test("is decompressed, up to the limit itself", async () => {
-    const share = shareOf(PLAIN.length);
-    expect((await decompress(compressed, encoding, limits(share))).equals(PLAIN)).toBe(true);
-    expect(share.sum()).toBe(PLAIN.length);
+    const share = shareOf(RESERVED[encoding]);
+    // The compressed bytes may be freed.
+    expect((await decompress(Buffer.from(compressed), encoding, limits(share))).equals(PLAIN)).toBe(true);
+    expect(share.sum()).toBe(RESERVED[encoding]);
   });
 
   test("stops at the budget, before its output is in memory", async () => {
@@ -46,7 +49,7 @@ describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) =
 
   test("is refused when it is one byte larger than the limit", async () => {
     const result = Promise.resolve(
-      decompress(compressed, encoding, limits(shareOf(PLAIN.length), PLAIN.length - 1)),
+      decompress(compressed, encoding, limits(shareOf(RESERVED[encoding]), PLAIN.length - 1)),
     );
     await expect(result).rejects.toMatchObject({ kind: "too_large" });
   });

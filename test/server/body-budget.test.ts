@@ -4,11 +4,13 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import { connect as connectTcp } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
+import type { Gate } from "../../src/server/gate/gate.ts";
+import type { AdmittedKey } from "../../src/store/admit.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, mount } from "../rest/mount.ts";
 
 const BODY_MS = 60_000;
-const LIMIT = 200_000;
+const LIMIT = 300_000;
 const file = testFile(
   { Text: ["string text"], Length: ["int32 length"] },
   {
@@ -24,12 +26,28 @@ let server: Mounted;
 let budget: BodyBudget;
 let sessions: ClientHttp2Session[];
 
+/** Methods end when it resolves. */
+let work: Promise<void>;
+
+/** The key of a call is the name of its account. */
+const gate: Gate = async (call) => {
+  const [name] = call.headers("authorization");
+  return { key: name === undefined ? undefined : ({ accountId: name } as AdmittedKey), window: undefined };
+};
+
 async function start(bodyMs = BODY_MS) {
+  work = Promise.resolve();
   budget = new BodyBudget({ maxBytes: LIMIT + 100_000, smallBytes: 100_000, bodyMs });
   server = await mount(file, {
     budget,
+    gate,
     maxBodyBytes: 32_000_000,
-    methods: { measure: async ({ text }: { text: string }) => ({ length: text.length }) },
+    methods: {
+      measure: async ({ text }: { text: string }) => {
+        await work;
+        return { length: text.length };
+      },
+    },
   });
 }
 
@@ -49,12 +67,14 @@ type Slow = {
   cancel(): void;
   answer(): Promise<{ status: number; text: string }>;
 };
-type OpenSlow = (path: string, type: string) => Slow;
+type OpenSlow = (path: string, type: string, account?: string) => Slow;
 
-const slowHttp1: OpenSlow = (path, type) => {
+const keyOf = (account: string | undefined) => (account === undefined ? {} : { authorization: account });
+
+const slowHttp1: OpenSlow = (path, type, account) => {
   const call: ClientRequest = httpRequest(new URL(path, server.url), {
     method: "POST",
-    headers: { "content-type": type },
+    headers: { "content-type": type, ...keyOf(account) },
     agent: false,
   });
   call.on("error", () => undefined);
@@ -69,11 +89,11 @@ const slowHttp1: OpenSlow = (path, type) => {
   };
 };
 
-const slowHttp2: OpenSlow = (path, type) => {
+const slowHttp2: OpenSlow = (path, type, account) => {
   const session = connect(server.url);
   sessions.push(session);
   const stream: ClientHttp2Stream = session.request(
-    { ":method": "POST", ":path": path, "content-type": type, te: "trailers" },
+    { ":method": "POST", ":path": path, "content-type": type, te: "trailers", ...keyOf(account) },
     { endStream: false },
   );
   stream.on("error", () => undefined);
@@ -108,23 +128,62 @@ async function untilHeld(isReached: (bytes: number) => boolean): Promise<void> {
 }
 
 const head = '{"text":"';
+/** Decoded, and once more for an upstream, it takes less than the limit. */
 const half = "x".repeat(120_000);
+/** Does not fit beside it. */
+const rest = "x".repeat(200_000);
 
 describe.each([
   ["REST over HTTP/1.1", slowHttp1, "/v1/measure", "application/json"],
   ["REST over HTTP/2", slowHttp2, "/v1/measure", "application/json"],
   ["Connect over HTTP/1.1", slowHttp1, "/test.v1.TestService/Measure", "application/json"],
   ["Connect over HTTP/2", slowHttp2, "/test.v1.TestService/Measure", "application/json"],
+  ["Connect's own handler", slowHttp1, "/test.v1.TestService/Measure", "application/json;charset=utf-8"],
 ] as const)("%s", (_name, open, path, type) => {
+  test("a decoded message counts until its call has ended", async () => {
+    const working = Promise.withResolvers<void>();
+    work = working.promise;
+    const first = open(path, type);
+    first.end(`${head}${half}"}`);
+    await untilHeld((bytes) => bytes >= 2 * half.length);
+    const second = open(path, type);
+    second.write(head + half);
+    expect((await second.answer()).status).toBe(503);
+    working.resolve();
+    expect((await first.answer()).status).toBe(200);
+    await untilHeld((bytes) => bytes === 0);
+  });
+
+  test("an invalid message does not count after its call", async () => {
+    const call = open(path, type);
+    call.end(`${head}${half}`);
+    expect((await call.answer()).status).toBe(400);
+    await untilHeld((bytes) => bytes === 0);
+  });
+
+  test("an account that has its share is refused, and another one has room", async () => {
+    const mine = open(path, type, "acc_1");
+    mine.write(head + "x".repeat(LIMIT / 2 - 1_000));
+    await untilHeld((bytes) => bytes > LIMIT / 2 - 1_000);
+    const more = open(path, type, "acc_1");
+    more.write(head + half);
+    expect((await more.answer()).status).toBe(503);
+    const other = open(path, type, "acc_2");
+    other.end(`${head}${"x".repeat(35_000)}"}`);
+    expect((await other.answer()).status).toBe(200);
+    mine.cancel();
+    await untilHeld((bytes) => bytes === 0);
+  });
+
   test("a body that exceeds the remaining budget is rejected before its end", async () => {
     const first = open(path, type);
     first.write(head + half);
     await untilHeld((bytes) => bytes > half.length);
     const second = open(path, type);
-    second.write(head + half);
+    second.write(head + rest);
     const { status, text } = await second.answer();
     expect(status).toBe(503);
-    expect(text).toMatch(/receiving too many large requests/);
+    expect(text).toMatch(/too many large requests in memory/);
     await untilHeld((bytes) => bytes === head.length + half.length);
     first.end('"}');
     expect(await first.answer()).toMatchObject({ status: 200, text: expect.stringContaining("120000") });
@@ -165,7 +224,7 @@ test("gRPC returns the same error in its trailers", async () => {
   first.write(head + half);
   await untilHeld((bytes) => bytes > half.length);
   const call = slowHttp2("/test.v1.TestService/Measure", "application/grpc+proto");
-  call.write(half);
+  call.write(rest);
   const { text } = await call.answer();
   expect(text).toMatch(/"grpc-status":"14"/);
   first.cancel();

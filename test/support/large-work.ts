@@ -62,7 +62,7 @@ function decoding(tools: JsonValue, isJson: boolean): () => Promise<unknown> {
   const budget = new BodyBudget(bodyBudget);
   const stepsOf = () =>
     isJson ? readJsonMessage(chatReader, bytes) : readBinary(CreateChatCompletionRequestSchema, bytes);
-  return async () => decode(bytes, budget, stepsOf());
+  return async () => decode(bytes, budget.openShare(undefined), stepsOf());
 }
 
 const BODIES: Readonly<Record<string, JsonValue>> = {

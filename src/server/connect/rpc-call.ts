@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { BodyShare } from "../../codec/body-budget.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/error-headers.ts";
@@ -16,6 +17,7 @@ export type RpcCall = {
   readonly message: Message | undefined;
   readonly response: HttpResponse;
   readonly observation: Observation;
+  readonly share: BodyShare;
 };
 
 /** The context key of the call, or of the error that ends it before its service. */

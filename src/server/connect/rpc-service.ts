@@ -19,9 +19,9 @@ export function bindService(
     const rpc = `${service.typeName}/${method.name}`;
     bound[method.localName] = bindMethod(
       method,
-      (message, context, { call, admitted, response, observation }) => {
+      (message, context, { call, admitted, response, observation, share }) => {
         const transport = new RpcTransport(response, context);
-        return invoke(message as never, new ServiceCall(rpc, call, admitted, transport, observation));
+        return invoke(message as never, new ServiceCall(rpc, call, admitted, transport, observation, share));
       },
     );
   }

@@ -1,6 +1,6 @@
-import { Code, type ConnectError, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { CallerDisconnected } from "../../codec/body.ts";
-import type { BodyBudget } from "../../codec/body-budget.ts";
+import type { BodyBudget, BodyShare } from "../../codec/body-budget.ts";
 import { toKnownError } from "../errors/known-error.ts";
 import type { Gate } from "../gate/gate.ts";
 import { passGate } from "../gate/pass-gate.ts";
@@ -60,8 +60,10 @@ async function serveRpc(
   const aborted = abortOnClose(response);
   const slot = running.insert(aborted);
   let code: Code | 0 = Code.Canceled;
+  let share: BodyShare | undefined;
   try {
     const received = await receiveRpc(options, route, form, call, request, response, observation);
+    share = received instanceof ConnectError ? undefined : received.share;
     const headers = decodedHeaders(request, performance.now() - observation.startedAt);
     const values = createContextValues().set(rpcCallKey, received);
     const universal = universalRequest(request, headers, emptyMessage(form), aborted.signal, values);
@@ -69,6 +71,7 @@ async function serveRpc(
   } catch (error) {
     if (!(error instanceof CallerDisconnected)) throw error;
   } finally {
+    share?.release();
     running.remove(slot);
     observation.end(code);
   }
@@ -86,15 +89,18 @@ async function receiveRpc(
 ): Promise<RpcCall | ConnectError> {
   const timeoutMs = timeoutMsOf(request.headers, form.protocol);
   const remainingMs = timeoutMs && timeoutMs - (performance.now() - observation.startedAt);
+  let share: BodyShare | undefined;
   try {
     const admitted = await passGate(options.gate, call, response, observation, remainingMs);
-    const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
+    share = options.budget.openShare(admitted.key?.accountId);
+    const limits = { maxBytes: call.maxBodyBytes, share };
     // Connect reads the query of a GET, and refuses unknown compressions.
     const isReadHere = request.method === "POST" && isKnownEncoding(request.headers[form.encodingHeader]);
     if (request.method === "GET") checkQueryMessage(request);
     const message = isReadHere ? await readRpcRequest(route, form, request, limits) : undefined;
-    return { call, admitted, message, response, observation };
+    return { call, admitted, message, response, observation, share };
   } catch (error) {
+    share?.release();
     if (error instanceof CallerDisconnected) throw error;
     stopBody(request, response);
     return failRpc(toKnownError(error), response, observation);

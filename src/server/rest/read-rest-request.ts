@@ -36,21 +36,19 @@ async function readWithBody(
   segments: readonly string[],
   query: string,
   source: BodySource,
-  { maxBytes, budget, sender }: RequestLimits,
+  { maxBytes, share }: RequestLimits,
 ): Promise<RestRequest> {
-  const share = budget.openShare(sender);
   let bytes: Buffer | undefined;
   try {
-    const read = readJsonBytes(source, { maxBytes, share, bodyMs: budget.bodyMs });
+    const read = readJsonBytes(source, { maxBytes, share, bodyMs: share.budget.bodyMs });
     bytes = read instanceof Promise ? await read : read;
-    const decoded = decode(bytes, budget, readBody(route.first, bytes));
+    const decoded = decode(bytes, share, readBody(route.first, bytes));
     const message = decoded instanceof Promise ? await decoded : decoded;
     const { endpoint, message: input } = selectEndpoint(route, message);
     return bindAddress(endpoint, input, segments, query);
   } finally {
     // Decoded JSON has no parts of the body.
     if (bytes) freeBytes(bytes);
-    share.release();
   }
 }
 

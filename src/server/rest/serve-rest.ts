@@ -101,19 +101,24 @@ async function serveCall(
     respondWithoutRoute(request.method ?? "", match, response);
     return;
   }
-  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
-  const { endpoint, message } = await readRestRequest(route, segments, queryOf(request), request, limits);
-  observation.setRpc(endpoint.rpc);
-  validateRequest(endpoint.method.input, message);
-  const result = endpoint.invoke(
-    message,
-    new ServiceCall(endpoint.rpc, call, admitted, response, observation),
-  );
-  if (endpoint.method.methodKind === "unary") {
-    const compressing = respondOnce(endpoint, await result, call, response);
-    if (compressing !== undefined) await compressing;
-  } else {
-    await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
+  const share = options.budget.openShare(admitted.key?.accountId);
+  try {
+    const limits = { maxBytes: call.maxBodyBytes, share };
+    const { endpoint, message } = await readRestRequest(route, segments, queryOf(request), request, limits);
+    observation.setRpc(endpoint.rpc);
+    validateRequest(endpoint.method.input, message);
+    const result = endpoint.invoke(
+      message,
+      new ServiceCall(endpoint.rpc, call, admitted, response, observation, share),
+    );
+    if (endpoint.method.methodKind === "unary") {
+      const compressing = respondOnce(endpoint, await result, call, response);
+      if (compressing !== undefined) await compressing;
+    } else {
+      await respondWithStream(endpoint, result, call, response, options.keepAliveMs ?? KEEP_ALIVE_MS);
+    }
+  } finally {
+    share.release();
   }
   if (!response.headersSent) throw new CallerDisconnected();
 }

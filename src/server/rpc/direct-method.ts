@@ -7,6 +7,7 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import type { MethodFunction } from "../../api/define-service.ts";
+import type { BodyShare } from "../../codec/body-budget.ts";
 import type { Admitted } from "../gate/gate.ts";
 import type { RequestHead } from "../http.ts";
 import type { IncomingCall } from "../incoming-call.ts";
@@ -21,6 +22,7 @@ export type DirectCall = {
   readonly admitted: Admitted;
   readonly response: RpcResponse;
   readonly observation: Observation;
+  readonly share: BodyShare;
 };
 
 /** A method that is served without Connect. */
@@ -42,8 +44,8 @@ export function directMethods(
     const rpc = `${service.typeName}/${method.name}`;
     return {
       method,
-      invoke: (message, { call, admitted, response, observation }) =>
-        invoke(message as never, new ServiceCall(rpc, call, admitted, response, observation)),
+      invoke: (message, { call, admitted, response, observation, share }) =>
+        invoke(message as never, new ServiceCall(rpc, call, admitted, response, observation, share)),
       writeJson: (output) => toJsonString(method.output, output),
     };
   });

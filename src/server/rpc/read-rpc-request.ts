@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { readBinary } from "../../codec/binary/read-message.ts";
 import { type BodyLimits, type BodySource, decompress, readBytes } from "../../codec/body.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
+import { freeBytes } from "../../codec/gathered-bytes.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { RequestLimits } from "../request-limits.ts";
 import { HEAD_BYTES } from "./envelope.ts";
@@ -17,21 +18,21 @@ export async function readRpcRequest(
   { method, readJson }: RpcMethod,
   form: RpcForm,
   request: BodySource,
-  { maxBytes, budget, sender }: RequestLimits,
+  { maxBytes, share }: RequestLimits,
   remainingMs = Number.POSITIVE_INFINITY,
 ): Promise<Message> {
-  const share = budget.openShare(sender);
-  const limits = { maxBytes, share, bodyMs: Math.max(0, Math.min(budget.bodyMs, remainingMs)) };
+  const limits = { maxBytes, share, bodyMs: Math.max(0, Math.min(share.budget.bodyMs, remainingMs)) };
   const encoding = request.headers[form.encodingHeader];
+  const body = await readBytes(request, limits);
+  const bytes = await (form.isEnveloped
+    ? openEnvelope(body, form, encoding, limits)
+    : decompressBody(body, encoding, limits));
+  if (!form.isJson) return await decode(bytes, share, readBinary(method.input, bytes));
   try {
-    const body = await readBytes(request, limits);
-    const bytes = await (form.isEnveloped
-      ? openEnvelope(body, form, encoding, limits)
-      : decompressBody(body, encoding, limits));
-    const steps = form.isJson ? readJsonMessage(readJson, bytes) : readBinary(method.input, bytes);
-    return await decode(bytes, budget, steps);
+    return await decode(bytes, share, readJsonMessage(readJson, bytes));
   } finally {
-    share.release();
+    // Decoded JSON has no parts of the body; a binary message may have some.
+    freeBytes(bytes);
   }
 }
 

@@ -82,12 +82,17 @@ async function serveCall(
   observation: Observation,
 ): Promise<void> {
   const admitted = await passGate(options.gate, call, response, observation, response.remainingMs());
-  const limits = { maxBytes: call.maxBodyBytes, budget: options.budget, sender: admitted.key?.accountId };
-  const message = await readRpcRequest(route, form, request, limits, response.remainingMs());
-  validateRequest(route.method.input, message);
-  const result = route.invoke(message, { request, call, admitted, response, observation });
-  if (route.method.methodKind === "unary") await respondOnce(route, form, result, response);
-  else await respondWithStream(route, form, result, response);
+  const share = options.budget.openShare(admitted.key?.accountId);
+  try {
+    const limits = { maxBytes: call.maxBodyBytes, share };
+    const message = await readRpcRequest(route, form, request, limits, response.remainingMs());
+    validateRequest(route.method.input, message);
+    const result = route.invoke(message, { request, call, admitted, response, observation, share });
+    if (route.method.methodKind === "unary") await respondOnce(route, form, result, response);
+    else await respondWithStream(route, form, result, response);
+  } finally {
+    share.release();
+  }
 }
 
 async function respondOnce(

@@ -95,6 +95,19 @@ describe.each(generators)("over $name", ({ open }) => {
       expect(others).toEqual([]);
     });
 
+    test("the prompt of a generation that continues without its caller counts until it is settled", async () => {
+      const key = await metered.payer(1_000n);
+      const { start, leave } = leaving(kind, key, { "idempotency-key": randomUUID() });
+      const working = Promise.withResolvers<void>();
+      await seen(replyWhen(working.promise), start);
+      leave();
+      await metered.gone();
+      expect(await metered.metric("vx_body_bytes")).toBeGreaterThan(0);
+      working.resolve();
+      await metered.settled();
+      expect(await metered.metric("vx_body_bytes")).toBe(0);
+    });
+
     test("a disconnect after the upstream has reported its usage is charged as reported", async () => {
       const key = await metered.payer(1_000n);
       const { start, leave } = leaving(kind, key);

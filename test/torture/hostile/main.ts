@@ -1,4 +1,4 @@
-// Attacks a server that other callers use: npm run torture:hostile [-- --seconds N --only name]. The server
+// Attacks a server that other callers use: npm run torture:hostile [-- --seconds N --bursts N --only name --seed N]. The server
 // runs in its own process, which records its memory and event loop pauses; an honest caller measures the
 // latency of GET /v1/me. On a small machine the attackers use both processors, so a pause is judged by the
 // CPU time of the server's main thread; the rest is waiting for a processor. Exits with 1 if a bound is
@@ -11,6 +11,7 @@ import { readProbe } from "../probe-file.ts";
 import { createPlans, createTenants, Operator } from "../tenants.ts";
 import { printSettings, withArena } from "../torture.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
+import { tortureMemory } from "./memory.ts";
 import { Witness } from "./witness.ts";
 
 const MAX_RSS_MIB = 1_024;
@@ -20,10 +21,17 @@ const REST_MS = 2_500;
 const CALM: Attack = { name: "none", run: ({ untilAt }) => wait(untilAt - performance.now()) };
 
 const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "6" }, only: { type: "string" } },
+  options: {
+    seconds: { type: "string", default: "6" },
+    bursts: { type: "string", default: "20" },
+    only: { type: "string" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 1e9)) },
+  },
 });
 const seconds = Number(values.seconds);
-printSettings(1);
+const seed = Number(values.seed);
+printSettings(seed);
+const isChosen = (name: string) => values.only === undefined || name.includes(values.only);
 console.log(
   "| attack | longest work | longest pause | memory before / peak / after | other callers: calls | failed | p50 / p99 / max ms |",
 );
@@ -36,11 +44,13 @@ const isFine = await withArena({ servers: 1 }, async (arena) => {
   // The next probe line still includes the work of the start.
   await wait(REST_MS);
   const results = [];
-  const chosen = ATTACKS.filter(({ name }) => values.only === undefined || name.includes(values.only));
+  const chosen = ATTACKS.filter(({ name }) => isChosen(name));
   for (const attack of [CALM, ...chosen]) results.push(await attackWith(attack, arena, secret));
   return results.every(Boolean);
 });
-process.exit(isFine ? 0 : 1);
+const isMemoryFine =
+  !isChosen("bursts of large requests") || (await tortureMemory(seed, Number(values.bursts)));
+process.exit(isFine && isMemoryFine ? 0 : 1);
 
 async function attackWith({ name, run }: Attack, arena: Arena, secret: string): Promise<boolean> {
   const [server] = arena.servers;

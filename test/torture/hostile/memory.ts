@@ -1,0 +1,160 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { readProbe } from "../probe-file.ts";
+import type { RunServer } from "../server.ts";
+import { createPlans, createTenants, Operator } from "../tenants.ts";
+import { withArena } from "../torture.ts";
+import { MODELS } from "./large-requests.ts";
+import type { Bursts } from "./send-bursts.ts";
+import { Witness } from "./witness.ts";
+
+const MAX_PEAK_MIB = 1_024;
+const MAX_LATER_MIB = 400;
+const LATER_MS = 60_000;
+/** Of the caller beside the attack, if the machine has a processor for each process. */
+const MAX_P99_MS = 50;
+const ENOUGH_PROCESSORS = 4;
+/** CPU time of the server's main thread between two samples. */
+const MAX_WORK_MS = 50;
+/** The limit of the chart's containers. */
+const LIMIT_BYTES = 1_536 * 1_048_576;
+const CONCURRENT = 48;
+const ACCOUNTS = 20;
+
+/**
+ * Sends bursts of large requests with one key, then with the keys of twenty accounts, to a server of its own; prints what
+ * it found. Returns whether the bounds held.
+ */
+export async function tortureMemory(seed: number, bursts: number): Promise<boolean> {
+  const folder = createTemporaryFolder("hostile-memory");
+  const upstream = createServer((request, response) => {
+    // Keeps the request in the server for a while.
+    request.resume().once("end", () => setTimeout(() => response.writeHead(500).end(), 500));
+    request.on("error", () => undefined);
+  });
+  await once(upstream.listen(0, "127.0.0.1"), "listening");
+  const models = join(folder.path, "models.yaml");
+  await writeFile(models, modelsYaml((upstream.address() as AddressInfo).port));
+  try {
+    return await withArena({ servers: 1, env: { VX_MODELS: models } }, async ({ servers: [server] }) => {
+      if (!server) return false;
+      const operator = new Operator(() => `http://127.0.0.1:${server.adminPort}`);
+      await createPlans(operator);
+      const witness = (await createTenants(operator, 1_000n)).keys.get("rich0")?.secret ?? "";
+      const secrets = await createSenders(operator);
+      const limit = limitMemory(server.pid);
+      console.log(
+        limit
+          ? "\nThe server runs in a cgroup of 1,536 MiB."
+          : "\nThis machine has no cgroups: no limit is set.",
+      );
+      console.log(
+        "| bursts of large requests | answers | memory peak / later | longest work | others: calls | failed | p50 / p99 / max ms |",
+      );
+      console.log("|---|---|--:|--:|--:|--:|--:|");
+      const one = await attack(server, witness, { secrets: secrets.slice(0, 1), seed, bursts });
+      const many = await attack(server, witness, { secrets, seed: seed + 1, bursts });
+      await server.kill();
+      limit?.remove();
+      return one && many;
+    });
+  } finally {
+    upstream.close();
+    folder.remove();
+  }
+}
+
+async function attack(
+  server: RunServer,
+  secret: string,
+  { secrets, seed, bursts }: Pick<Bursts, "secrets" | "seed" | "bursts">,
+): Promise<boolean> {
+  const settings: Bursts = { url: server.url, secrets, seed, bursts, concurrent: CONCURRENT };
+  const from = performance.timeOrigin + performance.now();
+  // The peak is counted from now on.
+  writeFileSync(`/proc/${server.pid}/clear_refs`, "5");
+  const witness = new Witness(server.url, secret);
+  const program = fileURLToPath(new URL("./send-bursts.ts", import.meta.url));
+  const sender = spawn(process.execPath, [program, JSON.stringify(settings)], {
+    stdio: ["ignore", "pipe", process.env.TORTURE_VERBOSE ? "inherit" : "ignore"],
+  });
+  const answers = (await text(sender.stdout)).trim();
+  const { calls, failed, p50Ms, p99Ms, maxMs } = await witness.stop();
+  const probes = readProbe(server.probeText()).filter(({ at }) => at >= from);
+  const workMs = Math.max(...probes.map((probe) => probe.workMs));
+  const peak = server.isRunning ? memoryOf(server.pid, "VmHWM") : Number.NaN;
+  await wait(LATER_MS);
+  const later = server.isRunning ? memoryOf(server.pid, "VmRSS") : Number.NaN;
+  const isLate = p99Ms > MAX_P99_MS && availableParallelism() >= ENOUGH_PROCESSORS;
+  const isSmall = peak < MAX_PEAK_MIB && later < MAX_LATER_MIB;
+  const isFine = isSmall && failed === 0 && workMs <= MAX_WORK_MS && !isLate && answers !== "";
+  const latencies = [p50Ms, p99Ms, maxMs].map((ms) => ms.toFixed(1)).join(" / ");
+  console.log(
+    `| ${bursts} × ${CONCURRENT}, keys: ${secrets.length}, seed ${seed} | ${answers} | ${peak} / ${later} MiB | ${workMs.toFixed(0)} ms | ${calls} | ${failed} | ${latencies} |${isFine ? "" : " MISSED"}`,
+  );
+  return isFine;
+}
+
+/** Keys of different accounts without a balance, as anyone may have them. */
+async function createSenders(operator: Operator): Promise<string[]> {
+  const secrets: string[] = [];
+  for (let i = 0; i < ACCOUNTS; i++) {
+    const { account } = await operator.must("CreateAccount", { name: `sender ${i}`, plan: "torture" });
+    const { id } = account as { id: string };
+    const made = await operator.must("CreateKey", {
+      accountId: id,
+      name: "sender",
+      scopes: ["generate", "read"],
+    });
+    secrets.push(made.secret as string);
+  }
+  return secrets;
+}
+
+function memoryOf(pid: number, field: "VmHWM" | "VmRSS"): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1_024);
+}
+
+/** Moves a process to a cgroup with the memory limit; undefined if this user may not create one. */
+function limitMemory(pid: number): { remove(): void } | undefined {
+  const isV1 = existsSync("/sys/fs/cgroup/memory");
+  const folder = `/sys/fs/cgroup/${isV1 ? "memory/" : ""}vx-hostile-${process.pid}`;
+  try {
+    mkdirSync(folder);
+    writeFileSync(join(folder, isV1 ? "memory.limit_in_bytes" : "memory.max"), String(LIMIT_BYTES));
+    writeFileSync(join(folder, "cgroup.procs"), String(pid));
+    return { remove: () => rmdirSync(folder) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Free models: one that answers here, one behind HTTP. */
+function modelsYaml(port: number): string {
+  const upstreams = {
+    local: "{kind: sandbox}",
+    remote: `{kind: openai, base_url: "http://127.0.0.1:${port}/v1", model: m, timeout_ms: 5000}`,
+  };
+  const models = MODELS.map(
+    (id) => `  - id: ${id}
+    context_window: 50000000
+    max_output_tokens: 1000
+    max_messages: 2000
+    capabilities: [tools, images, json_schema${id === "local" ? ", embeddings" : ""}]
+    prices: {input: 0, output: 0}
+    upstream: ${upstreams[id]}
+`,
+  );
+  return `models:\n${models.join("")}`;
+}
