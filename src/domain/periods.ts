@@ -1,62 +1,51 @@
+import { QUARTER_MS, type Quarter, type QuarterRange } from "./quarter.ts";
 import type { TimeZone } from "./time-zone.ts";
-
-/** Quarters of an hour since 1970: days of all time zones consist of whole ones. */
-export type Quarter = number;
-
-export const QUARTER_MS = 15 * 60_000;
 
 export type Period = "hour" | "day" | "month";
 
+const QUARTERS = { hour: 4, day: 96 };
+/** No period is longer: a clock can be set back. */
+const MAX_QUARTERS = { hour: 4, day: 2 * 96, month: 32 * 96 };
+
 /**
  * The first quarters of the periods of a range: `from`, then each later start of an hour, day or month in the time zone.
- * Undefined if there are more than `max`.
+ * Undefined if there are more than `max`. A period starts where the date or the hour of the wall clock changes; an hour also
+ * starts where the clock is set.
  */
-export function periodStarts(
+export async function periodStarts(
   zone: TimeZone,
   period: Period,
-  range: { readonly from: Quarter; readonly to: Quarter },
+  range: QuarterRange,
   max: number,
-): Quarter[] | undefined {
+): Promise<Quarter[] | undefined> {
+  if ((range.to - range.from) / MAX_QUARTERS[period] > max) return undefined;
   const starts: Quarter[] = [];
-  for (let start = range.from; start < range.to; start = nextStart(zone, period, start)) {
-    if (starts.length === max) return undefined;
-    starts.push(start);
+  let before: { readonly ahead: number; readonly index: number } | undefined;
+  for (const { from, to, ahead } of await zone.spansOf(range)) {
+    let index = indexOf(period, from + ahead);
+    const isSet = period === "hour" && ahead !== before?.ahead;
+    if (isSet || index !== before?.index) starts.push(from);
+    for (let at = startOf(period, ++index) - ahead; at < to; at = startOf(period, ++index) - ahead) {
+      if (starts.push(at) > max) return undefined;
+    }
+    before = { ahead, index: indexOf(period, to - 1 + ahead) };
   }
-  return starts;
+  return starts.length > max ? undefined : starts;
 }
 
 /** The first quarter of the month of a quarter. */
-export function monthStart(zone: TimeZone, quarter: Quarter): Quarter {
-  const local = new Date(zone.localMs(quarter * QUARTER_MS));
-  // Earlier than the start of the month in every time zone, and after the start of the month before.
-  const before = Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), -1);
-  return nextStart(zone, "month", before / QUARTER_MS);
+export async function monthStart(zone: TimeZone, quarter: Quarter): Promise<Quarter> {
+  const range = { from: quarter - MAX_QUARTERS.month, to: quarter + 1 };
+  return (await periodStarts(zone, "month", range, 3))?.at(-1) ?? quarter;
 }
 
-function nextStart(zone: TimeZone, period: Period, start: Quarter): Quarter {
-  const startMs = start * QUARTER_MS;
-  const localMs = zone.localMs(startMs);
-  const localNextMs = nextLocalStart(period, localMs);
-  // The next start if the clock does not change until then.
-  const expectedMs = startMs + localNextMs - localMs;
-  const shiftMs = zone.localMs(expectedMs) - localNextMs;
-  if (shiftMs === 0) return expectedMs / QUARTER_MS;
-  // The clock changes in this period. A period ends where the date or hour of the clock changes; an hour also ends where
-  // the clock is set.
-  const sameLabel = (ms: number) => nextLocalStart(period, zone.localMs(ms)) === localNextMs;
-  const offsetMs = localMs - startMs;
-  const isSamePeriod = (ms: number) =>
-    sameLabel(ms) && (period !== "hour" || zone.localMs(ms) - ms === offsetMs);
-  let ms = Math.max(startMs + QUARTER_MS, expectedMs - Math.max(shiftMs, 0));
-  while (isSamePeriod(ms)) ms += QUARTER_MS;
-  return ms / QUARTER_MS;
+/** The number of a period since 1970 by the wall clock. */
+function indexOf(period: Period, local: Quarter): number {
+  if (period !== "month") return Math.floor(local / QUARTERS[period]);
+  const date = new Date(local * QUARTER_MS);
+  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** The next start of a period by the wall clock. */
-function nextLocalStart(period: Period, localMs: number): number {
-  const local = new Date(localMs);
-  const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()];
-  if (period === "month") return Date.UTC(year, month + 1);
-  if (period === "day") return Date.UTC(year, month, day + 1);
-  return Date.UTC(year, month, day, local.getUTCHours() + 1);
+function startOf(period: Period, index: number): Quarter {
+  return period === "month" ? Date.UTC(1970, index) / QUARTER_MS : index * QUARTERS[period];
 }

@@ -1,26 +1,147 @@
 import { DomainError } from "./errors.ts";
+import { nextTurn } from "./next-turn.ts";
+import { QUARTER_MS, type Quarter, type QuarterRange } from "./quarter.ts";
 
-/** The wall clock of a time zone: milliseconds since 1970 as if it were UTC. */
-export type TimeZone = { readonly localMs: (utcMs: number) => number };
+/** A part of a range, in which the local time is ahead of UTC by a constant number of quarters. */
+export type Span = QuarterRange & { readonly ahead: number };
+
+/** From a quarter of its year on. */
+type Offset = { readonly from: number; readonly ahead: number };
+
+/** The offset from UTC at a quarter. */
+type AheadAt = (quarter: Quarter) => number;
 
 /** Names of the IANA database. Without this, Intl would also accept offsets such as "+05:30". */
 const NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
+/** The database has 600 names; callers may write them in any case. */
+const MAX_NAMES = 1_024;
+/** Since 2000, clocks were changed at most once in this time: at least a week is between two changes. */
+const SEARCH_QUARTERS = 6 * 96;
+/** Finding the changes of this many years takes up to two milliseconds. */
+const YEARS_PER_TURN = 6;
+/** The database lists the changes of each year until 2087. After it, changes depend on the calendar of the year alone. */
+const LAST_LISTED_YEAR = 2100;
 
+/** The calendars of years repeat after 28 years, within a century. */
+const calendarYears = new Map(
+  Array.from({ length: 28 }, (_, i) => LAST_LISTED_YEAR + 28 - i).map((year) => [calendarOf(year), year]),
+);
+
+const zones = new Map<string, TimeZone>();
+
+/** A time zone by its name. The offsets that were found are kept, so that each is found once. */
 export function timeZoneOf(name: string): TimeZone {
-  if (name === "UTC") return { localMs: (utcMs) => utcMs };
-  const format = NAME.test(name) ? formatOf(name) : undefined;
-  if (!format) {
+  const known = zones.get(name);
+  if (known) return known;
+  const canonical = NAME.test(name) ? formatOf(name)?.resolvedOptions().timeZone : undefined;
+  if (canonical === undefined) {
     throw DomainError.ofField("tz", 'must be a time zone of the IANA database, such as "Europe/Berlin"');
   }
-  return {
-    localMs: (utcMs) => {
-      const [, month, day, year, hour, minute] = LOCAL_TIME.exec(format.format(utcMs)) ?? [];
-      return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute));
-    },
-  };
+  const zone = zones.get(canonical) ?? new TimeZone(canonical);
+  if (zones.size >= MAX_NAMES) zones.delete(zones.keys().next().value ?? "");
+  zones.set(canonical, zone).set(name, zone);
+  return zone;
+}
+
+export class TimeZone {
+  readonly #name: string;
+  /** At most 115 years: see calendarYear. */
+  readonly #years = new Map<number, readonly Offset[]>();
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** The spans of a range, in order. Neighbours may have the same offset. */
+  async spansOf({ from, to }: QuarterRange): Promise<readonly Span[]> {
+    const [first, last] = [yearOf(from), yearOf(to)];
+    await this.#load(first, last);
+    const spans: Span[] = [];
+    for (let year = first; year <= last; year++) {
+      const start = startOfYear(year);
+      const offsets = this.#years.get(calendarYear(year)) ?? [];
+      for (const [i, { from: at, ahead }] of offsets.entries()) {
+        const next = offsets[i + 1]?.from;
+        const end = next === undefined ? startOfYear(year + 1) : start + next;
+        const span = { from: Math.max(from, start + at), to: Math.min(to, end), ahead };
+        if (span.from < span.to) spans.push(span);
+      }
+    }
+    return spans;
+  }
+
+  async #load(first: number, last: number): Promise<void> {
+    const years = new Set(Array.from({ length: last - first + 1 }, (_, i) => calendarYear(first + i)));
+    const missing = [...years].filter((year) => !this.#years.has(year));
+    if (missing.length === 0) return;
+    // Not kept: it uses more memory than all offsets.
+    const aheadAt = aheadIn(this.#name);
+    for (const [i, year] of missing.entries()) {
+      if (i % YEARS_PER_TURN === YEARS_PER_TURN - 1) await nextTurn();
+      this.#years.set(year, offsetsOfYear(year, aheadAt));
+    }
+  }
+}
+
+function offsetsOfYear(year: number, aheadAt: AheadAt): readonly Offset[] {
+  const [start, end] = [startOfYear(year), startOfYear(year + 1)];
+  let ahead = aheadAt(start);
+  const offsets: Offset[] = [{ from: 0, ahead }];
+  for (let at = start; at < end - 1; ) {
+    const next = Math.min(at + SEARCH_QUARTERS, end - 1);
+    const aheadNext = aheadAt(next);
+    if (aheadNext !== ahead) {
+      offsets.push({ from: firstWithout(ahead, at, next, aheadAt) - start, ahead: aheadNext });
+      ahead = aheadNext;
+    }
+    at = next;
+  }
+  return offsets;
+}
+
+/** The quarter from which the offset is another one: after `before`, and at `after` or earlier. */
+function firstWithout(ahead: number, before: Quarter, after: Quarter, aheadAt: AheadAt): Quarter {
+  let [low, high] = [before, after];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (aheadAt(middle) === ahead) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+/** The first year from 2101 on with the same days of the week and the same length; years before are unchanged. */
+function calendarYear(year: number): number {
+  return year <= LAST_LISTED_YEAR ? year : (calendarYears.get(calendarOf(year)) ?? year);
+}
+
+function calendarOf(year: number): number {
+  return weekdayOf(year) * 7 + weekdayOf(year + 1);
+}
+
+function weekdayOf(year: number): number {
+  return new Date(Date.UTC(year, 0)).getUTCDay();
+}
+
+function yearOf(quarter: Quarter): number {
+  return new Date(quarter * QUARTER_MS).getUTCFullYear();
+}
+
+function startOfYear(year: number): Quarter {
+  return Date.UTC(year, 0) / QUARTER_MS;
 }
 
 const LOCAL_TIME = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+)$/;
+
+function aheadIn(timeZone: string): AheadAt {
+  const format = formatOf(timeZone);
+  if (!format) throw new Error(`the time zone ${timeZone} is unknown`);
+  return (quarter) => {
+    const [, month, day, year, hour, minute] = LOCAL_TIME.exec(format.format(quarter * QUARTER_MS)) ?? [];
+    const localMs = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute));
+    return localMs / QUARTER_MS - quarter;
+  };
+}
 
 function formatOf(timeZone: string): Intl.DateTimeFormat | undefined {
   try {

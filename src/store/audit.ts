@@ -1,5 +1,5 @@
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText } from "../domain/lane.ts";
-import type { Quarter } from "../domain/periods.ts";
+import type { Quarter } from "../domain/quarter.ts";
 import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 import { lanesInUse } from "./lanes-in-use.ts";

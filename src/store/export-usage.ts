@@ -1,5 +1,5 @@
 import { laneOfId } from "../domain/lane.ts";
-import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
+import { QUARTER_MS, type Quarter } from "../domain/quarter.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { UsageSum } from "./group-sums.ts";
 import { lanesInUse } from "./lanes-in-use.ts";

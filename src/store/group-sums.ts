@@ -1,5 +1,5 @@
 import { encodeToken, joinPosition, type Page, splitPosition } from "../domain/page.ts";
-import type { Quarter } from "../domain/periods.ts";
+import type { Quarter } from "../domain/quarter.ts";
 
 /** The usage of a group. Ids that are not grouped by are empty. */
 export type UsageSum = {

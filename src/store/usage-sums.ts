@@ -1,6 +1,6 @@
 import { laneOfId } from "../domain/lane.ts";
 import type { Page } from "../domain/page.ts";
-import type { Quarter } from "../domain/periods.ts";
+import type { Quarter } from "../domain/quarter.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import {
   cutSums,

@@ -1,14 +1,22 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { monthStart, type Period, periodStarts, QUARTER_MS } from "../../src/domain/periods.ts";
-import { timeZoneOf } from "../../src/domain/time-zone.ts";
+import { monthStart, type Period, periodStarts } from "../../src/domain/periods.ts";
+import { QUARTER_MS, type Quarter } from "../../src/domain/quarter.ts";
+import { TimeZone, timeZoneOf } from "../../src/domain/time-zone.ts";
+import { turnsOf } from "../support/turns.ts";
 
 const quarter = (time: string) => Date.parse(time) / QUARTER_MS;
 const time = (start: number) => new Date(start * QUARTER_MS).toISOString().slice(0, 16);
 
-function starts(tz: string, period: Period, from: string, to: string): string[] | undefined {
+async function starts(tz: string, period: Period, from: string, to: string): Promise<string[] | undefined> {
   const range = { from: quarter(`${from}Z`), to: quarter(`${to}Z`) };
-  return periodStarts(timeZoneOf(tz), period, range, 1_000)?.map(time);
+  return (await periodStarts(timeZoneOf(tz), period, range, 1_000))?.map(time);
+}
+
+/** The wall clock by Intl: milliseconds since 1970 as if it were UTC. */
+function wallClockOf(timeZone: string): (quarter: Quarter) => number {
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
+  return (at) => Date.parse(`${format.format(at * QUARTER_MS).replace(" ", "T")}Z`);
 }
 
 test.each([
@@ -98,8 +106,8 @@ test.each([
   ],
 ] satisfies [string, Period, string, string, string[]][])(
   "%s, by %s from %s to %s",
-  (tz, period, from, to, expected) => {
-    expect(starts(tz, period, from, to)).toEqual(expected);
+  async (tz, period, from, to, expected) => {
+    expect(await starts(tz, period, from, to)).toEqual(expected);
   },
 );
 
@@ -118,37 +126,74 @@ const ZONES = [
 ];
 const FIRST = quarter("2000-01-01T00:00Z");
 
-test("a period starts where the date or the hour of the wall clock changes, in every zone", () => {
+const CENTURY = 100 * 365 * 96;
+
+test("a period starts where the date or the hour of the wall clock changes, in every zone", async () => {
   const parts = { hour: 13, day: 10, month: 7 } as const;
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       fc.constantFrom(...ZONES),
       fc.constantFrom<Period>("hour", "day", "month"),
-      fc.nat(1_000_000),
+      fc.oneof(fc.nat(1_000_000), fc.nat(40 * CENTURY)),
       fc.nat(400),
-      (tz, period, start, length) => {
-        const zone = timeZoneOf(tz);
+      async (tz, period, start, length) => {
+        const wallClock = wallClockOf(tz);
         const range = { from: FIRST + start, to: FIRST + start + length };
         const label = (at: number) => {
-          const ms = at * QUARTER_MS;
-          const text = new Date(zone.localMs(ms)).toISOString().slice(0, parts[period]);
-          return period === "hour" ? `${text} ${zone.localMs(ms) - ms}` : text;
+          const localMs = wallClock(at);
+          const text = new Date(localMs).toISOString().slice(0, parts[period]);
+          return period === "hour" ? `${text} ${localMs - at * QUARTER_MS}` : text;
         };
         const expected: number[] = [];
         for (let at = range.from; at < range.to; at++) {
           if (at === range.from || label(at) !== label(at - 1)) expected.push(at);
         }
-        expect(periodStarts(zone, period, range, 1_000)).toEqual(expected);
+        expect((await periodStarts(timeZoneOf(tz), period, range, 1_000)) ?? []).toEqual(expected);
       },
     ),
     { numRuns: 60 },
   );
 });
 
-test("more periods than the maximum are not listed", () => {
+test("the wall clock of every zone is known for centuries", async () => {
+  const range = { from: FIRST, to: FIRST + 5 * CENTURY };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...Intl.supportedValuesOf("timeZone")),
+      fc.nat(1_000),
+      async (tz, shift) => {
+        const wallClock = wallClockOf(tz);
+        const spans = await timeZoneOf(tz).spansOf(range);
+        expect(spans.map(({ from }) => from)).toEqual([
+          range.from,
+          ...spans.slice(0, -1).map(({ to }) => to),
+        ]);
+        for (const [i, { from, to, ahead }] of spans.entries()) {
+          // Each end of a span, and the days between the ends of some.
+          const days =
+            i % 10 === 0 ? Array.from({ length: (to - from) / 96 }, (_, day) => from + day * 96) : [];
+          for (const at of [from, to - 1, Math.min(from + shift, to - 1), ...days]) {
+            expect(wallClock(at) / QUARTER_MS - at).toBe(ahead);
+          }
+        }
+      },
+    ),
+    { numRuns: 2 },
+  );
+});
+
+test("finding the changes of a zone lets other work run, and they are found once", async () => {
+  const zone = new TimeZone("Antarctica/Troll");
+  const range = { from: FIRST, to: quarter("2249-12-01T00:00Z") };
+  const find = async () => expect(await periodStarts(zone, "month", range, 3_000)).toHaveLength(2_999);
+  expect(await turnsOf(find)).toBe(19);
+  expect(await turnsOf(find)).toBe(0);
+});
+
+test("more periods than the maximum are not listed", async () => {
   const zone = timeZoneOf("Europe/Berlin");
-  expect(periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 4)).toHaveLength(4);
-  expect(periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 3)).toBeUndefined();
+  expect(await periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 4)).toHaveLength(4);
+  expect(await periodStarts(zone, "day", { from: 0, to: 96 * 3 }, 3)).toBeUndefined();
 });
 
 test.each([
@@ -156,8 +201,8 @@ test.each([
   ["Asia/Kathmandu", "2026-10-31T18:15"],
   ["America/New_York", "2026-11-01T04:00"],
   ["Pacific/Kiritimati", "2026-10-31T10:00"],
-])("the month starts at midnight of %s", (tz, start) => {
-  expect(time(monthStart(timeZoneOf(tz), quarter("2026-11-22T20:30Z")))).toBe(start);
+])("the month starts at midnight of %s", async (tz, start) => {
+  expect(time(await monthStart(timeZoneOf(tz), quarter("2026-11-22T20:30Z")))).toBe(start);
 });
 
 test.each([

@@ -3,7 +3,7 @@ import type { ExportUsageRequest, ExportUsageResponseSchema } from "../../../gen
 import { csvLine } from "../../domain/csv.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { formatMicros } from "../../domain/money.ts";
-import { QUARTER_MS, type Quarter } from "../../domain/periods.ts";
+import { QUARTER_MS, type Quarter } from "../../domain/quarter.ts";
 import { findAccount } from "../../store/accounts.ts";
 import { archivedUntil } from "../../store/archived-until.ts";
 import {

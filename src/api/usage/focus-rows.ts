@@ -1,5 +1,5 @@
 import { formatDecimal } from "../../domain/decimal.ts";
-import { QUARTER_MS } from "../../domain/periods.ts";
+import { QUARTER_MS } from "../../domain/quarter.ts";
 import type { ExportRow, MovementRow } from "../../store/export-usage.ts";
 import { USAGE_COUNTS } from "../../store/group-sums.ts";
 import type { FocusRow } from "./focus-columns.ts";

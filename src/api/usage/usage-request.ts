@@ -1,12 +1,13 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { DomainError } from "../../domain/errors.ts";
-import { monthStart, type Period, periodStarts, QUARTER_MS, type Quarter } from "../../domain/periods.ts";
+import { monthStart, type Period, periodStarts } from "../../domain/periods.ts";
+import { QUARTER_MS, type Quarter, type QuarterRange } from "../../domain/quarter.ts";
 import { type TimeZone, timeZoneOf } from "../../domain/time-zone.ts";
 import type { FunctionCaller } from "../../store/driver/cells.ts";
 import { currentQuarter, type Grouping, type UsageQuery } from "../../store/usage-sums.ts";
 import { dateOf } from "../date-of.ts";
 
-/** Finding the starts of this many periods takes a few milliseconds. */
+/** A statement gets the start of each. */
 const MAX_PERIODS = 3_000;
 
 const PERIODS: readonly string[] = ["hour", "day", "month"] satisfies Period[];
@@ -27,7 +28,7 @@ export async function usageQueryOf(
   const zone = timeZoneOf(request.tz === "" ? "UTC" : request.tz);
   const { period, by } = groupingOf(request.groupBy, names);
   const { from, to } = await rangeOf(cell, request, zone);
-  const starts = period && from < to ? periodStarts(zone, period, { from, to }, MAX_PERIODS) : [from];
+  const starts = period && from < to ? await periodStarts(zone, period, { from, to }, MAX_PERIODS) : [from];
   if (!starts) {
     throw DomainError.ofField(
       "from",
@@ -66,7 +67,7 @@ function textOf(time: Timestamp | undefined): string {
 export async function usageRangeOf(
   cell: FunctionCaller,
   request: Pick<UsageFields, "from" | "to">,
-): Promise<{ from: Quarter; to: Quarter }> {
+): Promise<QuarterRange> {
   return await rangeOf(cell, request, timeZoneOf("UTC"));
 }
 
@@ -74,11 +75,11 @@ async function rangeOf(
   cell: FunctionCaller,
   request: Pick<UsageFields, "from" | "to">,
   zone: TimeZone,
-): Promise<{ from: Quarter; to: Quarter }> {
+): Promise<QuarterRange> {
   const [first, end] = [quarterAt("from", request.from), quarterAt("to", request.to)];
   const isComplete = first !== undefined && end !== undefined;
   const now = isComplete ? 0 : await currentQuarter(cell);
-  const from = first ?? monthStart(zone, now);
+  const from = first ?? (await monthStart(zone, now));
   const to = end ?? Math.max(now + 1, from);
   if (from > to) throw DomainError.ofField("from", 'must not be after "to"');
   return { from, to };

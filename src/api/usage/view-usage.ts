@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { formatMicros } from "../../domain/money.ts";
-import { QUARTER_MS } from "../../domain/periods.ts";
+import { QUARTER_MS } from "../../domain/quarter.ts";
 import type { UsageSum } from "../../store/group-sums.ts";
 
 /** The public counts of tokens include their details; the stored ones are disjoint. */
