@@ -41,6 +41,7 @@ export async function createAdmission(checkout: Checkout, store: Cells, payers: 
         ...(keys[at] as (typeof keys)[number]),
         scope: "read",
         limited: true,
+        whileSuspended: false,
       });
       if (outcome !== "admitted") throw new Error(`the call was ${outcome}`);
     },

@@ -23,7 +23,12 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
       () => new Admitter(pool, { pipelines: 1, maxWaiting: 1 }),
     );
     const single = (caller: number, at: number) =>
-      admitters[caller]?.admit({ ...(keys[at] as (typeof keys)[number]), scope: "read", limited: true });
+      admitters[caller]?.admit({
+        ...(keys[at] as (typeof keys)[number]),
+        scope: "read",
+        limited: true,
+        whileSuspended: false,
+      });
     const anyKey = () => Math.floor(Math.random() * KEYS);
     return {
       batched: () => runCallers(CALLERS, SECONDS, () => admit(anyKey())),

@@ -4,6 +4,7 @@ import { type Problem, problemOf } from "../shared/problem.ts";
 import { PRODUCT } from "../shared/product.ts";
 import { createSession } from "../shared/session.ts";
 import { SignIn } from "../shared/sign-in.tsx";
+import { Notice } from "../shared/states.tsx";
 import { Toasts } from "../shared/toast.tsx";
 import { useRoute } from "../shared/use-route.ts";
 import { KeysSection } from "./keys-section.tsx";
@@ -88,6 +89,11 @@ function Account({ viewer, onSignOut }: { readonly viewer: Viewer; readonly onSi
       onSignOut={onSignOut}
       footer={<Links />}
     >
+      {viewer.isSuspended && (
+        <Notice tone="warn">
+          The account is suspended: calls that generate are refused. Contact the operator of this service.
+        </Notice>
+      )}
       {current === "overview" && <OverviewSection viewer={viewer} params={route.params} />}
       {current === "ledger" && <LedgerSection viewer={viewer} params={route.params} />}
       {current === "keys" && <KeysSection viewer={viewer} />}

@@ -1,4 +1,5 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { AccountService } from "../../gen/vx/v1/account_pb.js";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { type GetMeResponse, MeService } from "../../gen/vx/v1/me_pb.js";
@@ -10,6 +11,8 @@ import type { UsageSource } from "../shared/usage.ts";
 export type Viewer = {
   /** The key and the balance at the time of the sign-in. */
   readonly me: GetMeResponse;
+  /** Whether the account is suspended at the time of the sign-in. */
+  readonly isSuspended: boolean;
   readonly meService: Client<typeof MeService>;
   readonly keyService: Client<typeof KeyService>;
   readonly ledgerService: Client<typeof LedgerService>;
@@ -26,8 +29,10 @@ export const MAX_NAMES = 1_000;
 export async function signIn(transport: Transport): Promise<Viewer> {
   const meService = createClient(MeService, transport);
   const keyService = createClient(KeyService, transport);
+  const [me, isSuspended] = await Promise.all([meService.getMe({}), isAccountSuspended(transport)]);
   return {
-    me: await meService.getMe({}),
+    me,
+    isSuspended,
     meService,
     keyService,
     ledgerService: createClient(LedgerService, transport),
@@ -39,6 +44,16 @@ export async function signIn(transport: Transport): Promise<Viewer> {
         () => new Map(),
       ),
   };
+}
+
+/** False also if the key lacks the scope "read": without it, the page shows only what any key may read. */
+function isAccountSuspended(transport: Transport): Promise<boolean> {
+  return createClient(AccountService, transport)
+    .getAccount({})
+    .then(
+      ({ state }) => state === "suspended",
+      () => false,
+    );
 }
 
 /** The usage of the account. */

@@ -20,4 +20,6 @@ export type Deps = {
   readonly decodeTokens: DecodeTokens;
   /** Names the provider in exports. */
   readonly productName: string;
+  /** Where customers add credit. */
+  readonly topUpUrl: string | undefined;
 };

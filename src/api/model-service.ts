@@ -1,5 +1,7 @@
 import { type GetModelRequest, type ListModelsRequest, ModelService } from "../../gen/vx/v1/model_pb.js";
+import { unknownModel } from "../billing/refusals.ts";
 import { DomainError } from "../domain/errors.ts";
+import type { Model } from "../domain/model.ts";
 import { readPage } from "../domain/page.ts";
 import type { Catalog } from "../models/catalog.ts";
 import { defineService } from "./define-service.ts";
@@ -8,7 +10,10 @@ import { type PageOfModels, pageOfModels, pageOfModelsBefore } from "./page-of-m
 import { viewModel } from "./views.ts";
 
 /** Anthropic's clients select a page by `limit` and the id of a model, all others by a token. */
-function selectModels(catalog: Catalog, request: ListModelsRequest): PageOfModels {
+export function selectModels(
+  catalog: Catalog,
+  request: Pick<ListModelsRequest, "pageSize" | "pageToken" | "limit" | "afterId" | "beforeId">,
+): PageOfModels {
   const { pageSize, limit, pageToken, afterId, beforeId } = request;
   if (limit > 0 && pageSize > 0 && limit !== pageSize)
     throw DomainError.ofField("limit", 'must be equal to "page_size" if both are given');
@@ -34,14 +39,13 @@ export async function listModels({ catalog }: Pick<Deps, "catalog">, request: Li
 }
 
 export async function getModel({ catalog }: Pick<Deps, "catalog">, request: GetModelRequest) {
-  const model = catalog.get(request.model);
-  if (!model) {
-    throw new DomainError("model_not_found", {
-      message: `There is no model "${request.model}".`,
-      fields: [{ field: "model", description: "does not exist on this server" }],
-    });
-  }
-  return { model: viewModel(model) };
+  return { model: viewModel(knownModel(catalog, request.model)) };
+}
+
+export function knownModel(catalog: Catalog, id: string): Model {
+  const model = catalog.get(id);
+  if (!model) throw unknownModel(id, catalog.list());
+  return model;
 }
 
 export const modelService = defineService(ModelService, ({ deps }) => ({

@@ -1,3 +1,4 @@
+import { accountService } from "./account-service.ts";
 import { adminService } from "./admin-service.ts";
 import { chatService } from "./chat/chat-service.ts";
 import { completionsService } from "./completions/completions-service.ts";
@@ -10,6 +11,7 @@ import { keyService } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
 import { meService } from "./me-service.ts";
 import { messagesService } from "./messages/messages-service.ts";
+import { modelsService } from "./messages/models-service.ts";
 import { modelService } from "./model-service.ts";
 import { responsesService } from "./responses/responses-service.ts";
 import { usageService } from "./usage/usage-service.ts";
@@ -24,7 +26,9 @@ export const DEVELOPER_SERVICES: readonly ServiceDefinition[] = [
   embeddingsService,
   completionsService,
   modelService,
+  modelsService,
   meService,
+  accountService,
   keyService,
   ledgerService,
   usageService,

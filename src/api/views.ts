@@ -58,9 +58,13 @@ export function viewAccount(row: AccountRow): MessageInitShape<typeof AccountSch
     externalId: row.external_id,
     email: row.email,
     notes: row.notes,
-    state: row.suspended_at ? "suspended" : "active",
+    state: accountStateOf(row),
     ...(row.suspended_at ? { suspendedAt: timestampFromDate(row.suspended_at) } : {}),
   };
+}
+
+export function accountStateOf({ suspended_at }: Pick<AccountRow, "suspended_at">): "active" | "suspended" {
+  return suspended_at ? "suspended" : "active";
 }
 
 export function viewOperator(row: OperatorRow): MessageInitShape<typeof OperatorSchema> {

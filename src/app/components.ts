@@ -131,6 +131,7 @@ function createDeps(
       metrics.auditFindings.set(findings);
     },
     productName: config.product.name,
+    topUpUrl: config.topUpUrl,
     decodeTokens: async (list) => (await import("../tokens/token-bytes.ts")).bytesOfTokens(list),
   };
 }

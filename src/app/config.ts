@@ -12,7 +12,7 @@ import {
   embeddedConnections,
   MAX_EMBEDDED_CONNECTIONS,
 } from "./connection-limit.ts";
-import { nameProblem, readLogo, supportUrlProblem } from "./product-settings.ts";
+import { linkProblem, nameProblem, readLogo } from "./product-settings.ts";
 import { adminUrlProblem, issuerProblem, oidcSettings } from "./sign-in-settings.ts";
 import { readTelemetrySettings } from "./telemetry-settings.ts";
 import { TlsFiles } from "./tls-files.ts";
@@ -51,6 +51,8 @@ export type Config = ConnectionSettings & {
   /** Time between a stop signal and the drain. */
   readonly shutdownDelayMs: number;
   readonly product: Product;
+  /** Where customers add credit. */
+  readonly topUpUrl: string | undefined;
   /** Undefined if OpenTelemetry is off. */
   readonly telemetry: TelemetrySettings | undefined;
 };
@@ -120,7 +122,8 @@ const schema = z.object({
   VX_SHUTDOWN_DELAY: count(0, 3_600).default(0),
   VX_PRODUCT_NAME: z.string().superRefine(checkedBy(nameProblem)).default("vx"),
   VX_PRODUCT_LOGO: text.optional(),
-  VX_SUPPORT_URL: z.string().superRefine(checkedBy(supportUrlProblem)).optional(),
+  VX_TOP_UP_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
+  VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
 
 /** The names of all settings. */
@@ -197,6 +200,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     corsOrigins: values.VX_CORS_ORIGINS,
     shutdownDelayMs: values.VX_SHUTDOWN_DELAY * 1_000,
     telemetry: readTelemetrySettings(env),
+    topUpUrl: values.VX_TOP_UP_URL,
     product: {
       name: values.VX_PRODUCT_NAME,
       logo: readLogo("VX_PRODUCT_LOGO", values.VX_PRODUCT_LOGO),

@@ -29,7 +29,7 @@ type MeteringOptions = Pick<GenerationParts, "streamEvents" | "tokens"> & {
   readonly databases: Databases;
   readonly pipelines: number;
   readonly turns?: CellTurns | undefined;
-  readonly models: { get(id: string): Model | undefined };
+  readonly models: { get(id: string): Model | undefined; list(): readonly Model[] };
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: Metrics;

@@ -19,8 +19,8 @@ export function nameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** The problem of a support URL; undefined if it is valid. */
-export function supportUrlProblem(url: string): string | undefined {
+/** The problem of a URL that the pages and responses show; undefined if it is valid. */
+export function linkProblem(url: string): string | undefined {
   const isAllowed = url.length <= MAX_URL_CHARACTERS && /^(https?:\/\/|mailto:)[!-~]+$/i.test(url);
   if (isAllowed && URL.canParse(url)) return undefined;
   return `must be an https, http or mailto URL of at most ${MAX_URL_CHARACTERS} characters, not ${JSON.stringify(url.slice(0, 100))}`;

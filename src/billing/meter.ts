@@ -22,7 +22,7 @@ import { decodeAnswer, interrupted, type StoredAnswer } from "./stored-answer.ts
 
 type MeterParts = GenerationParts &
   HoldParts & {
-    readonly models: { get(id: string): Model | undefined };
+    readonly models: { get(id: string): Model | undefined; list(): readonly Model[] };
     readonly findAnswer: (accountId: string, idempotencyKey: string) => Promise<string | undefined>;
     readonly findEntry: (accountId: string, generationId: string) => Promise<PaidEntry | undefined>;
     readonly ids: Pick<Ids, "generation">;
@@ -97,7 +97,7 @@ export class Meter {
 
   #modelOf({ model: id }: GenerationRequest): Model {
     const model = this.#parts.models.get(id);
-    if (!model) throw unknownModel(id);
+    if (!model) throw unknownModel(id, this.#parts.models.list());
     return model;
   }
 

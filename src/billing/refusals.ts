@@ -1,5 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
+import type { Model } from "../domain/model.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
+import { editDistance } from "../domain/nearest.ts";
 
 /** The 402 error, with the balance, the amount held by running calls, and the amount the call needs. */
 export function insufficientBalance(balance: Micros, held: Micros, required: Micros): DomainError {
@@ -28,9 +30,32 @@ export function maxCostTooLow(required: Micros, maxCost: Micros): DomainError {
   });
 }
 
-export function unknownModel(id: string): DomainError {
+/** Bound the work for a model that does not exist to half a millisecond. */
+const MAX_COMPARED_NAMES = 50;
+const MAX_COMPARED_CHARACTERS = 40;
+const MAX_NAMED_MODELS = 3;
+
+export function unknownModel(id: string, models: readonly Model[] = []): DomainError {
+  const near = nearestIds(id, models).map((name) => `"${name}"`);
+  const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
   return new DomainError("model_not_found", {
-    message: `There is no model "${id}".`,
+    message: `There is no model "${id}".${hint} GET /v1/models lists the models.`,
     fields: [{ field: "model", description: `there is no model "${id}"` }],
   });
+}
+
+/** The ids of the models with the most similar ids or aliases; none if they have little in common. */
+function nearestIds(name: string, models: readonly Model[]): string[] {
+  if (name.length > MAX_COMPARED_CHARACTERS) return [];
+  const wanted = name.toLowerCase();
+  const maxDistance = Math.max(2, name.length / 3);
+  const near = models
+    .flatMap(({ id, aliases }) => [id, ...aliases].map((other) => ({ id, other })))
+    .filter(({ other }) => Math.abs(other.length - name.length) <= maxDistance)
+    .slice(0, MAX_COMPARED_NAMES)
+    .map(({ id, other }) => ({ id, distance: editDistance(wanted, other.toLowerCase()) }))
+    .filter(({ distance }) => distance <= maxDistance)
+    .sort((one, other) => one.distance - other.distance);
+  const best = near.filter(({ distance }) => distance <= (near[0]?.distance ?? 0) + 2);
+  return [...new Set(best.map(({ id }) => id))].slice(0, MAX_NAMED_MODELS);
 }

@@ -5,7 +5,7 @@ export function nearestOf(text: string, names: readonly string[]): string {
 }
 
 /** Levenshtein distance: the number of characters to insert, delete or replace. */
-function editDistance(from: string, to: string): number {
+export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (let i = 1; i <= from.length; i++) {
     const next = [i];

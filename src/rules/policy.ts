@@ -11,6 +11,8 @@ export type Policy = {
   readonly role: Role | undefined;
   readonly rateLimited: boolean;
   readonly metered: boolean;
+  /** Whether keys of a suspended account may call the method too. */
+  readonly whileSuspended: boolean;
 };
 
 /** Thrown at start: a method without a complete policy is not served. */
@@ -29,7 +31,10 @@ const ROLES: Readonly<Record<RoleNumber, Role | undefined>> = {
 export function policyOf(method: DescMethod): Policy {
   const name = `${method.parent.typeName}.${method.name}`;
   if (!hasOption(method, policyOption)) throw new PolicyError(`${name} declares no policy`);
-  const { access, scope, rateLimited, metered, ...declared } = getOption(method, policyOption);
+  const { access, scope, rateLimited, metered, whileSuspended, ...declared } = getOption(
+    method,
+    policyOption,
+  );
   const role = ROLES[declared.role];
   if (access === Access.UNSPECIFIED) throw new PolicyError(`${name} declares no access`);
   if ((access === Access.OPERATOR) !== (role !== undefined)) {
@@ -38,7 +43,17 @@ export function policyOf(method: DescMethod): Policy {
   if (scope !== "" && !isScope(scope)) throw new PolicyError(`${name} needs the unknown scope "${scope}"`);
   if (rateLimited && scope === "") throw new PolicyError(`${name} is rate limited but needs no scope`);
   if (metered && !rateLimited) throw new PolicyError(`${name} is metered but not rate limited`);
-  return { access: ACCESS[access], scope: scope === "" ? undefined : scope, role, rateLimited, metered };
+  // Admission grants no slot to such a call of a suspended account.
+  if (whileSuspended && scope === "generate")
+    throw new PolicyError(`${name} generates and may be called while the account is suspended`);
+  return {
+    access: ACCESS[access],
+    scope: scope === "" ? undefined : scope,
+    role,
+    rateLimited,
+    metered,
+    whileSuspended,
+  };
 }
 
 export function policiesOf(services: readonly DescService[]): Map<DescMethod, Policy> {

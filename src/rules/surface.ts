@@ -1,5 +1,9 @@
 import { type DescService, getOption } from "@bufbuild/protobuf";
-import { Surface as SurfaceNumber, surface as surfaceOption } from "../../gen/vx/options/v1/options_pb.js";
+import {
+  base_path as basePathOption,
+  Surface as SurfaceNumber,
+  surface as surfaceOption,
+} from "../../gen/vx/options/v1/options_pb.js";
 
 /** The API whose conventions a service follows over REST. */
 export type Surface = "native" | "openai" | "openai-responses" | "anthropic";
@@ -13,4 +17,9 @@ const SURFACES: Readonly<Record<SurfaceNumber, Surface>> = {
 
 export function surfaceOf(service: DescService): Surface {
   return SURFACES[getOption(service, surfaceOption)];
+}
+
+/** The start of the second addresses of a service; empty without them. */
+export function basePathOf(service: DescService): string {
+  return getOption(service, basePathOption);
 }

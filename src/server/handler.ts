@@ -14,11 +14,11 @@ import {
   type ServePath,
 } from "./http.ts";
 import { requestIdFrom } from "./request-id.ts";
-import type { ServeRest } from "./rest/serve-rest.ts";
+import type { RestServer } from "./rest/serve-rest.ts";
 
 type HandlerOptions = {
-  /** Serves every path under /v1, known or not; undefined on the operator listener. */
-  readonly rest?: ServeRest;
+  /** Serves every path under /v1 and the second addresses, known or not; undefined on the operator listener. */
+  readonly rest?: RestServer;
   /** gRPC, gRPC-Web and Connect, by path. */
   readonly rpcs: ReadonlyMap<string, ServePath>;
   /** Pages and probes outside the API, by path, for GET and HEAD. */
@@ -62,8 +62,8 @@ function serve(
     return;
   }
   // Calls write all their headers themselves, at once.
-  if (rest && isHostValid && (path.startsWith("/v1/") || path === "/v1")) {
-    return rest(request, response, path, requestId);
+  if (rest && isHostValid && rest.serves(path)) {
+    return rest.serve(request, response, path, requestId);
   }
   const serveRpc = isHostValid ? rpcs.get(path) : undefined;
   if (serveRpc) return serveRpc(request, response, requestId);
@@ -77,7 +77,7 @@ function serve(
   const servePath = servePost ?? pages.get(path);
   const methods = servePost ? ["POST"] : ["GET", "HEAD"];
   if (!servePath) {
-    sendRefusal(request, response, noSuchPath(path), requestId);
+    sendRefusal(request, response, noSuchPath(path, rest?.correctionOf(path) ?? ""), requestId);
   } else if (methods.includes(request.method ?? "")) {
     return servePath(request, response, requestId);
   } else {
@@ -86,10 +86,10 @@ function serve(
   }
 }
 
-function noSuchPath(path: string): DomainError {
+function noSuchPath(path: string, correction: string): DomainError {
   // The path is caller input: it is repeated only if it is plain, and never if it contains a key.
   const isPlain = /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX);
   return new DomainError("not_found", {
-    message: isPlain ? `No route matches the path ${path}.` : "No route matches this path.",
+    message: isPlain ? `No route matches the path ${path}.${correction}` : "No route matches this path.",
   });
 }

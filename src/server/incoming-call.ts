@@ -15,6 +15,8 @@ export type IncomingCall = {
   /** The size of the body, if the caller announces it. */
   readonly contentLength: number | undefined;
   readonly maxBodyBytes: number;
+  /** Whether the key can also be in the header `x-api-key`. */
+  readonly acceptsKeyHeader?: boolean;
   /** All values of a header: code that needs a single value checks for duplicates. */
   headers(name: string): readonly string[];
 };
@@ -38,6 +40,7 @@ export class HttpCall implements IncomingCall {
   readonly policy: Policy;
   readonly maxBodyBytes: number;
   readonly requestId: string;
+  readonly acceptsKeyHeader: boolean;
   /** Read in the constructor: a closed connection has no address. */
   readonly remoteAddress: string;
   readonly #request: RequestHead;
@@ -48,11 +51,13 @@ export class HttpCall implements IncomingCall {
     maxBodyBytes: number,
     request: RequestHead,
     requestId: string,
+    acceptsKeyHeader = false,
   ) {
     this.protocol = protocol;
     this.policy = policy;
     this.maxBodyBytes = maxBodyBytes;
     this.requestId = requestId;
+    this.acceptsKeyHeader = acceptsKeyHeader;
     this.remoteAddress = remoteAddressOf(request);
     this.#request = request;
   }

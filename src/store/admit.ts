@@ -15,6 +15,8 @@ export type AdmissionRequest = {
   readonly scope: Scope | undefined;
   /** Whether the call takes one slot of the key's minute. */
   readonly limited: boolean;
+  /** Whether the call may also run while the account is suspended; never one that needs the scope "generate". */
+  readonly whileSuspended: boolean;
 };
 
 /** Data of the key, read by the statement that decided the admission. */
@@ -155,8 +157,7 @@ function decideGroup(
   for (const i of calls) {
     const request = requests[i];
     if (!request) continue;
-    // A suspended account can still read what any valid key may read, its own state.
-    if (row.state !== "active" && !(row.state === "suspended" && request.scope === undefined)) {
+    if (row.state !== "active" && !(row.state === "suspended" && request.whileSuspended)) {
       admissions[i] = { outcome: row.state };
     } else if (request.scope && (row.scopes & scopeBit(request.scope)) === 0) {
       admissions[i] = { outcome: "out_of_scope", window: request.limited ? windowNow() : undefined };

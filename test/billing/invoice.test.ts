@@ -29,7 +29,7 @@ beforeAll(async () => {
   metering = createMetering({
     databases: { single: database, billing: database, monitor: database } as never,
     pipelines: 1,
-    models: { get: () => model },
+    models: { get: () => model, list: () => [model] },
     streamEvents: async function* ({ progress }) {
       progress.wasSent = true;
       yield { kind: "text", text: "Hello" };

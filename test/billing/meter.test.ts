@@ -23,7 +23,7 @@ beforeEach(async () => {
   metering = createMetering({
     databases: { single: store.database, billing: store.database, monitor: store.database } as never,
     pipelines: 1,
-    models: { get: () => MODEL },
+    models: { get: () => MODEL, list: () => [MODEL] },
     streamEvents: ({ signal, progress }) => {
       progress.wasSent = true;
       return endless(signal);

@@ -5,6 +5,7 @@ import { formatMicros } from "../../src/domain/money.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { createPaidKey } from "../support/openai.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { createFullAccount, type FullAccount, generate, HOSTILE_NAME, insertCharge } from "./account-data.ts";
 import {
@@ -402,12 +403,16 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await see("$0.00");
     });
 
-    test("to a suspended account shows the balance and why nothing else is shown", async () => {
-      const { secret, accountId } = await createTestKey(operatorOf(app));
+    test("to a suspended account shows that it is, its usage and its ledger", async () => {
+      const { secret, accountId } = await createPaidKey(operatorOf(app));
+      await generate(app, secret, "[[tokens=2000]]");
       await operatorOf(app).suspendAccount({ accountId, reason: "unpaid" });
       await signIn(secret);
       await see("The account is suspended");
-      await see("$0.00");
+      await chart().waitFor();
+      await see(/^\$0\.002\d+$/);
+      await page.goto(`${app.url}/account#/ledger`);
+      await see("invoice 1001");
     });
 
     test("ends with a reload, and nothing is stored", async () => {

@@ -187,7 +187,13 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
         await createKey(database, TEST_ACTION, narrowKey(payer.accountId), key);
         const admit = async (scope: Scope) => {
           const { fingerprint } = key;
-          const admission = await admitter.admit({ lane, fingerprint, scope, limited: true });
+          const admission = await admitter.admit({
+            lane,
+            fingerprint,
+            scope,
+            limited: true,
+            whileSuspended: false,
+          });
           return `${admission.outcome}, ${"window" in admission && admission.window?.remaining} left`;
         };
         expect(await admit("read")).toBe("admitted, 1 left");
@@ -242,7 +248,15 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       await createKey(database, TEST_ACTION, { ...narrowKey(accountId), rateLimitRpm: 100 }, key);
       const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10 });
       const admit = async () =>
-        (await admitter.admit({ lane, fingerprint: key.fingerprint, scope: "read", limited: true })).outcome;
+        (
+          await admitter.admit({
+            lane,
+            fingerprint: key.fingerprint,
+            scope: "read",
+            limited: true,
+            whileSuspended: false,
+          })
+        ).outcome;
       const { source, target } = await placesOf("vx_b");
       const worker = postgres(cluster.url(source), { max: 3 });
 

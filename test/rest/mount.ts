@@ -50,6 +50,7 @@ export const OPEN: Policy = {
   role: undefined,
   rateLimited: false,
   metered: false,
+  whileSuspended: true,
 };
 
 /** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */

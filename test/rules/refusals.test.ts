@@ -80,8 +80,19 @@ describe("the start fails for a method that", () => {
 });
 
 test("a policy has the declared values", () => {
-  const service = serviceWith({ access: Access.DEVELOPER, scope: "read", rateLimited: true, metered: true });
+  const service = serviceWith({
+    access: Access.DEVELOPER,
+    scope: "read",
+    rateLimited: true,
+    metered: true,
+    whileSuspended: true,
+  });
   expect([...policiesOf([service]).values()]).toEqual([
-    { access: "developer", scope: "read", rateLimited: true, metered: true },
+    { access: "developer", scope: "read", rateLimited: true, metered: true, whileSuspended: true },
   ]);
+});
+
+test("a method that generates is not for suspended accounts", () => {
+  const service = serviceWith({ access: Access.DEVELOPER, scope: "generate", whileSuspended: true });
+  expect(() => policiesOf([service])).toThrow(PolicyError);
 });

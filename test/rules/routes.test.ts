@@ -3,7 +3,7 @@ import { type DescMethod, type DescService, getOption, hasOption } from "@bufbui
 import { expect, test } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
-import { selected_by } from "../../gen/vx/options/v1/options_pb.js";
+import { selected_by, selected_by_header } from "../../gen/vx/options/v1/options_pb.js";
 import { developerServices, operatorServices } from "../../src/api/services.ts";
 import { policyOf } from "../../src/rules/policy.ts";
 
@@ -23,7 +23,7 @@ async function describedServices(): Promise<DescService[]> {
 
 test("RPCs, REST routes, scopes and limits match routes.golden.txt", async () => {
   const rows = (await describedServices()).flatMap(({ methods }) => methods.map(rowOf));
-  const header = ["rpc", "REST", "access", "scope or role", "limited", "metered"];
+  const header = ["rpc", "REST", "access", "scope or role", "limited", "metered", "suspended"];
   await expect(
     `${table([header, ...rows])}\n`,
     "The outside of the product has changed. If that is meant, run: npx vitest run test/rules -u",
@@ -41,7 +41,7 @@ test("every service is served, operator services on the operator listener", asyn
 });
 
 function rowOf(method: DescMethod): string[] {
-  const { access, scope, role, rateLimited, metered } = policyOf(method);
+  const { access, scope, role, rateLimited, metered, whileSuspended } = policyOf(method);
   const stream = method.methodKind === "unary" ? "" : " (stream)";
   return [
     `${method.parent.typeName}.${method.name}${stream}`,
@@ -50,6 +50,7 @@ function rowOf(method: DescMethod): string[] {
     scope ?? role ?? "-",
     rateLimited ? "limited" : "-",
     metered ? "metered" : "-",
+    whileSuspended ? "while suspended" : "-",
   ];
 }
 
@@ -57,6 +58,7 @@ function routesOf(method: DescMethod): string {
   if (!hasOption(method, http)) return "-";
   const rule = getOption(method, http);
   const routes = [rule, ...rule.additionalBindings].map(routeOf).join(", ");
+  if (hasOption(method, selected_by_header)) return `${routes} with ${getOption(method, selected_by_header)}`;
   return hasOption(method, selected_by) ? `${routes} if ${getOption(method, selected_by)}` : routes;
 }
 

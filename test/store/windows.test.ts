@@ -117,7 +117,7 @@ test("after the clock was set back, an exhausted key has its whole limit in the 
 test("exactly the limit is admitted of ten times as many calls around a step of the clock", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator, { rateLimitRpm: 50 });
-    const request = { ...identityOf(secret), scope: "read", limited: true } as const;
+    const request = { ...identityOf(secret), scope: "read", limited: true, whileSuspended: false } as const;
     const all = (count: number) => Promise.all(Array.from({ length: count }, () => admitter.admit(request)));
     const before = await all(20);
     await shiftWindow(secret, 30);
@@ -162,12 +162,18 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
     const narrow = await createTestKey(operator, { scopes: ["read"], rateLimitRpm: 3 });
     const revoked = await createTestKey(operator);
     await operator.revokeKey({ keyId: revoked.id });
-    const read = (secret: string) => admitter.admit({ ...identityOf(secret), scope: "read", limited: true });
+    const read = (secret: string) =>
+      admitter.admit({ ...identityOf(secret), scope: "read", limited: true, whileSuspended: false });
     const admissions = await Promise.all([
       read(narrow.secret),
-      admitter.admit({ ...identityOf(narrow.secret), scope: "keys", limited: true }),
+      admitter.admit({ ...identityOf(narrow.secret), scope: "keys", limited: true, whileSuspended: false }),
       read(revoked.secret),
-      admitter.admit({ ...identityOf(narrow.secret), scope: undefined, limited: false }),
+      admitter.admit({
+        ...identityOf(narrow.secret),
+        scope: undefined,
+        limited: false,
+        whileSuspended: false,
+      }),
       read(narrow.secret),
       read(generateKey(1, randomBytes).secret),
       read(narrow.secret),
@@ -189,7 +195,12 @@ test("one batch admits calls of many keys, scopes and states, each key in the or
 test("calls that take no slot write a window once a minute", async () => {
   await withinOneMinute(async () => {
     const { secret } = await createTestKey(operator);
-    const request = { ...identityOf(secret), scope: undefined, limited: false } as const;
+    const request = {
+      ...identityOf(secret),
+      scope: undefined,
+      limited: false,
+      whileSuspended: false,
+    } as const;
     const admit = async () => expect((await admitter.admit(request)).outcome).toBe("admitted");
     // A row that was locked or written has another xmax or another place.
     const versionOf = async () => {
@@ -218,7 +229,12 @@ test("3,000 concurrent calls over many batches give each key exactly its limit",
     const admissions = await Promise.all(
       Array.from({ length: 3_000 }, async (_, i) => {
         const { secret } = keys[i % keys.length] as { secret: string };
-        const request = { ...identityOf(secret), scope: "generate", limited: true } as const;
+        const request = {
+          ...identityOf(secret),
+          scope: "generate",
+          limited: true,
+          whileSuspended: false,
+        } as const;
         return { key: i % keys.length, outcome: (await admitter.admit(request)).outcome };
       }),
     );

@@ -44,6 +44,7 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
     paths[path][verb.toLowerCase()] = {
       operationId: operation.id,
       tags: [operation.service.name],
+      ...secondAddress(operation),
       summary: summaryOf(operation, commentOf),
       description: operationText(operation, commentOf),
       ...parameters(operation, schemas, commentOf),
@@ -61,11 +62,13 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
     },
     servers: [{ url: "/", description: "The server that serves this document." }],
     security: [{ apiKey: [] }],
-    tags: services.map(({ service }) => ({
-      name: service.name,
-      "x-displayName": tagTitle(service),
-      description: commentOf(service),
-    })),
+    tags: services
+      .filter(({ service }) => operations.some((one) => one.service === service))
+      .map(({ service }) => ({
+        name: service.name,
+        "x-displayName": tagTitle(service),
+        description: commentOf(service),
+      })),
     paths,
     components: {
       securitySchemes: {
@@ -85,6 +88,17 @@ function withoutExamples({ services, version, commentOf }: Omit<DocumentOptions,
         AnthropicErrorBody: anthropicErrorSchema(),
       },
     },
+  };
+}
+
+/** Below the second address, the key can be in another header. */
+function secondAddress({ basePath }: Operation): Schema {
+  if (basePath === "") return {};
+  return {
+    servers: [
+      { url: "/" },
+      { url: basePath, description: "Also accepts the key in the header `x-api-key`." },
+    ],
   };
 }
 

@@ -1,12 +1,16 @@
 import { type DescField, type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
 import { json_schema as jsonSchemaOption } from "../../gen/vx/options/v1/options_pb.js";
 import { type Policy, policyOf } from "../../src/rules/policy.ts";
+import { basePathOf } from "../../src/rules/surface.ts";
 import { type HttpBinding, httpBindings } from "../../src/server/rest/http-rule.ts";
+import { isAtOrBelow } from "../../src/server/rest/surface-paths.ts";
 import { rulesOf } from "./rules.ts";
 
 /** One address and verb. Two methods that share it, one of them selected by a field of the body, are one operation. */
 export type Operation = {
   readonly id: string;
+  /** Where the second address of the operation begins; empty if it has none. */
+  readonly basePath: string;
   readonly service: DescService;
   readonly binding: HttpBinding;
   readonly policy: Policy;
@@ -22,6 +26,8 @@ export type Operation = {
 type Address = {
   readonly service: DescService;
   readonly bindings: HttpBinding[];
+  /** Where the second address of the operation begins; empty if it has none. */
+  basePath: string;
   /** Whether the binding comes from additional_bindings, so that the method's name is already taken. */
   readonly additional: boolean;
 };
@@ -31,8 +37,12 @@ export function operationsOf(services: readonly DescService[]): Operation[] {
   for (const service of services) {
     for (const method of service.methods) {
       for (const [i, binding] of httpBindings(method).entries()) {
+        // Calls with a header get another form of the same operation, which no client is generated from.
+        if (binding.selectedByHeader !== "") continue;
+        const basePath = basePathOf(service);
+        if (basePath !== "" && isAtOrBelow(binding.path, basePath)) continue;
         const name = `${binding.verb} ${binding.path}`;
-        const address = addresses.get(name) ?? { service, bindings: [], additional: i > 0 };
+        const address = addresses.get(name) ?? { service, bindings: [], basePath, additional: i > 0 };
         address.bindings.push(binding);
         addresses.set(name, address);
       }
@@ -41,7 +51,7 @@ export function operationsOf(services: readonly DescService[]): Operation[] {
   return [...addresses.values()].map(toOperation);
 }
 
-function toOperation({ service, bindings, additional }: Address): Operation {
+function toOperation({ service, bindings, basePath, additional }: Address): Operation {
   const binding = bindings.find(({ selectedBy }) => !selectedBy);
   if (!binding) throw new Error(`${bindings[0]?.path} is served only when a field is set`);
   const { method, template, verb, body } = binding;
@@ -55,6 +65,7 @@ function toOperation({ service, bindings, additional }: Address): Operation {
   });
   const others = method.input.fields.filter(({ name }) => !inPath.includes(name));
   return {
+    basePath,
     id: additional ? `${method.name}By${verb.charAt(0)}${verb.slice(1).toLowerCase()}` : method.name,
     service,
     binding,

@@ -356,7 +356,7 @@ export declare const KeyService: GenService<{
    * Revoke key
    *
    * Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
-   * Revoking a revoked key has no effect. Fails with `not_found` if the account has no key with this id.
+   * Revoking a revoked key has no effect. Works while the account is suspended. Fails with `not_found` if the account has no key with this id.
    *
    * @generated from rpc vx.v1.KeyService.RevokeKey
    */

@@ -50,14 +50,15 @@ function readItem(item: JsonObject, field: string, builder: ConversationBuilder)
       break;
     }
     case "item_reference":
-      throw DomainError.ofField(`${field}.type`, NO_REFERENCES);
+      throw DomainError.ofField(`${field}.type`, `"item_reference" is not supported, ${SEND_ITEMS}`);
     default:
       throw DomainError.ofField(`${field}.type`, `${shown(item.type)} is not supported`);
   }
 }
 
-const NO_REFERENCES =
-  '"item_reference" is not supported, because responses are not stored: send the item itself. Many clients do so with "store": false';
+/** What makes clients send the items of a conversation in place of their ids. */
+export const SEND_ITEMS =
+  'because responses are not stored. Send the whole conversation in "input": in the AI SDK, set providerOptions.openai.store to false; in OpenAI\'s SDKs, set "store" to false and append the items of each response to "input"';
 
 const UNSUPPORTED_IN_CALLS: readonly UnsupportedMember[] = [
   ["async", isOneOf(false), "false"],

@@ -32,7 +32,7 @@ import {
   optionalObjectAt,
   textAt,
 } from "../untyped-members.ts";
-import { conversationOf } from "./responses-input.ts";
+import { conversationOf, SEND_ITEMS } from "./responses-input.ts";
 
 export type ResponsesRequest = CreateResponseRequest | StreamResponseRequest;
 
@@ -42,6 +42,8 @@ const MAX_INCLUDE = 20;
 /** Converts OpenAI's request. Unsupported fields that would change the response are rejected, never ignored. */
 export function generationRequestOfResponses(request: ResponsesRequest): GenerationRequest {
   refuseUnsupported(request, UNSUPPORTED);
+  if (!isAbsent(jsonIn(request.previousResponseId)))
+    throw DomainError.ofField("previous_response_id", `is not supported, ${SEND_ITEMS}`);
   return {
     format: "openai-responses",
     model: request.model,
@@ -122,7 +124,6 @@ export function summaryOf(request: ResponsesRequest): ReasoningSummary | null {
 
 const UNSUPPORTED: readonly UnsupportedField<ResponsesRequest>[] = [
   ["store", "store", isOneOf(false), "false"],
-  ["previousResponseId", "previous_response_id"],
   ["conversation", "conversation"],
   ["background", "background", isOneOf(false), "false"],
   ["truncation", "truncation", isOneOf("disabled"), '"disabled"'],

@@ -5,14 +5,30 @@ import type { IncomingCall } from "../incoming-call.ts";
 /** What authentication reads of a request. */
 export type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;
 
-/** The credential of the call's one Authorization header. */
-export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">): string {
-  if (call.target.includes(KEY_PREFIX)) {
-    throw new DomainError("invalid_api_key", {
+/** A key as it was sent, not yet checked, and its header. */
+export type SentKey = { readonly value: string; readonly header: "Authorization" | "x-api-key" };
+
+/** The key of a call. Where the header `x-api-key` is accepted, a Bearer token applies if both are sent. */
+export function sentKeyOf(call: Pick<IncomingCall, "target" | "headers" | "acceptsKeyHeader">): SentKey {
+  if (!call.acceptsKeyHeader || call.headers("authorization").length > 0)
+    return { value: bearerCredential(call), header: "Authorization" };
+  refuseKeyInAddress(call);
+  const [value, ...others] = call.headers("x-api-key");
+  if (value === undefined) {
+    throw new DomainError("missing_api_key", {
       message:
-        "An API key in the address is stored in logs and histories: revoke it, and send a new key in the header 'Authorization: Bearer <API_KEY>'.",
+        "No API key was sent. Send it in the header 'Authorization: Bearer <API_KEY>' or 'x-api-key: <API_KEY>'.",
     });
   }
+  if (others.length > 0) {
+    throw new DomainError("invalid_api_key", { message: "The call has more than one header 'x-api-key'." });
+  }
+  return { value: value.trim(), header: "x-api-key" };
+}
+
+/** The credential of the call's one Authorization header. */
+export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">): string {
+  refuseKeyInAddress(call);
   const [header, ...others] = call.headers("authorization");
   if (header === undefined) throw missingKey(call);
   if (others.length > 0) {
@@ -27,11 +43,20 @@ export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">)
   return match[1];
 }
 
+function refuseKeyInAddress(call: Pick<IncomingCall, "target">): void {
+  if (call.target.includes(KEY_PREFIX)) {
+    throw new DomainError("invalid_api_key", {
+      message:
+        "An API key in the address is stored in logs and histories: revoke it, and send a new key in the header 'Authorization: Bearer <API_KEY>'.",
+    });
+  }
+}
+
 /** Anthropic's clients send their key in another header by default. */
 function missingKey(call: Pick<IncomingCall, "headers">): DomainError {
   if (call.headers("x-api-key").length === 0) return new DomainError("missing_api_key");
   return new DomainError("missing_api_key", {
     message:
-      "The header 'x-api-key' is not supported. Send the API key in the header 'Authorization: Bearer <API_KEY>': with Anthropic's SDKs and tools, set ANTHROPIC_AUTH_TOKEN, or the option authToken or auth_token, in place of the API key.",
+      "The header 'x-api-key' is not supported. Send the API key in the header 'Authorization: Bearer <API_KEY>': with Anthropic's SDKs and tools, set ANTHROPIC_AUTH_TOKEN, or the option authToken or auth_token, in place of the API key. Below the base URL of this server followed by /anthropic, 'x-api-key' is accepted.",
   });
 }

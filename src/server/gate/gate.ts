@@ -1,11 +1,11 @@
-import { fingerprintOf, isWellFormedKey, laneOfKey } from "../../domain/api-key.ts";
+import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../domain/api-key.ts";
 import { measured, type StageSpan } from "../../domain/call-trace.ts";
-import { DomainError } from "../../domain/errors.ts";
+import { DomainError, ERRORS } from "../../domain/errors.ts";
 import { hasRole, type Operator } from "../../domain/operator.ts";
 import type { Admission, AdmissionRequest, AdmittedKey, RateWindow } from "../../store/admit.ts";
 import type { IncomingCall } from "../incoming-call.ts";
 import type { AuthenticateOperator } from "./authenticate-operator.ts";
-import { bearerCredential } from "./bearer.ts";
+import { type SentKey, sentKeyOf } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 import { RateLimitError, ScopeError } from "./rate-window.ts";
 
@@ -34,15 +34,17 @@ type DeveloperGateOptions = {
 
 export function developerGate({ admit, failures }: DeveloperGateOptions): Gate {
   return async (call, span) => {
-    const key = wellFormedKeyOf(call);
+    const sent = sentKeyOf(call);
+    const { value: key } = sent;
+    if (!isWellFormedKey(key)) throw keyError("invalid_api_key", sent);
     const fingerprint = fingerprintOf(key);
     failures.refuseBlocked(call.remoteAddress, fingerprint);
-    const { scope, rateLimited } = call.policy;
-    const request = { lane: laneOfKey(key), fingerprint, scope, limited: rateLimited };
+    const { scope, rateLimited, whileSuspended } = call.policy;
+    const request = { lane: laneOfKey(key), fingerprint, scope, limited: rateLimited, whileSuspended };
     const admission = await measured(span?.startStage("admission"), admit(request));
     if (isKeyInvalid(admission)) failures.addFailure(call.remoteAddress, fingerprint);
     else failures.addValid(fingerprint);
-    if (admission.outcome !== "admitted") throw admissionError(call, admission);
+    if (admission.outcome !== "admitted") throw admissionError(call, admission, sent);
     return admission;
   };
 }
@@ -81,10 +83,13 @@ export function checkAnnouncedSize({ contentLength, maxBodyBytes }: IncomingCall
   }
 }
 
-function wellFormedKeyOf(call: IncomingCall): string {
-  const credential = bearerCredential(call);
-  if (!isWellFormedKey(credential)) throw new DomainError("invalid_api_key");
-  return credential;
+/** Names the header, because some clients send another key than the one that was set last. */
+function keyError(reason: KeyReason, { value, header }: SentKey): DomainError {
+  const mask = maskOfKey(value);
+  const what = mask === undefined ? "a value that does not have the form of a key" : mask;
+  return new DomainError(reason, {
+    message: `${ERRORS[reason].message} The header '${header}' has ${what}.`,
+  });
 }
 
 function isKeyInvalid({ outcome }: Admission): boolean {
@@ -94,6 +99,7 @@ function isKeyInvalid({ outcome }: Admission): boolean {
 function admissionError(
   call: IncomingCall,
   admission: Exclude<Admission, { outcome: "admitted" }>,
+  sent: SentKey,
 ): DomainError {
   switch (admission.outcome) {
     case "out_of_scope":
@@ -105,7 +111,7 @@ function admissionError(
     case "unknown":
     case "revoked":
     case "expired":
-      return new DomainError(KEY_REASONS[admission.outcome]);
+      return keyError(KEY_REASONS[admission.outcome], sent);
   }
 }
 
@@ -114,3 +120,5 @@ const KEY_REASONS = {
   revoked: "revoked_api_key",
   expired: "expired_api_key",
 } as const;
+
+type KeyReason = (typeof KEY_REASONS)[keyof typeof KEY_REASONS];

@@ -1,7 +1,10 @@
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http as httpOption } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
-import { selected_by as selectedByOption } from "../../../gen/vx/options/v1/options_pb.js";
+import {
+  selected_by_header as selectedByHeaderOption,
+  selected_by as selectedByOption,
+} from "../../../gen/vx/options/v1/options_pb.js";
 import { findFieldPath, isParameter } from "../../codec/json/field-path.ts";
 import { parseTemplate, type Template } from "./template.ts";
 
@@ -18,6 +21,8 @@ export type HttpBinding = {
   readonly responseBody: DescField | undefined;
   /** Set if the method shares its route: it serves the calls with this bool field set in the body. */
   readonly selectedBy: DescField | undefined;
+  /** Set if the method shares its route: it serves the calls with this header. Empty otherwise. */
+  readonly selectedByHeader: string;
 };
 
 /** A google.api.http option that cannot be served; the server does not start. */
@@ -52,6 +57,7 @@ function toBinding(method: DescMethod, rule: HttpRule): HttpBinding {
       body: rule.body === "" ? undefined : rule.body === "*" ? "*" : findField(method, rule.body, "input"),
       responseBody: rule.responseBody === "" ? undefined : responseBody(method, rule.responseBody),
       selectedBy: selectedBy(method),
+      selectedByHeader: getOption(method, selectedByHeaderOption),
     };
   } catch (error) {
     throw new HttpRuleError(`${nameOf(method)}: ${(error as Error).message}`);

@@ -76,12 +76,12 @@ type Typed = Message & { readonly type: string };
 /** OPTIONS lists the verbs of an address. It requires a key; preflights never get here. */
 export function respondWithoutRoute(
   verb: string,
-  { allowed, elsewhere }: RouteMatch,
+  { allowed, elsewhere, correction }: RouteMatch,
   response: RestResponse,
 ): void {
   if (allowed.length === 0) {
-    if (elsewhere) throw new RestProblem("invalid", describeUnsupported(elsewhere));
-    throw new RestProblem("not_found", "No route matches this path.");
+    if (elsewhere && correction === "") throw new RestProblem("invalid", describeUnsupported(elsewhere));
+    throw new RestProblem("not_found", `No route matches this path.${correction}`);
   }
   const list = allowed.join(", ");
   if (verb !== "OPTIONS") {

@@ -16,7 +16,7 @@ import { surfaceOf } from "../../rules/surface.ts";
 import { type CsvForm, csvFormOf } from "./csv-response.ts";
 import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
 import { formOf, type SurfaceForm } from "./surface-form.ts";
-import { type FormOfPath, formsByPath } from "./surface-paths.ts";
+import { basePathsOf, type FormOfPath, formsBelow, formsByPath } from "./surface-paths.ts";
 import { DuplicateRouteError, RouteTrie } from "./trie.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
 
@@ -41,6 +41,8 @@ export type RestRoute = {
   readonly first: Endpoint;
   /** The method that serves the address if its bool field is set in the body. */
   readonly selected: { readonly by: DescField; readonly endpoint: Endpoint } | undefined;
+  /** The method that serves the address if the call has the header. */
+  readonly withHeader: { readonly name: string; readonly route: RestRoute } | undefined;
 };
 
 /** A service with its methods, by their local names. */
@@ -56,26 +58,42 @@ export type RestRouteOptions = {
   readonly maxBodyBytes: number;
 };
 
-type SharedRoute = { usual: Endpoint | undefined; selected: RestRoute["selected"] };
+type SharedRoute = {
+  usual: Endpoint | undefined;
+  selected: RestRoute["selected"];
+  withHeader: RestRoute["withHeader"];
+};
 
-type RestRoutes = {
+export type RestRoutes = {
   readonly trie: RouteTrie<RestRoute>;
   /** The form of errors at an address without a route. */
   readonly formOfPath: FormOfPath;
+  readonly basePaths: readonly string[];
 };
 
 /** The routes of all services; throws, with both names, if two methods have the same route. */
 export function restRoutes(services: readonly RestService[], options: RestRouteOptions): RestRoutes {
+  const descriptors = services.map(({ service }) => service);
+  const formBelow = formsBelow(descriptors);
   const shared = new Map<string, SharedRoute>();
   for (const service of services) {
     const readers = new Readers(service.unknownFields);
     for (const binding of service.service.methods.flatMap(httpBindings)) {
       const key = `${binding.verb} ${binding.path}`;
-      const route = shared.get(key) ?? { usual: undefined, selected: undefined };
-      const endpoint = toEndpoint(binding, readers, service, options);
+      const route = shared.get(key) ?? {
+        usual: undefined,
+        selected: undefined,
+        withHeader: undefined,
+      };
+      const form = formBelow(binding.path) ?? formOf(surfaceOf(service.service));
+      const endpoint = toEndpoint(binding, form, readers, service, options);
       if (binding.selectedBy) {
         if (route.selected) throw duplicate(route.selected.endpoint, endpoint);
         route.selected = { by: binding.selectedBy, endpoint };
+      } else if (binding.selectedByHeader !== "" && formBelow(binding.path) === undefined) {
+        if (route.withHeader) throw duplicate(route.withHeader.route.first, endpoint);
+        const only = { first: endpoint, selected: undefined, withHeader: undefined };
+        route.withHeader = { name: binding.selectedByHeader, route: only };
       } else {
         if (route.usual) throw duplicate(route.usual, endpoint);
         route.usual = endpoint;
@@ -88,7 +106,11 @@ export function restRoutes(services: readonly RestService[], options: RestRouteO
     const { template, verb } = firstOf(route).binding;
     trie.insert(template, verb, toRoute(route), ({ first }) => nameOf(first));
   }
-  return { trie, formOfPath: formsByPath(services.map(({ service }) => service)) };
+  return {
+    trie,
+    formOfPath: formsByPath(descriptors, formBelow),
+    basePaths: basePathsOf(descriptors),
+  };
 }
 
 /** The route of a request. Without one, `allowed` lists the verbs of the address. */
@@ -99,16 +121,33 @@ export type RouteMatch = {
   readonly form: SurfaceForm;
   /** Without a route: the API that has this address elsewhere. */
   readonly elsewhere: UnsupportedApi | undefined;
+  /** Without a route: what to add to the refusal. */
+  readonly correction: string;
 };
 
-export function findRestRoute({ trie, formOfPath }: RestRoutes, verb: string, path: string): RouteMatch {
+/** `hasHeader` says whether the call has a header. */
+export function findRestRoute(
+  routes: RestRoutes,
+  verb: string,
+  path: string,
+  hasHeader: (name: string) => boolean,
+): RouteMatch {
+  const { trie, formOfPath, basePaths } = routes;
   const match = trie.find(
     path,
     (routes) => routes.get(verb) ?? (verb === "HEAD" ? routes.get("GET") : undefined) ?? routes.get("*"),
   );
   if (match) {
-    const { picked, segments } = match;
-    return { route: picked, allowed: [], segments, form: picked.first.form, elsewhere: undefined };
+    const { picked: usual, segments } = match;
+    const picked = usual.withHeader && hasHeader(usual.withHeader.name) ? usual.withHeader.route : usual;
+    return {
+      route: picked,
+      allowed: [],
+      segments,
+      form: picked.first.form,
+      elsewhere: undefined,
+      correction: "",
+    };
   }
   const verbs = new Set<string>();
   trie.find(path, (routes) => {
@@ -117,17 +156,35 @@ export function findRestRoute({ trie, formOfPath }: RestRoutes, verb: string, pa
   });
   if (verbs.has("GET")) verbs.add("HEAD");
   const allowed = verbs.size === 0 ? [] : [...verbs, "OPTIONS"];
+  const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
   return {
     route: undefined,
     allowed,
     segments: [],
     form: formOfPath(path),
-    elsewhere: unsupportedApiAt(path),
+    elsewhere: unsupportedApiAt(path.slice(below.length)),
+    correction: allowed.length > 0 ? "" : correctionOf(routes, path),
   };
+}
+
+/** What to add to the refusal of a path without a route that has "/v1" too often or not at all. */
+export function correctionOf({ trie, basePaths }: RestRoutes, path: string): string {
+  // The path is caller input.
+  if (!/^[\w./:~-]{1,200}$/.test(path)) return "";
+  const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
+  const candidates = [
+    path.replace("/v1/v1/", "/v1/"),
+    `${below}/v1${path.slice(below.length)}`,
+    path.slice(below.length),
+  ];
+  const correct = candidates.find((candidate) => trie.find(candidate, ({ size }) => size > 0 || undefined));
+  if (correct === undefined) return "";
+  return ` Did you mean ${correct}? The base URL of OpenAI's clients ends in /v1, that of Anthropic's clients does not.`;
 }
 
 function toEndpoint(
   binding: HttpBinding,
+  form: SurfaceForm,
   readers: Readers,
   { methods }: RestService,
   { policies, maxBodyBytes }: RestRouteOptions,
@@ -138,7 +195,6 @@ function toEndpoint(
   if (!policy) throw new PolicyError(`${rpc} is served but has no policy`);
   const invoke = methods[method.localName];
   if (!invoke) throw new Error(`${rpc} is served but has no implementation`);
-  const form = formOf(surfaceOf(method.parent));
   if (form.namesEvents && method.methodKind !== "unary") checkHasType(method);
   return {
     rpc,
@@ -168,7 +224,7 @@ function checkHasType({ parent, name, output }: DescMethod): void {
  */
 function toRoute(shared: SharedRoute): RestRoute {
   const first = firstOf(shared);
-  const { selected } = shared;
+  const { selected, withHeader } = shared;
   if (selected && JSON.stringify(first.policy) !== JSON.stringify(selected.endpoint.policy)) {
     throw new PolicyError(`${first.rpc} shares its route with a method of another policy`);
   }
@@ -176,7 +232,7 @@ function toRoute(shared: SharedRoute): RestRoute {
     throw new HttpRuleError(`${first.rpc} shares its route with a method of another surface`);
   if (selected && !hasSameFields(first.method.input, selected.endpoint.method.input))
     throw new HttpRuleError(`${first.rpc} shares its route with a method that has other fields`);
-  return { first, selected };
+  return { first, selected, withHeader };
 }
 
 function hasSameFields(one: DescMessage, other: DescMessage): boolean {
@@ -192,8 +248,8 @@ function hasSameFields(one: DescMessage, other: DescMessage): boolean {
   return textOf(one) === textOf(other);
 }
 
-function firstOf({ usual, selected }: SharedRoute): Endpoint {
-  return usual ?? (selected?.endpoint as Endpoint);
+function firstOf({ usual, selected, withHeader }: SharedRoute): Endpoint {
+  return usual ?? selected?.endpoint ?? (withHeader?.route.first as Endpoint);
 }
 
 function nameOf({ method }: Endpoint): string {

@@ -15,6 +15,7 @@ import { readRestRequest } from "./read-rest-request.ts";
 import { respondOnce, respondWithError, respondWithoutRoute, respondWithStream } from "./respond-rest.ts";
 import { RestResponse } from "./rest-response.ts";
 import {
+  correctionOf,
   findRestRoute,
   type RestRouteOptions,
   type RestService,
@@ -33,12 +34,18 @@ type RestOptions = RestRouteOptions & {
   readonly keepAliveMs?: number;
 };
 
-export type ServeRest = (
-  request: HttpRequest,
-  response: HttpResponse,
-  path: string,
-  requestId: string,
-) => Promise<void>;
+export type RestServer = {
+  /** Whether REST serves the path, known or not. */
+  readonly serves: (path: string) => boolean;
+  readonly serve: (
+    request: HttpRequest,
+    response: HttpResponse,
+    path: string,
+    requestId: string,
+  ) => Promise<void>;
+  /** What to add to the refusal of a path that no one serves. */
+  readonly correctionOf: (path: string) => string;
+};
 
 /** Unknown addresses also require a key: a caller without one cannot find out which routes exist. */
 const NO_ROUTE: Policy = {
@@ -47,20 +54,29 @@ const NO_ROUTE: Policy = {
   role: undefined,
   rateLimited: false,
   metered: false,
+  whileSuspended: true,
 };
 
 /**
  * REST directly on node:http and node:http2, with the same gate, rules and services as the other protocols.
  */
-export function restServer(options: RestOptions): ServeRest {
+export function restServer(options: RestOptions): RestServer {
   const routes = restRoutes(options.services, options);
   const running = new RunningCalls(options.shutdownSignal);
-  return (request, httpResponse, path, requestId) => {
-    const match = findRestRoute(routes, request.method ?? "", path);
+  const serve: RestServer["serve"] = (request, httpResponse, path, requestId) => {
+    const hasHeader = (name: string) => request.headers[name] !== undefined;
+    const match = findRestRoute(routes, request.method ?? "", path, hasHeader);
     const first = match.route?.first;
     // Without a route the body is not read, so its size does not matter.
     const maxBodyBytes = first?.maxBodyBytes ?? Number.POSITIVE_INFINITY;
-    const call = new HttpCall("rest", first?.policy ?? NO_ROUTE, maxBodyBytes, request, requestId);
+    const call = new HttpCall(
+      "rest",
+      first?.policy ?? NO_ROUTE,
+      maxBodyBytes,
+      request,
+      requestId,
+      match.form.acceptsKeyHeader,
+    );
     const observation = options.observe(call, first?.rpc ?? "none", first?.binding);
     const response = new RestResponse(httpResponse, requestId, match.form);
     const slot = running.insert(response);
@@ -83,6 +99,15 @@ export function restServer(options: RestOptions): ServeRest {
       }
     };
     return serveCall(options, match, call, request, response, observation).then(succeed, fail);
+  };
+  const above = ["/v1", ...routes.basePaths];
+  return {
+    serve,
+    serves: (path) =>
+      above.some(
+        (start) => path.startsWith(start) && (path.length === start.length || path[start.length] === "/"),
+      ),
+    correctionOf: (path) => correctionOf(routes, path),
   };
 }
 

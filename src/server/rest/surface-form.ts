@@ -7,6 +7,8 @@ import { errorBody, errorObject } from "../errors/rest-error-body.ts";
 export type SurfaceForm = {
   /** The headers with the id of the request. */
   readonly requestIdHeaders: readonly string[];
+  /** Whether the key can also be in the header `x-api-key`. */
+  readonly acceptsKeyHeader: boolean;
   /** Parameters of the query that are ignored: SDKs send them with every call. */
   readonly ignoredParameters: readonly string[];
   /** The body of an error response. */
@@ -23,6 +25,7 @@ export type SurfaceForm = {
 
 const NATIVE: SurfaceForm = {
   requestIdHeaders: ["x-request-id"],
+  acceptsKeyHeader: false,
   ignoredParameters: [],
   errorBody,
   namesEvents: false,
@@ -38,6 +41,7 @@ const SURFACE_FORMS: Readonly<Record<Surface, SurfaceForm>> = {
   anthropic: {
     // Anthropic's SDKs read the request id from the second one.
     requestIdHeaders: ["x-request-id", "request-id"],
+    acceptsKeyHeader: false,
     ignoredParameters: ["beta"],
     errorBody: anthropicErrorBody,
     namesEvents: true,

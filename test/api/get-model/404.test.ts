@@ -28,6 +28,10 @@ test("REST returns 404 with the reason and the requested model", async () => {
   const answer = await fetch(`${app.url}/v1/models/none`, { headers: bearer(key.secret) });
   expect(answer.status).toBe(404);
   expect(await answer.json()).toMatchObject({
-    error: { code: "model_not_found", message: 'There is no model "none".', param: "model" },
+    error: {
+      code: "model_not_found",
+      message: 'There is no model "none". GET /v1/models lists the models.',
+      param: "model",
+    },
   });
 });

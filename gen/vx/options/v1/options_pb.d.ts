@@ -27,8 +27,7 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
   access: Access;
 
   /**
-   * The scope that the key must have: "generate", "read" or "keys". If empty, any valid key is accepted,
-   * also of a suspended account.
+   * The scope that the key must have: "generate", "read" or "keys". If empty, any valid key is accepted.
    *
    * @generated from field: string scope = 2;
    */
@@ -55,6 +54,13 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
    * @generated from field: vx.options.v1.Role role = 5;
    */
   role: Role;
+
+  /**
+   * Whether keys of a suspended account may call the method too. Not for the scope "generate".
+   *
+   * @generated from field: bool while_suspended = 6;
+   */
+  whileSuspended: boolean;
 };
 
 /**
@@ -192,6 +198,14 @@ export declare const RoleSchema: GenEnum<Role>;
 export declare const surface: GenExtension<ServiceOptions, Surface>;
 
 /**
+ * The start of the second addresses of a service, such as "/anthropic". All paths below it have the surface of the
+ * service, and the key can also be sent in the header `x-api-key`.
+ *
+ * @generated from extension: optional string base_path = 50908;
+ */
+export declare const base_path: GenExtension<ServiceOptions, string>;
+
+/**
  * The access, scope, rate limit and metering of a method. The server does not start if a method has no policy.
  *
  * @generated from extension: optional vx.options.v1.MethodPolicy policy = 50901;
@@ -205,6 +219,14 @@ export declare const policy: GenExtension<MethodOptions, MethodPolicy>;
  * @generated from extension: optional string selected_by = 50902;
  */
 export declare const selected_by: GenExtension<MethodOptions, string>;
+
+/**
+ * The name of a request header. Two methods can share one REST route: a call with this header selects the method with
+ * this option, any other call selects the other method.
+ *
+ * @generated from extension: optional string selected_by_header = 50909;
+ */
+export declare const selected_by_header: GenExtension<MethodOptions, string>;
 
 /**
  * The name of a repeated field of the response. REST returns its messages as CSV to callers that accept text/csv, and the

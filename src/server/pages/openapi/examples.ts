@@ -143,6 +143,22 @@ function accountExamples(model: Model): Readonly<Record<string, OperationExample
   const query = { page_size: 50 };
   return {
     GetMe: { response: status },
+    GetAccount: {
+      response: {
+        id: "acct_01kam4xxa5fzsbw0pdmm2h60vq",
+        name: "acme",
+        state: "active",
+        balance_micros: balanceMicros,
+        balance,
+        held_micros: 0,
+        held: "$0.00",
+        available_micros: balanceMicros,
+        available: balance,
+        plan: "pro",
+        key: API_KEY,
+        top_up_url: "",
+      },
+    },
     ListModels: {
       query,
       response: {

@@ -13,7 +13,7 @@ DECLARE
   v_minute constant integer := floor(extract(epoch FROM v_now) / 60);
   v_left constant integer := ceil(60 - mod(extract(epoch FROM v_now), 60));
   v_lanes constant smallint[] := ARRAY(SELECT i.lane FROM unnest(p_items) i);
-  -- The known keys: a call of each, as it is stored if the key is active, and the other columns of the result.
+  -- The known keys: a call of each, as it is stored unless the key is revoked or expired, and the other columns of the result.
   v_calls windows[];
   v_n integer[];
   v_states text[];
@@ -43,14 +43,14 @@ BEGIN
     INTO v_n, v_scopes, v_ids, v_accounts, v_names, v_plans, v_starts, v_ends, v_balances, v_states, v_calls, v_has_unscoped
     FROM (
       SELECT a.*, least(a.rpm,
-        (a.scopes & 1) * a.generate + ((a.scopes >> 1) & 1) * a.read + ((a.scopes >> 2) & 1) * a.keys) AS wanted
+        (a.scopes & 1) * CASE WHEN a.suspended_at IS NULL THEN a.generate ELSE 0 END + ((a.scopes >> 1) & 1) * a.read + ((a.scopes >> 2) & 1) * a.keys) AS wanted
       FROM admitted_keys(p_items) a
     ) k;
   FOR v_window IN
     INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
     SELECT c.lane, c.fingerprint, c.minute, c.used, c.granted, c.rpm, c.last_used_at
     FROM unnest(v_states, v_calls) AS c (state, lane, fingerprint, minute, used, granted, rpm, last_used_at)
-    WHERE c.state = 'active' ORDER BY c.lane, c.fingerprint
+    WHERE c.state IN ('active', 'suspended') ORDER BY c.lane, c.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute

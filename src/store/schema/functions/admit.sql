@@ -1,6 +1,7 @@
 -- Decides a batch of calls, one row per key: how many of them still fit the key's window, and the data of the key that
 -- the calls need. generate, read and keys of an item count the calls that need each scope and take a slot; a call
--- without its scope takes none. Unknown keys are not returned.
+-- without its scope takes none. Of a suspended account, calls that need the scope generate take none; which of the others are
+-- admitted, the policy of their method decides. Unknown keys are not returned.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[]) RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
@@ -44,12 +45,12 @@ BEGIN
     SELECT k.*,
            key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now) AS state,
            least(k.rpm,
-             (k.scopes & 1) * k.generate + ((k.scopes >> 1) & 1) * k.read + ((k.scopes >> 2) & 1) * k.keys) AS wanted
+             (k.scopes & 1) * CASE WHEN k.suspended_at IS NULL THEN k.generate ELSE 0 END + ((k.scopes >> 1) & 1) * k.read + ((k.scopes >> 2) & 1) * k.keys) AS wanted
     FROM admitted_keys(p_items) k
   ), counted AS (
     INSERT INTO windows AS w (lane, fingerprint, minute, used, granted, rpm, last_used_at)
     SELECT known.lane, known.fingerprint, v_minute, known.wanted, known.wanted, known.rpm, v_now
-    FROM known WHERE known.state = 'active' ORDER BY known.lane, known.fingerprint
+    FROM known WHERE known.state IN ('active', 'suspended') ORDER BY known.lane, known.fingerprint
     ON CONFLICT ON CONSTRAINT windows_pkey DO UPDATE SET
       minute = counting_window(w.minute, excluded.minute),
       used = CASE WHEN w.minute >= excluded.minute

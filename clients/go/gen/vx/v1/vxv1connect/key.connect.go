@@ -63,7 +63,7 @@ type KeyServiceClient interface {
 	// Revoke key
 	//
 	// Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
-	// Revoking a revoked key has no effect. Fails with `not_found` if the account has no key with this id.
+	// Revoking a revoked key has no effect. Works while the account is suspended. Fails with `not_found` if the account has no key with this id.
 	RevokeKey(context.Context, *connect.Request[v1.RevokeKeyRequest]) (*connect.Response[v1.RevokeKeyResponse], error)
 }
 
@@ -156,7 +156,7 @@ type KeyServiceHandler interface {
 	// Revoke key
 	//
 	// Revokes a key of the account permanently. Once the response is sent, every server rejects calls with the key.
-	// Revoking a revoked key has no effect. Fails with `not_found` if the account has no key with this id.
+	// Revoking a revoked key has no effect. Works while the account is suspended. Fails with `not_found` if the account has no key with this id.
 	RevokeKey(context.Context, *connect.Request[v1.RevokeKeyRequest]) (*connect.Response[v1.RevokeKeyResponse], error)
 }
 

@@ -1,0 +1,71 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type GetModelInfoRequest,
+  type ListModelInfosRequest,
+  ModelsService,
+} from "../../../gen/vx/anthropic/v1/models_pb.js";
+import type { Model } from "../../domain/model.ts";
+import { defineService } from "../define-service.ts";
+import type { Deps } from "../deps.ts";
+import { knownModel, selectModels } from "../model-service.ts";
+
+export async function listModelInfos(
+  { catalog }: Pick<Deps, "catalog">,
+  { limit, afterId, beforeId }: ListModelInfosRequest,
+) {
+  const { rows, hasMore } = selectModels(catalog, { pageSize: 0, pageToken: "", limit, afterId, beforeId });
+  const [first, last] = [rows[0], rows.at(-1)];
+  return {
+    data: rows.map(modelInfoOf),
+    hasMore,
+    ...(first && { firstId: first.id }),
+    ...(last && { lastId: last.id }),
+  };
+}
+
+export async function getModelInfo({ catalog }: Pick<Deps, "catalog">, { model }: GetModelInfoRequest) {
+  return { model: modelInfoOf(knownModel(catalog, model)) };
+}
+
+const NO = { supported: false };
+const YES = { supported: true };
+
+function modelInfoOf(model: Model) {
+  const can = (capability: Model["capabilities"][number]) =>
+    model.capabilities.includes(capability) ? YES : NO;
+  const reasons = can("reasoning");
+  return {
+    type: "model",
+    id: model.id,
+    displayName: model.id,
+    createdAt: timestampFromDate(new Date(model.createdSeconds * 1_000)),
+    maxInputTokens: model.contextWindow,
+    maxTokens: model.maxOutputTokens,
+    lifecycle: "active",
+    capabilities: {
+      batch: NO,
+      citations: NO,
+      codeExecution: NO,
+      contextManagement: {
+        ...NO,
+        clearThinking20251015: NO,
+        clearToolUses20250919: NO,
+        compact20260112: NO,
+      },
+      effort: { ...reasons, low: reasons, medium: reasons, high: reasons, xhigh: reasons, max: reasons },
+      imageInput: can("images"),
+      pdfInput: NO,
+      serverTools: { ...NO, codeExecution: NO, webSearch: NO },
+      structuredOutputs: can("json_schema"),
+      thinking: {
+        ...reasons,
+        types: { adaptive: reasons, betweenTools: reasons, disabled: YES, enabled: reasons },
+      },
+    },
+  };
+}
+
+export const modelsService = defineService(ModelsService, ({ deps }) => ({
+  listModelInfos: (request) => listModelInfos(deps, request),
+  getModelInfo: (request) => getModelInfo(deps, request),
+}));

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AccountService } from "../../../gen/vx/v1/account_pb.js";
+import { startTestApp, type TestApp } from "../../support/app.ts";
+import { createTestKey, operatorOf, type TestKey } from "../../support/fixtures.ts";
+import { createPaidKey } from "../../support/openai.ts";
+import { bearer, type Caller, protocols } from "../../support/protocols.ts";
+
+const TOP_UP_URL = "https://pay.example.com/top-up";
+
+let app: TestApp;
+let key: TestKey;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
+  key = await createPaidKey(operatorOf(app));
+});
+afterAll(() => app.stop());
+
+const getRest = async (secret: string) => {
+  const answer = await fetch(`${app.url}/v1/account`, { headers: bearer(secret) });
+  return { status: answer.status, headers: answer.headers, body: await answer.json() };
+};
+
+test("REST has the account and the key", async () => {
+  const { status, body } = await getRest(key.secret);
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    id: key.accountId,
+    name: expect.any(String),
+    state: "active",
+    balance_micros: 10_000_000,
+    balance: "$10.00",
+    held_micros: 0,
+    held: "$0.00",
+    available_micros: 10_000_000,
+    available: "$10.00",
+    plan: expect.any(String),
+    key: expect.objectContaining({ id: key.id, state: "active", masked_key: expect.stringContaining("…") }),
+    top_up_url: TOP_UP_URL,
+  });
+});
+
+test("the amount that a running call holds is not available", async () => {
+  const { secret } = await createPaidKey(operatorOf(app));
+  const running = await fetch(`${app.url}/v1/generate`, {
+    method: "POST",
+    headers: { ...bearer(secret), "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "vx-sandbox-small",
+      max_tokens: 4_000,
+      messages: [{ role: "user", content: "[[tokens=4000 delay_ms=50]] hi" }],
+      stream: true,
+    }),
+  });
+  const { body } = await getRest(secret);
+  const { balance_micros, held_micros, available_micros } = body as Record<string, number>;
+  expect(held_micros).toBeGreaterThan(0);
+  expect(available_micros).toBe((balance_micros ?? 0) - (held_micros ?? 0));
+  await running.body?.cancel();
+});
+
+test("it does not count against the rate limit and has no headers of it", async () => {
+  const limited = await createTestKey(operatorOf(app), { rateLimitRpm: 1 });
+  for (let i = 0; i < 3; i++) {
+    const { status, headers } = await getRest(limited.secret);
+    expect([status, headers.get("ratelimit")]).toEqual([200, null]);
+  }
+});
+
+test("a key without the scope read gets 403", async () => {
+  const { secret } = await createTestKey(operatorOf(app), { scopes: ["generate", "keys"] });
+  expect(await getRest(secret)).toMatchObject({
+    status: 403,
+    body: { error: { code: "insufficient_scope" } },
+  });
+});
+
+describe.each(protocols)("over $name", ({ open }) => {
+  let caller: Caller;
+  beforeAll(() => {
+    caller = open(app.url);
+  });
+  afterAll(() => caller.close());
+
+  test("the account is returned", async () => {
+    expect(await caller.call(AccountService.method.getAccount, {}, bearer(key.secret))).toMatchObject({
+      message: { id: key.accountId, balanceMicros: 10_000_000n, key: { id: key.id }, topUpUrl: TOP_UP_URL },
+    });
+  });
+});
