@@ -1,3 +1,4 @@
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { type CallOptions as ConnectOptions, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { KeyCalls, LedgerCalls, ModelCalls, usagePages } from "./account-calls.ts";
@@ -16,6 +17,7 @@ import { type GetMeResponse, MeService } from "./gen/vx/v1/me_pb.ts";
 import { GenerationStream, type StartedStream } from "./generation-stream.ts";
 import { givenIdempotencyKey } from "./idempotency-key.ts";
 import { limitedFetch } from "./limited-fetch.ts";
+import { addToJson, checkTypes } from "./messages.ts";
 import { type CallDefaults, type CallOptions, type Effect, withRetries } from "./retries.ts";
 import { toVxError } from "./to-vx-error.ts";
 
@@ -145,12 +147,32 @@ function createTransport(options: ClientOptions, key: string): Transport {
     useBinaryFormat: true,
     fetch: limitedFetch(options.fetch),
     interceptors: [
-      (next) => (request) => {
+      (next) => async (request) => {
         for (const [name, value] of headers) request.header.set(name, value);
-        return next(request);
+        const { input, output } = request.method;
+        if (!request.stream) checkTypes(input, request.message);
+        const response = await next(
+          request.stream ? { ...request, message: checked(input, request.message) } : request,
+        );
+        if (!response.stream) addToJson(output, response.message);
+        return response.stream ? { ...response, message: withJson(output, response.message) } : response;
       },
     ],
   });
+}
+
+async function* checked(desc: DescMessage, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+  for await (const message of messages) {
+    checkTypes(desc, message);
+    yield message;
+  }
+}
+
+async function* withJson(desc: DescMessage, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+  for await (const message of messages) {
+    addToJson(desc, message);
+    yield message;
+  }
 }
 
 /** Connect ends the timer of a call only when the next event is read. */

@@ -8,7 +8,9 @@ const FRAME_HEAD_BYTES = 5;
 /** A fetch whose responses fail when they are too large, because Connect buffers whatever a server announces. */
 export function limitedFetch(fetch: typeof globalThis.fetch | undefined): typeof globalThis.fetch {
   return async (input, init) => {
-    const response = await (fetch ?? globalThis.fetch)(input, init);
+    const response = await (fetch ?? globalThis.fetch)(input, init).catch((error: unknown) => {
+      throw unreachable(input, error);
+    });
     if (response.body === null) return response;
     const { status, statusText, headers } = response;
     const isStream = headers.get("content-type")?.startsWith("application/connect+") === true;
@@ -23,6 +25,16 @@ export function limitedFetch(fetch: typeof globalThis.fetch | undefined): typeof
     });
     return new Response(response.body.pipeThrough(limit), { status, statusText, headers });
   };
+}
+
+/** Platforms say only "fetch failed". A call that was aborted keeps its error. */
+function unreachable(input: Parameters<typeof globalThis.fetch>[0], error: unknown): unknown {
+  if (!(error instanceof TypeError)) return error;
+  const { origin } = new URL(input instanceof Request ? input.url : input);
+  const reason = error.cause instanceof Error ? error.cause : error;
+  // Several addresses of one name have an error each, and the error of all of them has no message.
+  const text = reason.message || (reason as { code?: string }).code || error.message;
+  return new TypeError(`${origin} cannot be reached: ${text}`, { cause: error });
 }
 
 function byteLimit(): (bytes: Uint8Array) => boolean {

@@ -31,6 +31,8 @@ const CLASS_OF_CODE: Partial<Record<Code, ErrorClass>> = {
 export function toVxError(thrown: unknown, idempotencyKey: string | undefined): VxError {
   if (thrown instanceof VxError) return thrown;
   const error = ConnectError.from(thrown);
+  // Connect wraps what an interceptor throws.
+  if (error.cause instanceof VxError) return error.cause;
   const details = detailsOf(error);
   const info = details.find((detail) => detail.$typeName === "google.rpc.ErrorInfo");
   const reason = info?.domain === "vx" ? info.reason.toLowerCase() : undefined;

@@ -50,6 +50,17 @@ test("a reply has a text, and its cost is a bigint that the ledger repeats", asy
   assert.equal(entry.amountMicros, -(reply.usage?.costMicros ?? 0n));
 });
 
+test("a reply, each part of it and the events of a stream can be written as JSON", async () => {
+  const reply = await client.generate(asks("hello"));
+  const { usage } = JSON.parse(JSON.stringify(reply));
+  assert.equal(usage.costMicros, String(reply.usage?.costMicros));
+  assert.deepEqual(JSON.parse(JSON.stringify(reply.usage)), usage);
+  const events: string[] = [];
+  for await (const event of client.stream(asks("hello"))) events.push(JSON.stringify(event));
+  assert.ok(events.length > 1);
+  assert.equal(JSON.parse(JSON.stringify(await client.me())).keyName, (await client.me()).keyName);
+});
+
 for (const content of [
   "hello",
   "[[reasoning=20]] hello",

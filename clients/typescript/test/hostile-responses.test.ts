@@ -92,3 +92,42 @@ test("spaces around a key are ignored; a key that no header can have is refused 
     );
   }
 });
+
+test("a value of a wrong type is refused with the name of its field, before the call", async () => {
+  const messages = [{ role: "user", content: "hello" }];
+  const cases: [object, string][] = [
+    [{ model: "x", messages, maxTokens: "5" }, "maxTokens: must be an integer"],
+    [{ model: 5, messages }, "model: must be a string"],
+    [
+      { model: "x", messages: [...messages, { role: "user", content: 5 }] },
+      "messages[1].content: must be a string",
+    ],
+    [{ model: "x", messages: "hello" }, "messages: must be an array"],
+  ];
+  for (const [input, message] of cases) {
+    let requests = 0;
+    const answer = (response: ServerResponse) => {
+      requests++;
+      response.writeHead(500).end();
+    };
+    const error = await failureOf(answer, (client) => client.generate(input as vx.GenerateInput));
+    assert.ok(error instanceof vx.InvalidRequestError, inspect(error));
+    assert.equal(error.message, message);
+    const stream = await failureOf(answer, async (client) => {
+      for await (const _ of client.stream(input as vx.StreamInput));
+    });
+    assert.ok(stream instanceof vx.InvalidRequestError, inspect(stream));
+    assert.equal(requests, 0);
+  }
+});
+
+test("the error of an unreachable server names its address and the cause", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.close();
+  await once(server, "close");
+  const error = await new vx.Client({ url, key: KEY, maxRetries: 0 }).me().catch((thrown: unknown) => thrown);
+  assert.ok(error instanceof vx.ConnectionError, inspect(error));
+  assert.match(error.message, new RegExp(`^${url} cannot be reached: connect ECONNREFUSED`));
+});
