@@ -1,19 +1,28 @@
 import { laneOfId } from "../domain/lane.ts";
 import { joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { AccountRow } from "./accounts.ts";
-import type { Cells } from "./driver/cells.ts";
+import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
-/** The searched fields, in the order of the results; each has an index. Accounts with the id come before them. */
-const FIELDS = ["external_id", "email", "name"] as const;
+/**
+ * What is searched, in the order of the results: the starts of three fields, each with an index, and parts of names, for which
+ * the names are read in their order. Accounts with the id come before them.
+ */
+const FIELDS = ["external_id", "email", "name", "part"] as const;
 
-type FoundRow = AccountRow & { field: number; term: string; was_found: boolean };
+type FoundRow = AccountRow & { term: string; was_found: boolean };
 
 /**
- * A page of the accounts whose id is the text, or whose external id, e-mail address or name starts with it. One statement of
- * each cell reads each field, so a page can have fewer accounts than its size if most of them were found by an earlier field.
+ * A statement reads `rows` names in some milliseconds, so that no other statement waits long for its cell. A search reads the
+ * names of a million accounts of each cell at most.
  */
-export async function searchAccounts(database: Cells, text: string, page: Page) {
+const PIECES = { rows: 10_000, max: 100 };
+
+/**
+ * A page of the accounts whose id is the text, whose external id, e-mail address or name starts with it, or whose name contains
+ * it. A page can have fewer accounts than its size if most of them were found by an earlier field.
+ */
+export async function searchAccounts(database: Cells, text: string, page: Page, pieces = PIECES) {
   const [first = 0, afterTerm = "", afterId = ""] = splitPosition(page, 2) ?? [];
   const limit = page.size + 1;
   const rows: (AccountRow & { field: number; term: string })[] = [];
@@ -27,8 +36,12 @@ export async function searchAccounts(database: Cells, text: string, page: Page) 
     const [term, id] = field === first ? [afterTerm, afterId] : ["", ""];
     const name = FIELDS[field] ?? "name";
     const found = await mergeCells<FoundRow>(database, limit, {
-      read: (cell, last, count) =>
-        cell.call("search_accounts", name, text, last?.term ?? term, last?.id ?? id, count),
+      read: (cell, last, count) => {
+        const after = last ?? { term, id };
+        return name === "part"
+          ? readParts(cell, text, after, count, pieces)
+          : cell.call("search_accounts", name, text, after.term, after.id, count);
+      },
       compare: (one, other) => compareBytes(one.term, other.term) || compareBytes(one.id, other.id),
       laneOf: (row) => laneOfId(row.id),
     });
@@ -37,4 +50,26 @@ export async function searchAccounts(database: Cells, text: string, page: Page) 
     if (found.length === limit && last) stoppedAt = joinPosition([field, last.term, last.id]);
   }
   return pageUpTo(rows, page, (row) => joinPosition([row.field, row.term, row.id]), stoppedAt);
+}
+
+/** The accounts of a cell whose name contains the text after its start. */
+async function readParts(
+  cell: FunctionCaller,
+  text: string,
+  start: Pick<FoundRow, "term" | "id">,
+  limit: number,
+  pieces: typeof PIECES,
+): Promise<FoundRow[]> {
+  const found: FoundRow[] = [];
+  let { term, id } = start;
+  for (let piece = 0; piece < pieces.max && found.length < limit; piece++) {
+    type Row = FoundRow & { is_match: boolean };
+    const missing = limit - found.length;
+    const rows = await cell.call<Row>("search_names", text, term, id, pieces.rows, missing);
+    const last = rows.at(-1);
+    if (!last) break;
+    found.push(...rows.filter((row) => row.is_match));
+    ({ term, id } = last);
+  }
+  return found;
 }

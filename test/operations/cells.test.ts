@@ -105,6 +105,10 @@ test("lists of all cells are in one order, and pages contain each row once", asy
       return { rows: accounts.map(({ id }) => id), next: nextPageToken };
     },
     async (page) => {
+      const { accounts, nextPageToken } = await operator.listAccounts({ ...page, search: "es" });
+      return { rows: accounts.map(({ id }) => id), next: nextPageToken };
+    },
+    async (page) => {
       const { keys, nextPageToken } = await operator.searchKeys({ ...page, query: "test" });
       return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
     },

@@ -64,6 +64,7 @@ const GRANTED = [
   "schema_version",
   "search_accounts",
   "search_keys",
+  "search_names",
   "service_figures",
   "set_account_plan",
   "set_account_suspended",

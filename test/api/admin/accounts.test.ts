@@ -179,7 +179,7 @@ describe("profiles", () => {
     await expect(operator.getAccount({ accountId: "crm-3" })).rejects.toThrow(/several accounts/);
   });
 
-  test("a search finds starts of the external id, the e-mail address and the name, each account once", async () => {
+  test("a search finds starts of the external id, the e-mail address and the name, then parts of names, each account once", async () => {
     const found: string[] = [];
     for (const fields of [
       { externalId: "50%_OFF", email: "50%_off@c.example", name: "50%_off" },
@@ -190,7 +190,11 @@ describe("profiles", () => {
     ]) {
       found.push((await operator.createAccount({ name: "y", ...fields })).account?.id ?? "");
     }
-    for (const name of ["500 off", "50%_of", "a 50%_off"]) await operator.createAccount({ name });
+    for (const name of ["500 off", "50%_of"]) await operator.createAccount({ name });
+    for (const name of ["a 50%_off", "B50%_OFF 50%_off"])
+      found.push((await operator.createAccount({ name })).account?.id ?? "");
+    // Found by its e-mail address before.
+    await operator.updateAccount({ accountId: found[2] ?? "", name: "c 50%_off" });
     for (const pageSize of [1, 2, 3, 100]) {
       const seen: string[] = [];
       let pageToken = "";
