@@ -21,6 +21,7 @@ const EXTRAS = [
   "compose",
   "chart",
   "unit",
+  "proxies",
 ];
 const asked = EXTRAS.filter((name) => process.env[`VX_TEST_${name.toUpperCase()}`] === "1");
 

@@ -6,6 +6,7 @@ import { readModels } from "../models/read-models.ts";
 import { isInvalidHost, type ListenSettings, listenProblem } from "../server/listen-problem.ts";
 import type { Listener } from "../server/listener.ts";
 import type { FunctionCaller } from "../store/driver/cells.ts";
+import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { removeServers } from "../store/presence.ts";
 import type { Log } from "../telemetry/log.ts";
 import { AdminTokens } from "./admin-tokens.ts";
@@ -15,6 +16,7 @@ import type { Config } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import { DatabaseWait } from "./database-wait.ts";
 import type { DatabaseLogin } from "./databases.ts";
+import { examineAtStart } from "./doctor.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { openTelemetry } from "./open-telemetry.ts";
 import { prepareDatabase } from "./prepare-database.ts";
@@ -39,8 +41,11 @@ export type Running = {
   readonly adminUrl: string;
   /** Reloads the operator tokens, the models, the cells and the TLS certificates, here and in all workers. */
   reload(): Promise<void>;
-  /** Accepts calls for another `delayMs`, then waits for running calls and closes everything. */
-  stop(delayMs?: number): Promise<void>;
+  /**
+   * Accepts calls for another `delayMs`, then waits for running calls and closes everything. If `isGraceful`, callers get time
+   * to stop using their open connections.
+   */
+  stop(delayMs?: number, isGraceful?: boolean): Promise<void>;
 };
 
 /** Starts everything: database, schema, operator listener, and the public listener here or in workers. */
@@ -52,15 +57,16 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
   const onWait = () => void load().catch(() => undefined);
   const cells = await readCells(config.cellsFile);
   const databaseWait = new DatabaseWait({ config, log, stopSignal, openProbes: () => openProbes(config) });
-  const closers: ((delayMs: number) => Promise<void>)[] = [() => databaseWait.end()];
+  const closers: ((delayMs: number, isGraceful: boolean) => Promise<void>)[] = [() => databaseWait.end()];
   const listeners: Listener[] = [];
   let workers: Workers | undefined;
-  const stop = (delayMs = 0) =>
+  let examined: Promise<void> | undefined;
+  const stop = (delayMs = 0, isGraceful = false) =>
     closeAll(
       closers
         .splice(0)
         .reverse()
-        .map((close) => () => close(delayMs)),
+        .map((close) => () => close(delayMs, isGraceful)),
     );
   try {
     const prepare = () => prepareDatabase({ config, cells, log, print, onWait });
@@ -69,24 +75,19 @@ export async function startApp({ config, log, print, stopSignal }: AppOptions): 
     closers.push(() => prepared.stop());
     const { createComponents, createPublicServer, createOperatorServer, registerHoldGauges } = await load();
     const telemetry = await openTelemetry(config, log);
-    const components = createComponents({
-      config,
-      log,
-      catalog,
-      login: prepared,
-      cells,
-      maintenance: prepared,
-      telemetry,
-    });
+    const shared = { config, log, catalog, cells, telemetry };
+    const components = createComponents({ ...shared, login: prepared, maintenance: prepared });
     closers.push(() => components.close());
-    closers.push(async (delayMs) => {
-      await Promise.all([components.drain(listeners, delayMs), workers?.stop(delayMs)]);
+    closers.push(async (delayMs, isGraceful) => {
+      const drained = components.drain(listeners, delayMs, isGraceful);
+      await Promise.all([drained, workers?.stop(delayMs, isGraceful), examined]);
     });
     await useDatabase(components, {
       isOneCell: cells === undefined,
       isExclusive: prepared.exclusive,
       databaseWait,
     });
+    examined = warnOfFindings(config, isRemote || cells ? undefined : prepared.address, log);
     let publicAddress: AddressInfo;
     let publicServer: Listener | undefined;
     if (config.workers === 1) {
@@ -130,6 +131,21 @@ async function readFirstModels({ modelsFile }: Config, log: Log): Promise<readon
   warnOfUnknownSettings(process.env, models, log);
   warnOfExposedKeys(models, log);
   return models;
+}
+
+/** Beside the rest of the start: a cell that does not respond would delay it. */
+async function warnOfFindings(
+  config: Config,
+  embedded: DatabaseAddress | undefined,
+  log: Log,
+): Promise<void> {
+  try {
+    for (const { check, status, message, advice } of await examineAtStart({ config, embedded })) {
+      if (status !== "ok") log.warn({ check, advice }, message);
+    }
+  } catch (error) {
+    log.warn({ err: error }, "checking the settings and the database failed");
+  }
 }
 
 type UseOptions = {
@@ -184,8 +200,8 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
     reloadTls(server, config.tls, log);
     await components.reload();
   };
-  const stop = (delayMs: number) =>
-    closeAll([() => components.drain(listeners, delayMs), () => components.close()]);
+  const stop = (delayMs: number, isGraceful: boolean) =>
+    closeAll([() => components.drain(listeners, delayMs, isGraceful), () => components.close()]);
   const readMetrics = async () => {
     components.metrics.startProcessMetrics();
     return await components.metrics.registry.getMetricsAsJSON();

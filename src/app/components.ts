@@ -98,8 +98,8 @@ export function createComponents(options: ComponentsOptions) {
       await reloadModels({ path: config.modelsFile, catalog, upstreams, database, log });
     },
     /** Refuses new calls and resolves when everything that ran is settled. */
-    drain: (listeners: readonly Listener[], delayMs: number) =>
-      drain.endCalls(listeners, () => metering.settle(), delayMs),
+    drain: (listeners: readonly Listener[], delayMs: number, isGraceful: boolean) =>
+      drain.endCalls(listeners, () => metering.settle(), delayMs, isGraceful),
     close: async () => {
       health.stop();
       await metering.stop();

@@ -29,8 +29,13 @@ export const MAX_EMBEDDED_CONNECTIONS = 5_000;
 
 /** The connections that an embedded PostgreSQL must allow. */
 export function embeddedConnections(settings: ConnectionSettings): number {
+  return Math.max(MIN_EMBEDDED_CONNECTIONS, serverConnections(settings) + RESERVED_CONNECTIONS);
+}
+
+/** The connections that a server opens to a database. */
+export function serverConnections(settings: ConnectionSettings): number {
   const perProcess = Object.values(poolSizes(settings)).reduce((sum, size) => sum + size, 0);
   // With several workers, the process that starts them serves the operator API with pools of the same size.
   const processes = settings.workers === 1 ? 1 : settings.workers + 1;
-  return Math.max(MIN_EMBEDDED_CONNECTIONS, processes * perProcess + RESERVED_CONNECTIONS);
+  return processes * perProcess;
 }

@@ -48,11 +48,15 @@ export class Drain {
     return this.#ended.signal;
   }
 
-  /** Resolves when all calls have ended and `settle` has settled their generations. */
+  /**
+   * Resolves when all calls have ended and `settle` has settled their generations. If `isGraceful`, callers get time to stop
+   * using their open connections.
+   */
   async endCalls(
     listeners: readonly Listener[],
     settle: () => Promise<void>,
     delayMs: number,
+    isGraceful = false,
   ): Promise<void> {
     this.#isStopping = true;
     this.#health.announce();
@@ -65,7 +69,7 @@ export class Drain {
     const abortCalls = () => this.#ended.abort(shutdownReason());
     // A generation that continues without its caller is not counted as a running call by a listener.
     const timer = setTimeout(abortCalls, DRAIN_MS);
-    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, abortCalls)));
+    await Promise.all(listeners.map((listener) => listener.close(DRAIN_MS, abortCalls, isGraceful)));
     await settle();
     clearTimeout(timer);
   }

@@ -16,14 +16,14 @@ export type Workers = {
   readMetrics(own: Registry): Promise<Registry>;
   /** Makes the workers reload the models and the TLS certificates. */
   reload(): void;
-  stop(delayMs: number): Promise<void>;
+  stop(delayMs: number, isGraceful: boolean): Promise<void>;
 };
 
 type WorkerDatabase = { readonly address: DatabaseAddress; readonly role: string };
 
 export type ToWorker =
   | { readonly kind: "start"; readonly database: WorkerDatabase }
-  | { readonly kind: "stop"; readonly delayMs: number }
+  | { readonly kind: "stop"; readonly delayMs: number; readonly isGraceful: boolean }
   | { readonly kind: "reload" }
   | { readonly kind: "metrics"; readonly id: number };
 export type FromWorker =
@@ -77,10 +77,10 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
       });
     });
   };
-  const stop = async (delayMs: number) => {
+  const stop = async (delayMs: number, isGraceful: boolean) => {
     stopping = true;
     const workers = Object.values(cluster.workers ?? {});
-    await Promise.all(workers.map((worker) => worker && stopWorker(worker, delayMs)));
+    await Promise.all(workers.map((worker) => worker && stopWorker(worker, delayMs, isGraceful)));
   };
   try {
     const [address] = await Promise.all(Array.from({ length: count }, fork));
@@ -90,14 +90,14 @@ export async function startWorkers(count: number, database: WorkerDatabase, log:
     };
     return { address: address as AddressInfo, readMetrics, reload, stop };
   } catch (error) {
-    await stop(0);
+    await stop(0, false);
     throw error;
   }
 }
 
-async function stopWorker(worker: Worker, delayMs: number): Promise<void> {
+async function stopWorker(worker: Worker, delayMs: number, isGraceful: boolean): Promise<void> {
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-  send(worker, { kind: "stop", delayMs });
+  send(worker, { kind: "stop", delayMs, isGraceful });
   // Kill a worker that hangs, so that the server can exit.
   const timer = setTimeout(() => worker.process.kill("SIGKILL"), delayMs + STOP_MS);
   await exited;

@@ -15,6 +15,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
     description: "Migrate the schema of DATABASE_URL, or of all cells of VX_CELLS.",
     load: () => import("./migrate.ts"),
   },
+  doctor: {
+    description:
+      "Check the database, disk, models, upstreams and certificates of the server, with its settings. Exits with 1 on a problem.",
+    load: () => import("./doctor.ts"),
+  },
   cells: { description: "Show the cells that share the accounts.", load: () => import("./cells.ts") },
   backup: {
     description: "Back up and restore the embedded database.",

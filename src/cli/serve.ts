@@ -65,10 +65,10 @@ async function run(config: Config, log: Log): Promise<number> {
   // The ready line must come last, even if stdout and stderr go to the same place.
   if (log.isLevelEnabled("info")) await flushed(log);
   process.stdout.write(`vx ready on ${app.url}\n`);
-  const delayMs = await stop.requested;
+  const { delayMs, isGraceful } = await stop.requested;
   log.info({ delay_ms: delayMs }, "stopping, waiting for running calls");
   try {
-    await app.stop(delayMs);
+    await app.stop(delayMs, isGraceful);
   } catch (error) {
     log.error({ err: error }, "stop failed");
     return stop.exitCode || EXIT_FAILED;

@@ -6,10 +6,13 @@ import { EXIT_FAILED, EXIT_INVARIANT } from "./exit.ts";
 /** Time for the embedded PostgreSQL, which stops after the server. */
 const DATABASE_STOP_MS = 20_000;
 
+/** Calls are accepted for another `delayMs`. After a crash, no caller gets time to stop using its connections. */
+type Requested = { readonly delayMs: number; readonly isGraceful: boolean };
+
 /** Waits for a signal or a crash. From then on, the process exits no later than the time limit for a stop. */
 export class StopRequest {
   readonly #log: Log;
-  readonly #requested = Promise.withResolvers<number>();
+  readonly #requested = Promise.withResolvers<Requested>();
   readonly #abort = new AbortController();
   #isRequested = false;
   #exitCode = 0;
@@ -21,17 +24,17 @@ export class StopRequest {
         // A second signal is ignored: npm and systemd may both send one for the same stop.
         if (this.#isRequested)
           log.warn({ signal }, "already stopping, running calls have up to 30 s to finish");
-        else this.#request(signalDelayMs);
+        else this.#request({ delayMs: signalDelayMs, isGraceful: true });
       });
     }
     onCrash(log, (exitCode) => {
       this.#exitCode = Math.max(this.#exitCode, exitCode);
-      this.#request(0);
+      this.#request({ delayMs: 0, isGraceful: false });
     });
   }
 
-  /** Resolves to how long calls are still accepted, in milliseconds. */
-  get requested(): Promise<number> {
+  /** Resolves to how the server should stop. */
+  get requested(): Promise<Requested> {
     return this.#requested.promise;
   }
 
@@ -45,11 +48,11 @@ export class StopRequest {
     return this.#exitCode;
   }
 
-  #request(delayMs: number): void {
+  #request({ delayMs, isGraceful }: Requested): void {
     if (this.#isRequested) return;
     this.#isRequested = true;
     endAfter(delayMs + STOP_MS + DATABASE_STOP_MS, this.#log, () => this.#exitCode);
-    this.#requested.resolve(delayMs);
+    this.#requested.resolve({ delayMs, isGraceful });
     this.#abort.abort();
   }
 }

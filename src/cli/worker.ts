@@ -9,6 +9,8 @@ import { prepareForLoad } from "./prepare-for-load.ts";
 import { ReloadRequests } from "./reload-requests.ts";
 import { endAfter, onCrash } from "./stop-request.ts";
 
+type Worker = Awaited<ReturnType<typeof startWorker>>;
+
 /** Runs one of several server processes, controlled by the process that forked it. */
 export async function runWorker(): Promise<void> {
   const config = readConfig(process.env);
@@ -17,7 +19,7 @@ export async function runWorker(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   const { promise: started, resolve: start } =
     Promise.withResolvers<Extract<ToWorker, { kind: "start" }>["database"]>();
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<Parameters<Worker["stop"]>>();
   const stopping = new AbortController();
   void stopped.then(() => stopping.abort());
   let exitCode = 0;
@@ -25,18 +27,18 @@ export async function runWorker(): Promise<void> {
     if (exitCode === 0) endAfter(STOP_MS, log, () => exitCode);
     if (code > exitCode) tell({ kind: code === EXIT_INVARIANT ? "violated" : "crashed" });
     exitCode = Math.max(exitCode, code);
-    stop(0);
+    stop([0, false]);
   });
   let answerMetrics: (id: number) => void = () => undefined;
   const reloads = new ReloadRequests(log);
   process.on("message", (message: ToWorker) => {
     if (message.kind === "start") start(message.database);
-    else if (message.kind === "stop") stop(message.delayMs);
+    else if (message.kind === "stop") stop([message.delayMs, message.isGraceful]);
     else if (message.kind === "metrics") answerMetrics(message.id);
     else reloads.request();
   });
   // The parent process is gone, so nothing else would stop this worker.
-  process.on("disconnect", () => stop(0));
+  process.on("disconnect", () => stop([0, false]));
   try {
     const worker = await startWorker(config, log, await started, stopping.signal);
     await prepareForLoad();
@@ -48,7 +50,7 @@ export async function runWorker(): Promise<void> {
       );
     };
     tell({ kind: "ready", address: worker.address });
-    await worker.stop(await stopped);
+    await worker.stop(...(await stopped));
   } catch (error) {
     log.error({ err: error }, "worker failed");
     const isConfigError = error instanceof ConfigError;

@@ -36,10 +36,12 @@ export class Http1 {
   readonly #limits: Limits;
   readonly #options: Http1Options;
   readonly #server: Server;
-  readonly #connections = new WeakMap<Duplex, Connection>();
+  readonly #connections = new Map<Duplex, Connection>();
+  #idleMs: number;
 
   constructor(limits: Limits, options: Http1Options) {
     this.#limits = limits;
+    this.#idleMs = limits.keepAliveMs;
     this.#options = options;
     this.#server = createServer(
       {
@@ -75,7 +77,8 @@ export class Http1 {
     const { raw } = socket;
     setRawSocket(socket, raw);
     this.#connections.set(socket, { socket, isEnding: false });
-    raw.setTimeout(this.#limits.keepAliveMs);
+    raw.once("close", () => this.#connections.delete(socket));
+    raw.setTimeout(this.#idleMs);
     raw.on("timeout", () => {
       // A running call may be idle, unless its caller does not read the response.
       const isWorking = socket.openCalls > 0 && socket.writableLength + raw.writableLength === 0;
@@ -83,6 +86,24 @@ export class Http1 {
       else socket.destroy();
     });
     withoutStacks(socket, () => this.#server.emit("connection", socket));
+  }
+
+  /** Responses that are not sent yet become the last ones of their connections. */
+  endConnections(): void {
+    for (const connection of this.#connections.values()) {
+      const { socket, latest } = connection;
+      if (socket.openCalls === 0 || !latest || latest.response.headersSent) continue;
+      connection.isEnding = true;
+      latest.response.setHeader("connection", "close");
+    }
+  }
+
+  /** From now on, connections without calls are closed after this time. A request that arrives before is served. */
+  limitIdleTime(idleMs: number): void {
+    this.#idleMs = idleMs;
+    for (const { socket } of this.#connections.values()) {
+      if (socket.openCalls === 0) socket.raw.setTimeout(idleMs);
+    }
   }
 
   closeIdleConnections(): void {
@@ -128,7 +149,7 @@ export class Http1 {
   #countCall(socket: PacedSocket, response: HttpResponse): void {
     if (socket.openCalls++ === 0) socket.raw.setTimeout(this.#limits.http1ReadIdleMs);
     response.on("close", () => {
-      if (--socket.openCalls === 0) socket.raw.setTimeout(this.#limits.keepAliveMs);
+      if (--socket.openCalls === 0) socket.raw.setTimeout(this.#idleMs);
     });
   }
 }

@@ -1,4 +1,5 @@
-import { createServer, type Http2Server } from "node:http2";
+import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import type { Duplex } from "node:stream";
 import { continueOnRead } from "./flood/continue-on-read.ts";
 import type { HttpHandler, StreamHandler } from "./http.ts";
 import type { Limits } from "./listener-limits.ts";
@@ -31,4 +32,21 @@ export function createHttp2(limits: Limits, serveStream: StreamHandler, handle: 
       compatible.emit("stream", stream, headers, flags, rawHeaders);
   });
   return server;
+}
+
+/** GOAWAY without an error, whose last stream is the highest possible id: 8 bytes after a header of 9. */
+const SHUTDOWN_NOTICE = Buffer.from("0000080700000000007fffffff00000000", "hex");
+
+/**
+ * Tells the caller to open no further streams, and still serves those that it has already sent (RFC 9113, 6.8). A later
+ * session.close() sends the final GOAWAY. Node's session.goaway() sends the same frame, but ignores all streams that arrive
+ * afterwards, although the frame promises to serve them. So the frame is written beside the session, whose writes consist of
+ * whole frames, and after its first one, which must be SETTINGS.
+ */
+export function announceClose(session: ServerHttp2Session, socket: Duplex): void {
+  const write = () => {
+    if (!session.closed && !session.destroyed && socket.writable) socket.write(SHUTDOWN_NOTICE);
+  };
+  if (session.pendingSettingsAck) session.once("localSettings", write);
+  else write();
 }

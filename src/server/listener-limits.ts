@@ -18,6 +18,10 @@ export const defaultLimits = {
   timeoutCheckMs: 1_000,
   /** Idle timeout of an HTTP/1.1 connection; longer than the 60 s of common load balancers. */
   keepAliveMs: 75_000,
+  /** The same while the server stops gracefully: proxies that close idle connections earlier lose no request. */
+  idleWhileStoppingMs: 5_000,
+  /** Time for callers to see the first GOAWAY of a graceful stop before their streams are limited by the final one. */
+  goawayMs: 1_000,
   /** For an HTTP/1.1 caller that keeps sending after the last response of the connection. */
   lingerMs: 30_000,
   /** For an HTTP/1.1 caller that does not read the response. */

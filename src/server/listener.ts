@@ -5,6 +5,7 @@ import {
   type Server as NetServer,
   type Socket,
 } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../domain/slot-array.ts";
 import type { BadRequest, BadRequestResponses } from "./errors/bad-request.ts";
@@ -21,7 +22,7 @@ import {
   type StreamHandler,
 } from "./http.ts";
 import { Http1 } from "./http1.ts";
-import { createHttp2 } from "./http2.ts";
+import { announceClose, createHttp2 } from "./http2.ts";
 import { defaultLimits, type Limits } from "./listener-limits.ts";
 import { setRawSocket } from "./raw-socket.ts";
 import { type HttpVersion, sniff } from "./sniff.ts";
@@ -39,6 +40,8 @@ type ListenerOptions = {
 
 /** A certificate and its key, in PEM. */
 type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
+
+type OpenSession = { readonly session: ServerHttp2Session; readonly socket: PacedSocket };
 
 /** Units of work to start a connection; see ReadingTurns. Its first bytes are counted before they are processed. */
 const START_UNITS = { http1: 8, http2: 16 } as const;
@@ -60,10 +63,12 @@ export class Listener {
   readonly #addresses: ConnectionsPerAddress;
   readonly #earlyResets: EarlyResets;
   readonly #sockets = new SlotArray<Socket>();
-  readonly #sessions = new SlotArray<ServerHttp2Session>();
+  readonly #sessions = new SlotArray<OpenSession>();
   #running = 0;
   #isStopping = false;
   #isDraining = false;
+  /** Sessions that start are closed: their callers would get no final GOAWAY before the connections end. */
+  #areSessionsEnded = false;
   #onLastCall: () => void = () => undefined;
 
   constructor(options: ListenerOptions) {
@@ -131,44 +136,83 @@ export class Listener {
   /** Calls are still accepted, but each response of HTTP/1.1 is the last of its connection. */
   prepareClose(): void {
     this.#isStopping = true;
+    this.#http1.endConnections();
   }
 
   /**
-   * Refuses new calls, waits at most graceMs for running ones, aborts the rest, then closes every connection.
+   * Refuses new connections, waits at most drainMs for running calls, aborts the rest, then closes every connection. If
+   * `isGraceful`, callers that use an open connection get time to notice, and their calls are served.
    */
-  async close(graceMs: number, abortCalls: () => void = () => undefined): Promise<void> {
-    this.#isStopping = true;
+  async close(drainMs: number, abortCalls: () => void = () => undefined, isGraceful = false): Promise<void> {
+    const endMs = performance.now() + drainMs;
+    this.prepareClose();
     this.#isDraining = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    if (isGraceful) await this.#endIdleConnections(endMs);
+    else this.#endSessions();
     this.#http1.closeIdleConnections();
-    for (const session of this.#sessions) session.close();
-    if (this.#running > 0) {
-      const timer = setTimeout(() => this.#onLastCall(), graceMs);
-      await new Promise<void>((resolve) => {
-        this.#onLastCall = resolve;
-      });
-      clearTimeout(timer);
-    }
+    await this.#callsEnd(endMs);
     if (this.#running > 0) abortCalls();
     await this.#endConnections();
     await closed;
     this.#http1.close();
   }
 
+  /** Resolves when no connection is left, or when all of them are in use, or were idle for long enough. */
+  async #endIdleConnections(endMs: number): Promise<void> {
+    const { idleWhileStoppingMs, goawayMs } = this.#limits;
+    this.#http1.limitIdleTime(idleWhileStoppingMs);
+    for (const { session, socket } of this.#sessions) announceClose(session, socket);
+    const timer = setTimeout(() => this.#endSessions(), goawayMs);
+    // A connection that was in use is idle from its last response on.
+    do {
+      await this.#callsEnd(endMs);
+      await this.#socketsClose(Math.min(idleWhileStoppingMs + FLUSH_MS, endMs - performance.now()));
+    } while (this.#running > 0 && performance.now() < endMs);
+    clearTimeout(timer);
+    this.#endSessions();
+  }
+
+  #endSessions(): void {
+    this.#areSessionsEnded = true;
+    for (const { session } of this.#sessions) session.close();
+  }
+
+  async #callsEnd(endMs: number): Promise<void> {
+    if (this.#running === 0) return;
+    const timer = setTimeout(() => this.#onLastCall(), endMs - performance.now());
+    await new Promise<void>((resolve) => {
+      this.#onLastCall = resolve;
+    });
+    clearTimeout(timer);
+  }
+
   /** Waits a short time for finished responses to be sent, then destroys the connections that are still open. */
   async #endConnections(): Promise<void> {
     this.#http1.closeIdleConnections();
-    const emptied = [...this.#sockets].map(
-      (socket) =>
-        new Promise<void>((resolve) =>
-          socket.destroyed ? resolve() : socket.once("close", () => resolve()),
-        ),
+    await this.#socketsClose(FLUSH_MS);
+    for (const socket of this.#sockets) socket.destroy();
+    await this.#socketsClose();
+  }
+
+  /** Resolves when every connection is closed, or after maxMs. */
+  async #socketsClose(maxMs?: number): Promise<void> {
+    const closed = Promise.all(
+      [...this.#sockets].map(
+        (socket) =>
+          new Promise<void>((resolve) =>
+            socket.destroyed ? resolve() : socket.once("close", () => resolve()),
+          ),
+      ),
     );
-    const timer = setTimeout(() => {
-      for (const socket of this.#sockets) socket.destroy();
-    }, FLUSH_MS);
-    await Promise.all(emptied);
-    clearTimeout(timer);
+    if (maxMs === undefined) {
+      await closed;
+      return;
+    }
+    const timeout = new AbortController();
+    const late = wait(Math.max(0, maxMs), undefined, timeout).catch(() => undefined);
+    await Promise.race([closed, late]);
+    timeout.abort();
   }
 
   #accept(socket: Socket): void {
@@ -193,7 +237,7 @@ export class Listener {
     const waitMs = this.#earlyResets.waitMs(addressOf(socket));
     const leftMs = giveUpAtMs - performance.now();
     // A session that starts during a drain would serve new calls.
-    if (this.#isDraining || (waitMs > 0 && leftMs <= 0)) socket.destroy();
+    if (this.#areSessionsEnded || (waitMs > 0 && leftMs <= 0)) socket.destroy();
     else if (waitMs === 0) this.#start(socket, "http2", firstBytes);
     else {
       const again = () => this.#turns.process(() => this.#startSession(socket, firstBytes, giveUpAtMs));
@@ -216,7 +260,7 @@ export class Listener {
 
   #beginSession(session: ServerHttp2Session, socket: PacedSocket): void {
     setRawSocket(session, socket.raw);
-    const slot = this.#sessions.insert(session);
+    const slot = this.#sessions.insert({ session, socket });
     session.once("close", () => this.#sessions.remove(slot));
     session.on("error", () => undefined);
     const address = addressOf(socket.raw);
@@ -235,6 +279,7 @@ export class Listener {
       if (socket.writableLength + socket.raw.writableLength > 0) socket.destroy();
     });
     session.setLocalWindowSize(4_194_304);
+    if (this.#isDraining) announceClose(session, socket);
   }
 
   #countEarlyReset(session: ServerHttp2Session, address: string): void {

@@ -135,7 +135,7 @@ export async function startTwinServers(): Promise<TwinServers> {
     },
     logs,
     stop: async () => {
-      await components.drain(listeners, 0);
+      await components.drain(listeners, 0, false);
       await components.close();
       await prepared.stop();
       await upstream.stop();

@@ -77,7 +77,9 @@ describe.each([1, 2])("with %i server process(es)", (workers) => {
     await isWaiting(started);
     await proxy.restore();
     const url = await started.server.line(ready);
-    await vi.waitFor(async () => expect(await (await fetch(`${url}/readyz`)).text()).toBe("ready\n"));
+    await vi.waitFor(async () => expect(await (await fetch(`${url}/readyz`)).text()).toBe("ready\n"), {
+      timeout: 30_000,
+    });
     expect(await started.server.end("SIGTERM")).toBe(0);
     for (const cell of cells) await cell.drop();
   });

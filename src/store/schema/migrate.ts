@@ -173,6 +173,11 @@ async function apply(at: OpenSchema, lanes: readonly Lane[] | undefined): Promis
   return { tables: pending.map(({ name }) => name), functions };
 }
 
+/** The version of a schema to which all migrations were applied. */
+export function newestMigration(): number {
+  return readFiles(TABLES).length;
+}
+
 async function requirePostgres(sql: Sql): Promise<void> {
   const [row] = await sql<{ version: string }[]>`SELECT current_setting('server_version_num') AS version`;
   if (Number(row?.version) < OLDEST_POSTGRESQL) {

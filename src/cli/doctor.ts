@@ -1,0 +1,54 @@
+import { type Config, readConfig } from "../app/config.ts";
+import { ConfigError } from "../app/config-error.ts";
+import { examine, type Finding } from "../app/doctor.ts";
+import { openEmbeddedDatabase } from "../app/embedded-database.ts";
+import { type Define, type JsonOption, withExamples } from "./command.ts";
+import { explained } from "./embedded-command.ts";
+import { EXIT_FAILED } from "./exit.ts";
+import { usageFailure } from "./failure.ts";
+import { printError, printOut } from "./output.ts";
+import { visible } from "./visible.ts";
+
+export const define: Define = (command) => {
+  withExamples(command, ["vx doctor", "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json"])
+    .option("--json", "print the result as JSON")
+    .action(run);
+};
+
+async function run({ json }: JsonOption): Promise<void> {
+  const config = settings();
+  const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
+  const findings = await (isEmbedded
+    ? examineEmbedded(config)
+    : examine({ config, env: process.env, embedded: undefined }));
+  if (json) await printOut(`${JSON.stringify({ findings })}\n`);
+  else await printOut(findings.map(lineOf).join(""));
+  if (findings.some(({ status }) => status === "problem")) process.exitCode = EXIT_FAILED;
+}
+
+/** The settings of the server, all of them. */
+function settings(): Config {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
+  }
+}
+
+/** Uses the database of a running server, or starts it for the checks. */
+async function examineEmbedded(config: Config): Promise<Finding[]> {
+  return await explained(config.dataDir, "read", async () => {
+    const database = await openEmbeddedDatabase(config.dataDir, "doctor", (line) => void printError(line));
+    try {
+      return await examine({ config, env: process.env, embedded: database.address });
+    } finally {
+      await database.close();
+    }
+  });
+}
+
+function lineOf({ check, status, message, advice }: Finding): string {
+  const line = `${status.padEnd(7)}  ${visible(check)}: ${visible(message)}\n`;
+  return advice === undefined ? line : `${line}         ${visible(advice)}\n`;
+}

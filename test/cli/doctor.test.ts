@@ -1,0 +1,209 @@
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { readConfig } from "../../src/app/config.ts";
+import { examine, examineAtStart, type Finding } from "../../src/app/doctor.ts";
+import { Database } from "../../src/store/driver/database.ts";
+import { startTestApp } from "../support/app.ts";
+import { createTwoCells, writeCellsFile } from "../support/cells.ts";
+import { createCertificate } from "../support/certificate.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { createPayer } from "../support/payer.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { freePort, spawnVx } from "./support.ts";
+
+const folder = createTemporaryFolder("doctor");
+let database: TestDatabase;
+/** The URL of a login that is only a member of vx_app. */
+let serverUrl: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  serverUrl = database.url
+    .replace("user=postgres", "user=vx_app")
+    .replace(/password=.*/, `password=${inject("passwords").app}`);
+});
+afterAll(async () => {
+  await database.drop();
+  folder.remove();
+});
+afterEach(() => vi.useRealTimers());
+
+const settings = (env: Record<string, string> = {}) =>
+  readConfig({ DATABASE_URL: serverUrl, VX_DATA_DIR: folder.path, ...env });
+
+async function findings(env: Record<string, string> = {}): Promise<Finding[]> {
+  return await examine({ config: settings(env), env, embedded: undefined });
+}
+
+async function finding(check: string, env: Record<string, string> = {}): Promise<Finding | undefined> {
+  return (await findings(env)).find((found) => found.check === check);
+}
+
+test("every check of a healthy server is ok, with the login of the server", async () => {
+  const found = await findings();
+  expect(found.filter(({ status }) => status !== "ok")).toEqual([]);
+  expect(found.map(({ check }) => check)).toEqual([
+    "clock",
+    "connections",
+    "partitions",
+    "migrations",
+    "privileges",
+    "replication slots",
+    "database size",
+    "models file",
+  ]);
+});
+
+describe("the command", () => {
+  test("prints a line for each check and what to do, and exits with 1 only on a problem", async () => {
+    const healthy = await spawnVx(["doctor"], { DATABASE_URL: database.url });
+    expect(healthy.code).toBe(0);
+    expect(healthy.stdout).toMatch(/^ok {7}clock: /m);
+    expect(healthy.stdout).toMatch(
+      /^warning {2}privileges: postgres is the owner.*\n {9}for servers, use a login/m,
+    );
+    const url = `postgres://vx@127.0.0.1:${await freePort()}/vx`;
+    const lost = await spawnVx(["doctor", "--json"], { DATABASE_URL: url });
+    expect(lost.code).toBe(1);
+    expect(JSON.parse(lost.stdout).findings).toContainEqual(
+      expect.objectContaining({
+        check: "database",
+        status: "problem",
+        message: expect.stringContaining("ECONNREFUSED"),
+      }),
+    );
+  });
+
+  test("refuses settings that the server refuses", async () => {
+    const { code, stderr } = await spawnVx(["doctor"], { VX_WORKERS: "many" });
+    expect(code).toBe(2);
+    expect(stderr).toContain("VX_WORKERS");
+  });
+});
+
+test.each([
+  [-120_000, "problem", "behind"],
+  [5_000, "warning", "ahead of"],
+] as const)("a clock that differs by %i ms is a %s", async (offsetMs, status, direction) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + offsetMs });
+  const [clock] = await examineAtStart({ config: settings(), embedded: undefined });
+  expect(clock).toMatchObject({ check: "clock", status });
+  expect(clock?.message).toContain(direction);
+});
+
+test("settings that need more connections than PostgreSQL allows are a problem", async () => {
+  expect(await finding("connections", { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "100" })).toMatchObject({
+    status: "problem",
+    advice: expect.stringContaining("max_connections"),
+  });
+});
+
+test("a missing partition is a warning, and rows in the default partition are a problem", async () => {
+  const own = await createTestDatabase();
+  const env = { DATABASE_URL: own.url };
+  const [row] = await own.owner<{ name: string }[]>`
+    SELECT 'vx.ledger_' || to_char((now() AT TIME ZONE 'UTC') + interval '1 month', 'YYYY_MM') AS name`;
+  await own.owner.unsafe(`DROP TABLE ${row?.name}`);
+  expect(await finding("partitions", env)).toMatchObject({ status: "warning" });
+  await own.owner`SELECT vx.create_ledger_partitions()`;
+  expect(await finding("partitions", env)).toMatchObject({ status: "ok" });
+  const partitions = await own.owner<
+    { name: string }[]
+  >`SELECT 'vx.' || name AS name FROM vx.ledger_partitions()`;
+  for (const { name } of partitions) await own.owner.unsafe(`DROP TABLE ${name}`);
+  const store = new Database(own.address, {
+    name: "test",
+    role: "vx_app",
+    connections: 1,
+    statementTimeoutMs: 10_000,
+    maxStatements: 1,
+    maxWaitMs: 10_000,
+  });
+  await createPayer(store, 1_000_000n);
+  await store.close();
+  expect(await finding("partitions", env)).toMatchObject({
+    status: "problem",
+    message: expect.stringContaining("ledger_other_months has rows"),
+  });
+  await own.drop();
+});
+
+test("a migration that was not applied is a warning", async () => {
+  const own = await createTestDatabase();
+  await own.owner`DELETE FROM vx.migrations WHERE version = (SELECT max(version) FROM vx.migrations)`;
+  expect(await finding("migrations", { DATABASE_URL: own.url })).toMatchObject({
+    status: "warning",
+    message: expect.stringContaining("1 migrations are pending"),
+  });
+  await own.drop();
+});
+
+test("a server role that may change the ledger is a problem", async () => {
+  const own = await createTestDatabase();
+  await own.owner`GRANT UPDATE ON vx.ledger TO vx_app`;
+  expect(await finding("privileges", { DATABASE_URL: own.url })).toMatchObject({
+    status: "problem",
+    message: expect.stringContaining("may change the ledger"),
+  });
+  await own.drop();
+});
+
+test("each cell is checked, and one that does not answer is named", async () => {
+  const cells = await createTwoCells();
+  const [a, b] = cells;
+  const file = writeCellsFile(folder.path, [a, { ...b, url: "postgres://vx@127.0.0.1:1/vx" }]);
+  const found = await findings({ DATABASE_URL: "", VX_CELLS: file });
+  expect(found).toContainEqual(expect.objectContaining({ check: "cell a: clock", status: "ok" }));
+  expect(found).toContainEqual(expect.objectContaining({ check: "cell b: database", status: "problem" }));
+  for (const cell of cells) await cell.drop();
+});
+
+test("a wrong models file is a problem, and so is an upstream that cannot be reached", async () => {
+  const server = createServer((_request, response) => response.writeHead(401).end()).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as { port: number };
+  const models = join(folder.path, "models.yaml");
+  const env = { VX_MODELS: models };
+  const write = (at: number) =>
+    writeFileSync(
+      models,
+      `models:
+  - id: m
+    context_window: 8192
+    max_output_tokens: 1024
+    input_micros_per_million_tokens: 1
+    output_micros_per_million_tokens: 1
+    upstream: { kind: openai, base_url: "http://127.0.0.1:${at}/v1", model: m }
+`,
+    );
+  write(port);
+  expect(
+    (await findings(env)).filter(({ check }) => check === "models file" || check === "upstream"),
+  ).toEqual([
+    { check: "upstream", status: "ok", message: `127.0.0.1:${port} answers (HTTP 401)` },
+    { check: "models file", status: "ok", message: "1 models" },
+  ]);
+  server.close();
+  write(await freePort());
+  expect(await finding("upstream", env)).toMatchObject({
+    status: "problem",
+    message: expect.stringContaining("cannot be reached"),
+  });
+  writeFileSync(models, "models: 7\n");
+  expect(await finding("models file", env)).toMatchObject({ status: "problem" });
+});
+
+test("a certificate that expires soon is a warning, also in the log of the start", async () => {
+  const { cert, key } = createCertificate();
+  const files = { VX_TLS_CERT: join(folder.path, "vx.crt"), VX_TLS_KEY: join(folder.path, "vx.key") };
+  writeFileSync(files.VX_TLS_CERT, cert);
+  writeFileSync(files.VX_TLS_KEY, key);
+  expect(await finding("certificate", files)).toMatchObject({ status: "warning" });
+  const app = await startTestApp({ env: files });
+  await vi.waitFor(() => expect(app.logText()).toMatch(/"check":"certificate".*SIGHUP/), { timeout: 20_000 });
+  await app.stop();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3 * 86_400_000 });
+  expect(await finding("certificate", files)).toMatchObject({ status: "problem" });
+});

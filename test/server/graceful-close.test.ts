@@ -1,0 +1,191 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { connect as connectTcp, type Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { badRequestResponses } from "../../src/server/errors/bad-request.ts";
+import { send } from "../../src/server/http.ts";
+import { Listener } from "../../src/server/listener.ts";
+import { defaultLimits, type Limits } from "../../src/server/listener-limits.ts";
+import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";
+
+const HEADERS = 1;
+const SETTINGS_TYPE = 4;
+const GOAWAY = 7;
+const ACK = 1;
+const MAX_STREAM = 2 ** 31 - 1;
+const GET = "GET / HTTP/1.1\r\nhost: vx\r\n\r\n";
+const DRAIN_MS = 50_000;
+
+let listener: Listener;
+let port: number;
+/** The responses that wait to be sent, if `isHeld`. */
+let held: ServerResponse[];
+const sockets: Socket[] = [];
+
+async function open(limits: Partial<Limits>, isHeld = false): Promise<void> {
+  held = [];
+  listener = new Listener({
+    host: "127.0.0.1",
+    port: 0,
+    limits: { ...defaultLimits, ...limits },
+    handler: (_request, response) => {
+      if (isHeld) held.push(response as ServerResponse);
+      else send(response, 200, "text/plain", "served");
+    },
+    refusals: badRequestResponses(() => "req_test"),
+  });
+  port = (await listener.open()).port;
+}
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+const closeGracefully = () => listener.close(DRAIN_MS, () => undefined, true);
+
+async function dial(): Promise<Socket> {
+  const socket = connectTcp(port, "127.0.0.1");
+  sockets.push(socket);
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  return socket;
+}
+
+async function reply(socket: Socket): Promise<string> {
+  let text = "";
+  while (!text.endsWith("served")) text += String((await once(socket, "data"))[0]);
+  return text;
+}
+
+async function isRefused(): Promise<boolean> {
+  const socket = connectTcp(port, "127.0.0.1");
+  const outcome = await Promise.race([
+    once(socket, "connect").then(() => false),
+    once(socket, "error").then(() => true),
+  ]).catch(() => true);
+  socket.destroy();
+  return outcome;
+}
+
+test("a request on an idle HTTP/1.1 connection is served while the listener closes, and is its last one", async () => {
+  await open({ idleWhileStoppingMs: 60_000 });
+  const socket = await dial();
+  socket.write(GET);
+  expect(await reply(socket)).toMatch(/connection: keep-alive/i);
+  const closed = closeGracefully();
+  expect(await isRefused()).toBe(true);
+  socket.write(GET);
+  expect(await reply(socket)).toMatch(/^HTTP\/1.1 200 .*connection: close/is);
+  await closed;
+});
+
+test("an idle HTTP/1.1 connection without a request is closed after its time", async () => {
+  await open({ idleWhileStoppingMs: 200 });
+  const socket = await dial();
+  socket.write(GET);
+  await reply(socket);
+  const ended = once(socket, "end");
+  await closeGracefully();
+  await ended;
+});
+
+test("the response to a request that runs when the listener closes is the last of its connection", async () => {
+  await open({ idleWhileStoppingMs: 60_000 }, true);
+  const socket = await dial();
+  socket.write(GET);
+  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const closed = closeGracefully();
+  for (const response of held) send(response, 200, "text/plain", "served");
+  expect(await reply(socket)).toMatch(/connection: close/i);
+  await closed;
+});
+
+test("a stream whose headers were sent before leaves its connection open for one more request", async () => {
+  await open({ idleWhileStoppingMs: 60_000 }, true);
+  const socket = await dial();
+  socket.write(GET);
+  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const [stream] = held.splice(0) as [ServerResponse];
+  stream.write("part");
+  await once(socket, "data");
+  const closed = closeGracefully();
+  expect(await isRefused()).toBe(true);
+  stream.end("the rest");
+  await once(socket, "data");
+  socket.write(GET);
+  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  for (const response of held) send(response, 200, "text/plain", "served");
+  expect(await reply(socket)).toMatch(/connection: close/i);
+  await closed;
+});
+
+type Frame = { readonly type: number; readonly stream: number; readonly payload: Buffer };
+
+/** Yields the frames that the server sends, and acknowledges its settings. */
+async function* framesOf(socket: Socket): AsyncGenerator<Frame> {
+  let bytes: Buffer = Buffer.alloc(0);
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= 9 && bytes.length >= 9 + bytes.readUIntBE(0, 3)) {
+      const end = 9 + bytes.readUIntBE(0, 3);
+      const [type, flags] = [bytes[3] as number, bytes[4] as number];
+      if (type === SETTINGS_TYPE && flags === 0) socket.write(frame(SETTINGS_TYPE, ACK, 0, Buffer.alloc(0)));
+      yield { type, stream: bytes.readUInt32BE(5), payload: bytes.subarray(9, end) };
+      bytes = bytes.subarray(end);
+    }
+  }
+}
+
+const requestOn = (stream: number) => frame(HEADERS, END_STREAM | END_HEADERS, stream, REQUEST);
+
+async function next(frames: AsyncGenerator<Frame>, type: number): Promise<Frame> {
+  for (;;) {
+    const { value, done } = await frames.next();
+    if (done) throw new Error(`the connection ended without a frame of type ${type}`);
+    if (value.type === type) return value;
+  }
+}
+
+const lastStreamOf = ({ payload }: Frame) => payload.readUInt32BE(0);
+
+test("over HTTP/2, streams sent before the first GOAWAY was seen are served, and the final one names the last of them", async () => {
+  await open({ goawayMs: 3_000 });
+  const socket = await dial();
+  const frames = framesOf(socket);
+  socket.write(Buffer.concat([PREFACE, SETTINGS, requestOn(1)]));
+  expect((await next(frames, HEADERS)).stream).toBe(1);
+  const closed = closeGracefully();
+  const first = await next(frames, GOAWAY);
+  expect([lastStreamOf(first), first.payload.readUInt32BE(4)]).toEqual([MAX_STREAM, 0]);
+  socket.write(requestOn(3));
+  expect((await next(frames, HEADERS)).stream).toBe(3);
+  const final = await next(frames, GOAWAY);
+  expect([lastStreamOf(final), final.payload.readUInt32BE(4)]).toEqual([3, 0]);
+  await closed;
+});
+
+test("an HTTP/2 session that begins while the listener closes is served, and its first frame is SETTINGS", async () => {
+  await open({ goawayMs: 3_000 });
+  const socket = await dial();
+  // Of a second connection, so that the first one was accepted before.
+  const other = await dial();
+  other.write(GET);
+  await reply(other);
+  const closed = closeGracefully();
+  const frames = framesOf(socket);
+  socket.write(Buffer.concat([PREFACE, SETTINGS, requestOn(1)]));
+  const { value } = await frames.next();
+  expect(value?.type).toBe(SETTINGS_TYPE);
+  expect((await next(frames, HEADERS)).stream).toBe(1);
+  expect(lastStreamOf(await next(frames, GOAWAY))).toBe(MAX_STREAM);
+  other.destroy();
+  await closed;
+});
+
+test("without a grace period, idle connections are closed at once", async () => {
+  await open({ idleWhileStoppingMs: 60_000, goawayMs: 60_000 });
+  const socket = await dial();
+  socket.write(GET);
+  await reply(socket);
+  await listener.close(DRAIN_MS);
+});
