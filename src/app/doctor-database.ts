@@ -2,8 +2,15 @@ import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect
 import { newestMigration } from "../store/schema/migrate.ts";
 import type { Config } from "./config.ts";
 import { serverConnections } from "./connection-limit.ts";
-import type { Finding } from "./doctor.ts";
 import { APP_ROLE } from "./prepare-database.ts";
+
+/** The result of one check. `advice` says what to do. */
+export type Finding = {
+  readonly check: string;
+  readonly status: "ok" | "warning" | "problem";
+  readonly message: string;
+  readonly advice?: string;
+};
 
 export type DatabaseToCheck = {
   /** The name of the cell; undefined with one database. */

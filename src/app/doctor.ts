@@ -6,16 +6,8 @@ import { readModels } from "../models/read-models.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { readCells } from "./cells-file.ts";
 import type { Config } from "./config.ts";
-import { checkDatabase, type DatabaseToCheck } from "./doctor-database.ts";
+import { checkDatabase, type DatabaseToCheck, type Finding } from "./doctor-database.ts";
 import type { TlsFiles } from "./tls-files.ts";
-
-/** The result of one check. `advice` says what to do. */
-export type Finding = {
-  readonly check: string;
-  readonly status: "ok" | "warning" | "problem";
-  readonly message: string;
-  readonly advice?: string;
-};
 
 const GIB = 1_073_741_824;
 const MIN_FREE_BYTES = GIB;

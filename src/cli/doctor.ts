@@ -1,6 +1,7 @@
 import { type Config, readConfig } from "../app/config.ts";
 import { ConfigError } from "../app/config-error.ts";
-import { examine, type Finding } from "../app/doctor.ts";
+import { examine } from "../app/doctor.ts";
+import type { Finding } from "../app/doctor-database.ts";
 import { openEmbeddedDatabase } from "../app/embedded-database.ts";
 import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
