@@ -119,6 +119,7 @@ async function openExchange(checkout: Checkout, cleanup: AsyncDisposableStack): 
     {
       connections: new Connections(),
       env: {},
+      loadFirstTokens: async () => (text) => ({ text, tokens: 0 }),
       openSandbox: () => {
         throw new Error("no sandbox here");
       },

@@ -77,6 +77,7 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
       openUpstream(settings, {
         connections,
         env: {},
+        loadFirstTokens: async () => (text) => ({ text, tokens: 0 }),
         openSandbox: () => {
           throw new Error("no sandbox here");
         },

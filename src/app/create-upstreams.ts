@@ -31,6 +31,7 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
       openUpstream(settings, {
         connections,
         env,
+        loadFirstTokens: () => tokens.loadFirstTokens(),
         openSandbox: (sandbox) =>
           new SandboxUpstream({
             settings: sandbox,

@@ -167,6 +167,7 @@ function storedAnswer({ spec, ending, output }: Ended): string {
     id: spec.id,
     output,
     vectors: ending.kind === "completed" ? ending.done.vectors : undefined,
+    stopSequence: ending.kind === "completed" ? ending.done.stopSequence : undefined,
     finishReason: ending.kind === "completed" ? ending.done.finishReason : "stop",
     loweredMaxTokens: spec.loweredMaxTokens,
     failure: failureReason(ending),

@@ -32,6 +32,8 @@ export type Reply = {
   readonly finishReason: FinishReason;
   /** The output limit, if it is lower than the call asked for. */
   readonly loweredMaxTokens: number | undefined;
+  /** The stop text that ended the reply; undefined if none is known to have, null if it is not known which. */
+  readonly stopSequence?: string | null | undefined;
   readonly usage: Usage;
   readonly costMicros: Micros;
   /** The balance after the charge. */

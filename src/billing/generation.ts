@@ -4,7 +4,7 @@ import { assertInvariant } from "../domain/invariant.ts";
 import { type Delta, type Output, OutputBuilder } from "../domain/output.ts";
 import type { Charge, EndOutcome } from "../store/bill-item.ts";
 import { Progress } from "../upstreams/progress.ts";
-import type { UpstreamEvent } from "../upstreams/upstream.ts";
+import type { UpstreamEnd, UpstreamEvent } from "../upstreams/upstream.ts";
 import type { UpstreamCall } from "../upstreams/upstream-call.ts";
 import { chargeOf } from "./charge.ts";
 import type { Reply } from "./generation-request.ts";
@@ -154,7 +154,8 @@ export class Generation {
         this.#builder.append(value);
         return value;
       }
-      this.#end({ kind: "completed", done: value });
+      const stopSequence = stopSequenceOf(value, this.spec.prompt.stop, this.#builder.output.text);
+      this.#end({ kind: "completed", done: { ...value, stopSequence } });
     } catch (error) {
       this.#onFailure(error);
     }
@@ -198,7 +199,7 @@ export class Generation {
       const message = "The hold of the call expired before the call ended. Nothing was charged.";
       this.#reply.reject(new DomainError("unavailable", { message }));
     } else {
-      const { finishReason, vectors } = ending.done;
+      const { finishReason, stopSequence, vectors } = ending.done;
       this.#reply.resolve({
         id: this.spec.id,
         model: this.spec.model.id,
@@ -206,12 +207,28 @@ export class Generation {
         vectors,
         finishReason,
         loweredMaxTokens: this.spec.loweredMaxTokens,
+        stopSequence,
         usage: charge.usage,
         costMicros: charge.amountMicros,
         balanceMicros: ended.balanceMicros,
       });
     }
   }
+}
+
+/**
+ * The stop text that ended the reply. Many upstreams report only "stop" for it: those that do not remove it leave it at
+ * the end of the text.
+ */
+function stopSequenceOf(
+  { finishReason, stopSequence: reported }: UpstreamEnd,
+  stop: readonly string[],
+  text: string,
+): string | null | undefined {
+  if (finishReason !== "stop") return undefined;
+  if (typeof reported === "string" && stop.includes(reported)) return reported;
+  const kept = stop.filter((one) => one !== "" && text.endsWith(one)).sort((a, b) => b.length - a.length);
+  return kept[0] ?? (reported === null ? null : undefined);
 }
 
 function endless(): DomainError {

@@ -10,6 +10,7 @@ export type StoredAnswer = {
   readonly finishReason: FinishReason;
   /** The output limit, if it was lower than the call asked for. */
   readonly loweredMaxTokens: number | undefined;
+  readonly stopSequence?: string | null | undefined;
   /** Why the response was interrupted after its content; undefined for a complete reply. */
   readonly failure: Reason | undefined;
 };
@@ -23,11 +24,12 @@ type Encoded = {
   readonly vectors?: readonly string[];
   readonly finish_reason: FinishReason;
   readonly lowered_max_tokens?: number;
+  readonly stop_sequence?: string | null;
   readonly failure?: string;
 };
 
 export function encodeAnswer(answer: StoredAnswer): string {
-  const { id, output, vectors, finishReason, loweredMaxTokens, failure } = answer;
+  const { id, output, vectors, finishReason, loweredMaxTokens, stopSequence, failure } = answer;
   const { text: content, reasoning, toolCalls } = output;
   return JSON.stringify({
     id,
@@ -37,6 +39,7 @@ export function encodeAnswer(answer: StoredAnswer): string {
     ...(vectors ? { vectors: vectors.map(base64OfVector) } : {}),
     finish_reason: finishReason,
     ...(loweredMaxTokens === undefined ? {} : { lowered_max_tokens: loweredMaxTokens }),
+    ...(stopSequence === undefined ? {} : { stop_sequence: stopSequence }),
     ...(failure === undefined ? {} : { failure }),
   } satisfies Encoded);
 }
@@ -50,6 +53,7 @@ export function decodeAnswer(json: string): StoredAnswer {
     vectors,
     finish_reason,
     lowered_max_tokens,
+    stop_sequence,
     failure,
   } = JSON.parse(json) as Encoded;
   return {
@@ -58,6 +62,7 @@ export function decodeAnswer(json: string): StoredAnswer {
     vectors: vectors?.map(storedVector),
     finishReason: finish_reason,
     loweredMaxTokens: lowered_max_tokens,
+    stopSequence: stop_sequence,
     failure: failure === undefined || isReason(failure) ? failure : "internal",
   };
 }

@@ -1,6 +1,7 @@
-import { countTokens, setMergeCacheSize } from "gpt-tokenizer/encoding/cl100k_base";
+import { countTokens, encode, setMergeCacheSize } from "gpt-tokenizer/encoding/cl100k_base";
 import { Cl100KBase } from "gpt-tokenizer/encodingParams/cl100k_base";
 import { codePointEnd } from "./split-texts.ts";
+import { bytesOfTokens } from "./token-bytes.ts";
 
 /**
  * The library takes quadratic time in the length of a word, so the parts of a longer word are counted separately.
@@ -28,6 +29,36 @@ export function countTexts(texts: readonly string[]): number {
     for (const part of parts) tokens += countText(part);
   }
   return tokens;
+}
+
+/**
+ * The start of the text that has at most this many tokens, and their number. The last token can end inside a character,
+ * which is left out.
+ */
+export function firstTokens(text: string, maxTokens: number): { text: string; tokens: number } {
+  let tokens = 0;
+  let start = 0;
+  for (const word of shortWordsOf(text)) {
+    const encoded = encode(word, OPTIONS);
+    if (tokens + encoded.length > maxTokens) {
+      const bytes = bytesOfTokens(encoded.slice(0, maxTokens - tokens));
+      const within = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true });
+      return { text: text.slice(0, start) + within, tokens: maxTokens };
+    }
+    tokens += encoded.length;
+    start += word.length;
+  }
+  return { text, tokens };
+}
+
+function* shortWordsOf(text: string): Generator<string> {
+  for (const [word] of text.matchAll(WORD)) {
+    for (let start = 0; start < word.length; ) {
+      const end = codePointEnd(word, start + MAX_WORD_CHARACTERS);
+      yield word.slice(start, end);
+      start = end;
+    }
+  }
 }
 
 function countText(text: string): number {

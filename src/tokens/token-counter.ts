@@ -35,6 +35,11 @@ export class TokenCounter {
       : tokens + ofTemplate;
   }
 
+  /** A function that cuts a text. It is for short texts: it runs on the main thread. */
+  async loadFirstTokens(): Promise<Encoding["firstTokens"]> {
+    return (await this.#load()).firstTokens;
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#small.close(), this.#large.close()]);
   }

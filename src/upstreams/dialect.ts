@@ -13,6 +13,8 @@ export type Dialect = {
    * UpstreamFailure if the response is invalid or reports an error.
    */
   createReader(reply: ReplyBuffer, prompt: Prompt): ResponseReader;
+  /** The lowest limit of output tokens that the API accepts. Lower limits are raised to it; the reply is cut here. */
+  readonly minTokens?: number;
   /** The maximum size of a response that is not streamed, if it differs from the usual one. */
   readonly maxJsonBytes?: number;
 };

@@ -9,6 +9,8 @@ export type UpstreamEnd = {
   readonly finishReason: FinishReason;
   /** The usage that the upstream reports; undefined if it reports none or an invalid one. */
   readonly usage: Usage | undefined;
+  /** The stop text that ended the reply; undefined if the upstream reports none, null if it does not report which. */
+  readonly stopSequence?: string | null | undefined;
   /** Only for the task "embed": a vector for each message, in their order. */
   readonly vectors?: readonly Float32Array[] | undefined;
 };

@@ -1,16 +1,100 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { usageOf } from "../../src/domain/usage.ts";
+import { firstTokens } from "../../src/tokens/count-tokens.ts";
 import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
 
 const USAGE = usageOf({ inputTokens: 1, outputTokens: 1 });
 
-test("a truncated reply has no usage, even if the upstream reported some before", () => {
-  const reply = new ReplyBuffer(1);
-  reply.setUsage(USAGE);
-  reply.append("x".repeat(10_000));
-  expect(reply.state).toBe("cut");
-  expect(reply.nextEvent()).toMatchObject({ kind: "text" });
-  expect(reply.nextEvent()).toEqual({ kind: "done", finishReason: "length", usage: undefined });
+describe("a reply that is cut", () => {
+  const cut = () => {
+    const reply = new ReplyBuffer(1);
+    reply.setUsage(USAGE);
+    reply.append("x".repeat(10_000));
+    expect(reply.state).toBe("cut");
+    expect(reply.nextEvent()).toMatchObject({ kind: "text", text: "x".repeat(1_152) });
+    expect(reply.nextEvent()).toBeUndefined();
+    return reply;
+  };
+
+  test("has no usage if the upstream reports none after its finish reason", () => {
+    const reply = cut();
+    reply.fail(new Error("aborted"));
+    expect(reply.nextEvent()).toEqual({ kind: "done", finishReason: "length", usage: undefined });
+  });
+
+  test("has the usage that the upstream reports at its end, with at most the output that its texts can have", () => {
+    const reply = cut();
+    reply.append("ignored");
+    reply.setFinishReason("stop");
+    reply.setUsage(usageOf({ inputTokens: 7, outputTokens: 31_000 }));
+    reply.complete();
+    const usage = { input: 7, output: 1_152 * 3 };
+    expect(reply.nextEvent()).toMatchObject({ kind: "done", finishReason: "length", usage });
+  });
+});
+
+describe("a reply of an upstream that has a higher limit", () => {
+  const call = (text: string) => ({ index: 0, id: "call_1", name: "look", arguments: text });
+  const received = (reply: ReplyBuffer) => {
+    const events: unknown[] = [];
+    for (let event = reply.nextEvent(); event; event = reply.nextEvent()) {
+      events.push(event);
+      if (event.kind === "done") break;
+    }
+    return events;
+  };
+
+  test("is read at its end, cut at max_tokens tokens", () => {
+    const reply = new ReplyBuffer(3, firstTokens);
+    reply.append("one two ");
+    reply.append("three four");
+    expect(received(reply)).toEqual([]);
+    reply.setFinishReason("stop");
+    reply.setUsage(usageOf({ inputTokens: 1, outputTokens: 4 }));
+    reply.complete();
+    expect(received(reply)).toMatchObject([{ text: "one two three" }, { finishReason: "length" }]);
+  });
+
+  test("is whole if the upstream reports at most max_tokens", () => {
+    const reply = new ReplyBuffer(3, firstTokens);
+    reply.append("one two three four");
+    reply.setFinishReason("stop");
+    reply.setUsage(usageOf({ inputTokens: 1, outputTokens: 3 }));
+    reply.complete();
+    expect(received(reply)).toMatchObject([{ text: "one two three four" }, { finishReason: "stop" }]);
+  });
+
+  test.each([
+    ["as long as max_tokens", 4, [{ text: "one two three four" }, { finishReason: "stop" }]],
+    ["longer", 2, [{ text: "one two" }, { finishReason: "length" }]],
+  ])("is counted if no usage is reported: %s", (_, maxTokens, events) => {
+    const reply = new ReplyBuffer(maxTokens, firstTokens);
+    reply.append("one two three four");
+    reply.setFinishReason("stop");
+    reply.complete();
+    expect(received(reply)).toMatchObject(events);
+  });
+
+  test("counts reasoning, names and arguments, and leaves out what follows the limit", () => {
+    const reply = new ReplyBuffer(4, firstTokens);
+    reply.appendReasoning({ text: "one two", signature: "s", encrypted: undefined });
+    reply.appendToolCall(call('{"a":1}'));
+    reply.append("three");
+    reply.complete();
+    expect(received(reply)).toMatchObject([
+      { reasoning: { text: "one two", signature: "s" } },
+      { toolCall: { name: "look", arguments: '{"' } },
+      { finishReason: "length" },
+    ]);
+  });
+
+  test("never ends inside a character", () => {
+    const reply = new ReplyBuffer(2, firstTokens);
+    // The first character has three tokens.
+    reply.append("\u{1f9d1}\u{1f9d1}");
+    reply.complete();
+    expect(received(reply)).toMatchObject([{ finishReason: "length" }]);
+  });
 });
 
 test("data after the end of the reply is ignored", () => {

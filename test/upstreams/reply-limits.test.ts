@@ -83,3 +83,95 @@ test("a reply with as much as a message can have is complete", () => {
     blocks: 256,
   });
 });
+
+const USAGE = { inputTokens: 11, outputTokens: 31_000 };
+const chatUsage = { prompt_tokens: USAGE.inputTokens, completion_tokens: USAGE.outputTokens };
+const apiUsage = { input_tokens: USAGE.inputTokens, output_tokens: USAGE.outputTokens };
+const chatReply = (message: object) => ({
+  stream: [chunk(message), ...chatEnd.slice(0, 1), { choices: [], usage: chatUsage }, "[DONE]"],
+  whole: { choices: [{ index: 0, message, finish_reason: "stop" }], usage: chatUsage },
+});
+const response = (output: object) => ({ status: "completed", output: [output], usage: apiUsage });
+const responseReply = (output: object, deltas: object[]) => ({
+  stream: [
+    { type: "response.output_item.added", output_index: 0, item: { ...output, arguments: "", summary: [] } },
+    ...deltas,
+    { type: "response.output_item.done", output_index: 0, item: output },
+    { type: "response.completed", response: response(output) },
+  ],
+  whole: response(output),
+});
+const messageReply = (content: object, delta: object) => ({
+  stream: [
+    { type: "content_block_start", index: 0, content_block: { ...content, input: {}, thinking: "" } },
+    { type: "content_block_delta", index: 0, delta },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: apiUsage },
+    { type: "message_stop" },
+  ],
+  whole: { type: "message", content: [content], stop_reason: "end_turn", usage: apiUsage },
+});
+
+const HUGE = "x".repeat(500_000);
+const input = { a: HUGE };
+const args = JSON.stringify(input);
+const HEAD = { id: "call_1", name: "f" };
+const summary = [{ type: "summary_text", text: HUGE }];
+/** The first 400,000 characters, which include the id and the name of a call. */
+const CUT_CALL = { ...HEAD, arguments: args.slice(0, 400_000 - "call_1f".length) };
+const CUT_REASONING = { text: HUGE.slice(0, 400_000), signature: undefined };
+
+describe.each([
+  [
+    "a call of a chat completion",
+    openai,
+    chatReply({ tool_calls: [{ index: 0, id: HEAD.id, function: { name: "f", arguments: args } }] }),
+    { toolCalls: [CUT_CALL] },
+  ],
+  [
+    "the reasoning of a chat completion",
+    openai,
+    chatReply({ reasoning_content: HUGE }),
+    { reasoning: [CUT_REASONING] },
+  ],
+  [
+    "a call of a response",
+    openaiResponsesDialect,
+    responseReply({ type: "function_call", call_id: HEAD.id, name: "f", arguments: args }, [
+      { type: "response.function_call_arguments.delta", output_index: 0, delta: args },
+    ]),
+    { toolCalls: [CUT_CALL] },
+  ],
+  [
+    "the reasoning of a response",
+    openaiResponsesDialect,
+    responseReply({ type: "reasoning", id: "rs_1", summary }, [
+      { type: "response.reasoning_summary_text.delta", output_index: 0, delta: HUGE },
+    ]),
+    { reasoning: [CUT_REASONING] },
+  ],
+  [
+    "a call of a message",
+    anthropicDialect,
+    messageReply({ type: "tool_use", ...HEAD, input }, { type: "input_json_delta", partial_json: args }),
+    { toolCalls: [CUT_CALL] },
+  ],
+  [
+    "the thinking of a message",
+    anthropicDialect,
+    messageReply(
+      { type: "thinking", thinking: HUGE, signature: "s" },
+      { type: "thinking_delta", thinking: HUGE },
+    ),
+    { reasoning: [CUT_REASONING] },
+  ],
+] as const)("%s that arrives in one piece", (_, dialect, { stream, whole }, output) => {
+  test.each([
+    ["in a stream", stream],
+    ["in a whole reply", { whole }],
+  ])("is cut at the limit and charged as reported, %s", (_form, events) => {
+    const reply = replyOf(dialect, events, MAX_TOKENS);
+    expect(reply.output).toMatchObject(output);
+    expect(reply.done).toMatchObject({ finishReason: "length", usage: { input: 11, output: 31_000 } });
+  });
+});

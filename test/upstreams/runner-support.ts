@@ -1,4 +1,5 @@
 import type { Model } from "../../src/domain/model.ts";
+import { firstTokens } from "../../src/tokens/count-tokens.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { openUpstream } from "../../src/upstreams/open-upstream.ts";
 import type { Outcome } from "../../src/upstreams/runner/attempt.ts";
@@ -19,6 +20,7 @@ export class TestRunner extends Runner {
         openUpstream(settings, {
           connections,
           env: {},
+          loadFirstTokens: async () => firstTokens,
           openSandbox: () => {
             throw new Error("no sandbox here");
           },

@@ -6,7 +6,12 @@ import { runs } from "../support/runs.ts";
 function cut(pieces: readonly string[], stop: readonly string[]) {
   const stops = new StopTexts(stop);
   const passed = pieces.map((piece) => stops.filter(piece));
-  return { text: passed.join("") + stops.flush(), stopped: stops.stopped, passed };
+  return {
+    text: passed.join("") + stops.flush(),
+    stopped: stops.found !== undefined,
+    found: stops.found,
+    passed,
+  };
 }
 
 test.each([
@@ -21,6 +26,11 @@ test.each([
   { what: "an emoji", pieces: ["x\ud83d", "\ude00y"], stop: ["😀"], text: "x" },
 ])("ends the text before a stop text: $what", ({ pieces, stop, text }) => {
   expect(cut(pieces, stop)).toMatchObject({ text, stopped: true });
+});
+
+test("the stop text that was found is known", () => {
+  expect(cut(["ab", "cd"], ["cd", "bcd", "x"]).found).toBe("bcd");
+  expect(cut(["ab", "cd"], ["x"]).found).toBeUndefined();
 });
 
 test("the possible start of a stop text is passed on when it does not match", () => {

@@ -1,5 +1,6 @@
 import type { Model, RemoteSettings } from "../../src/domain/model.ts";
 import { type Delta, type Output, OutputBuilder } from "../../src/domain/output.ts";
+import { firstTokens } from "../../src/tokens/count-tokens.ts";
 import type { Dialect } from "../../src/upstreams/dialect.ts";
 import { Connections } from "../../src/upstreams/http/connection-pool.ts";
 import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
@@ -34,6 +35,7 @@ export function openRemote(settings: RemoteSettings, env: Record<string, string>
   return openUpstream(settings, {
     connections: new Connections(),
     env,
+    loadFirstTokens: async () => firstTokens,
     openSandbox: () => {
       throw new Error("no sandbox here");
     },
@@ -68,6 +70,10 @@ export function replyOf(
       done = take();
       if (done) break;
     }
+  }
+  if (!done && reply.state === "cut") {
+    reply.fail(new Error("the events have ended"));
+    done = take();
   }
   return { deltas, output: builder.output, done };
 }

@@ -20,7 +20,8 @@ export function messageOf(reply: Reply): Message {
   return {
     ...headOf(reply.id, reply.model),
     content: blocksOf(reply.output),
-    stopReason: STOP_REASONS[reply.finishReason],
+    stopReason: stopReasonOf(reply),
+    ...(reply.stopSequence == null ? {} : { stopSequence: reply.stopSequence }),
     usage: messageUsageOf(reply),
     balanceMicros: reply.balanceMicros,
   };
@@ -46,13 +47,17 @@ const NO_DETAILS = {
   speed: NULL,
 };
 
-export function endDeltaOf({ finishReason }: Reply): MessageInitShape<typeof MessageDeltaSchema> {
+export function endDeltaOf(reply: Reply): MessageInitShape<typeof MessageDeltaSchema> {
   return {
-    stopReason: STOP_REASONS[finishReason],
+    stopReason: stopReasonOf(reply),
     container: NULL,
     stopDetails: NULL,
-    stopSequence: NULL,
+    stopSequence: valueOfJson(reply.stopSequence ?? null),
   };
+}
+
+function stopReasonOf({ finishReason, stopSequence }: Reply): string {
+  return stopSequence === undefined ? STOP_REASONS[finishReason] : "stop_sequence";
 }
 
 const STOP_REASONS: Readonly<Record<FinishReason, string>> = {

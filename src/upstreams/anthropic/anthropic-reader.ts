@@ -121,7 +121,10 @@ export class AnthropicReader implements ResponseReader {
   #endContent(value: JsonObject | undefined): void {
     this.#endReasoning();
     const reason = asText(value?.stop_reason);
-    if (reason !== undefined) this.#reply.setFinishReason(finishReasonOf(reason));
+    if (reason !== undefined) {
+      const stopSequence = reason === "stop_sequence" ? (asText(value?.stop_sequence) ?? null) : undefined;
+      this.#reply.setFinishReason(finishReasonOf(reason), stopSequence);
+    }
     this.#toolCalls.end();
   }
 }

@@ -16,6 +16,13 @@ export type ExchangeState =
   | { readonly kind: "sent" }
   /** Reads a reply of server-sent events. */
   | { readonly kind: "streaming"; readonly events: EventStream; readonly maxBytes: number }
+  /** Reads only the usage of a reply that was cut at a limit. */
+  | {
+      readonly kind: "cut";
+      readonly events: EventStream;
+      readonly maxBytes: number;
+      readonly timer: NodeJS.Timeout;
+    }
   /** Collects a reply that is one JSON object. */
   | { readonly kind: "collecting"; readonly chunks: Buffer[]; readonly maxBytes: number }
   | Refused
@@ -30,7 +37,8 @@ const NEXT: Readonly<Record<Kind, readonly Kind[]>> = {
   queued: ["sent", "closed"],
   // Undici sends a request again when its connection closes before it was written.
   sent: ["sent", "streaming", "collecting", "refused", "closed"],
-  streaming: ["draining", "closed"],
+  streaming: ["cut", "draining", "closed"],
+  cut: ["draining", "closed"],
   collecting: ["closed"],
   refused: ["closed"],
   draining: ["closed"],

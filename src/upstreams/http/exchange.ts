@@ -6,7 +6,7 @@ import type { Progress } from "../progress.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import { EventStream } from "./event-stream.ts";
 import { CLOSED, canBecome, type ExchangeState, QUEUED, type Refused, SENT } from "./exchange-state.ts";
-import { ReplyBuffer } from "./reply-buffer.ts";
+import { type FirstTokens, ReplyBuffer } from "./reply-buffer.ts";
 import { maxStreamBytes, RESPONSE_LIMITS } from "./response-limits.ts";
 import { failureOfStatus } from "./upstream-error.ts";
 
@@ -29,9 +29,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #receivedBytes = 0;
 
-  constructor(dialect: Dialect, prompt: Prompt, progress: Progress) {
+  constructor(dialect: Dialect, prompt: Prompt, progress: Progress, firstTokens?: FirstTokens) {
     const { maxTokens } = prompt;
-    this.reply = new ReplyBuffer(maxTokens);
+    this.reply = new ReplyBuffer(maxTokens, firstTokens);
     this.#reader = dialect.createReader(this.reply, prompt);
     this.#maxJsonBytes =
       dialect.maxJsonBytes ?? Math.min(maxStreamBytes(maxTokens), RESPONSE_LIMITS.jsonBytes);
@@ -77,8 +77,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.reply.fail(error);
     }
     // Created only when needed: an error object costs more than the rest of this function.
-    if (this.reply.state === "open")
-      this.reply.fail(dropped("the response ended before the reply was complete"));
+    if (this.#isReading()) this.reply.fail(dropped("the response ended before the reply was complete"));
     this.reply.wakeReader();
   }
 
@@ -110,7 +109,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#fail(garbled("the response is compressed, although the request does not allow that"));
     } else if (/^text\/event-stream\b/i.test(type)) {
       const events = new EventStream(RESPONSE_LIMITS.eventChars, (data) => {
-        if (this.reply.state === "open") this.#reader.readEvent(data);
+        if (this.#isReading()) this.#reader.readEvent(data);
       });
       this.#change({ kind: "streaming", events, maxBytes: maxStreamBytes(this.#maxTokens) });
     } else if (/^application\/json\b/i.test(type)) {
@@ -142,7 +141,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #readChunk(state: ExchangeState, chunk: Buffer): void {
     switch (state.kind) {
       case "streaming":
-        if (this.reply.state === "open") this.#readEvents(state.events, state.maxBytes, chunk);
+      case "cut":
+        if (this.#isReading()) this.#readEvents(state, chunk);
         return;
       case "collecting":
         state.chunks.push(chunk);
@@ -164,12 +164,27 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  #readEvents(events: EventStream, maxBytes: number, chunk: Buffer): void {
+  #readEvents(state: Extract<ExchangeState, { kind: "streaming" | "cut" }>, chunk: Buffer): void {
+    const { events, maxBytes } = state;
     if (!events.push(chunk)) throw garbled("an event of the response is too large");
-    if (this.reply.state === "open") this.#checkSize(maxBytes);
-    else if (this.reply.state === "cut") this.#abort();
+    if (this.#isReading()) this.#checkSize(maxBytes);
+    if (this.reply.state === "cut" && state.kind === "streaming") this.#awaitUsage(events, maxBytes);
     // At once: a slow reader must not delay the limits on what follows the reply.
     else if (this.reply.state === "complete") this.#drain();
+  }
+
+  /** The usage follows the content that was cut, if the upstream has produced all of it. */
+  #awaitUsage(events: EventStream, maxBytes: number): void {
+    const timer = setTimeout(() => {
+      this.#fail(dropped("the reply continued after its limit"));
+      this.reply.wakeReader();
+    }, RESPONSE_LIMITS.drainMs);
+    timer.unref();
+    this.#change({ kind: "cut", events, maxBytes, timer });
+  }
+
+  #isReading(): boolean {
+    return this.reply.state === "open" || this.reply.state === "cut";
   }
 
   #checkSize(maxBytes: number): void {

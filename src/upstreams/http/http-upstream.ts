@@ -9,6 +9,7 @@ import type { Upstream, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { Connections } from "./connection-pool.ts";
 import { Exchange } from "./exchange.ts";
+import type { FirstTokens } from "./reply-buffer.ts";
 import { inTurns, type RequestBody, writeBody } from "./request-body.ts";
 
 const COMMON_HEADERS = {
@@ -25,6 +26,7 @@ export class HttpUpstream implements Upstream {
   readonly #settings: RemoteSettings;
   readonly #readKey: () => string | undefined;
   readonly #connections: Connections;
+  readonly #loadFirstTokens: () => Promise<FirstTokens>;
   readonly #origin: string;
   readonly #basePath: string;
   readonly #query: string;
@@ -37,6 +39,7 @@ export class HttpUpstream implements Upstream {
     settings: RemoteSettings,
     readKey: () => string | undefined,
     connections: Connections,
+    loadFirstTokens: () => Promise<FirstTokens>,
   ) {
     const base = new URL(settings.baseUrl);
     const basePath = base.pathname.replace(/\/+$/, "");
@@ -45,6 +48,7 @@ export class HttpUpstream implements Upstream {
     this.#settings = settings;
     this.#readKey = readKey;
     this.#connections = connections;
+    this.#loadFirstTokens = loadFirstTokens;
     this.#origin = base.origin;
     this.#basePath = basePath;
     this.#query = base.search;
@@ -65,10 +69,12 @@ export class HttpUpstream implements Upstream {
   ): AsyncGenerator<UpstreamEvent, void, undefined> {
     const dialect = this.#dialectFor(prompt);
     const body = await writeBody(dialect.body(prompt, this.#settings.model), charactersIn(prompt));
+    const isLimitRaised = prompt.maxTokens < (dialect.minTokens ?? 0);
+    const firstTokens = isLimitRaised ? await this.#loadFirstTokens() : undefined;
     signal.throwIfAborted();
     // Another key may be in use when a failure is logged.
     const apiKey = this.#apiKey;
-    const exchange = new Exchange(dialect, prompt, progress);
+    const exchange = new Exchange(dialect, prompt, progress, firstTokens);
     const { reply } = exchange;
     const abort = () => {
       progress.unread = reply.abort(signal.reason);
@@ -88,9 +94,9 @@ export class HttpUpstream implements Upstream {
         }
       }
     } catch (error) {
-      progress.report = reply.report;
       throw error instanceof UpstreamFailure ? error.forLog(apiKey) : error;
     } finally {
+      progress.report = reply.report;
       signal.removeEventListener("abort", abort);
       exchange.release();
     }

@@ -1,29 +1,42 @@
 import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conversation.ts";
 import type { Delta, FinishReason, ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
-import type { Usage } from "../../domain/usage.ts";
+import { outputTokensOf, type Usage } from "../../domain/usage.ts";
 import type { UsageReport } from "../progress.ts";
 import { UnreadDeltas } from "../unread-deltas.ts";
 import type { UpstreamEvent } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
 import { WholeCharacters } from "./whole-characters.ts";
 
-/** A reply is open until exactly one of the other states; only an abort changes those. */
+/** Only an abort changes "complete" and "failed". */
 type State =
   | { readonly kind: "open" }
-  /** The upstream signalled the end of the reply, or exceeded max_tokens or a limit of messages ("cut"). */
-  | { readonly kind: "complete" | "cut" }
+  /** The content has reached max_tokens or a limit of messages. The rest is read only for the usage. */
+  | { readonly kind: "cut" }
+  /** The upstream signalled the end of the reply, or nothing more is read of a reply that was cut. */
+  | { readonly kind: "complete" }
   | { readonly kind: "failed"; readonly error: unknown };
 
 const OPEN: State = { kind: "open" };
 const COMPLETE: State = { kind: "complete" };
 const CUT: State = { kind: "cut" };
 
+/** Units of UTF-16 have at most three bytes, and tokens have at least one. */
+const MAX_TOKENS_PER_UNIT = 3;
+
+/** The start of a text that has at most this many tokens, and their number. */
+export type FirstTokens = (
+  text: string,
+  maxTokens: number,
+) => { readonly text: string; readonly tokens: number };
+
 /** The received, unread part of a reply. */
 export class ReplyBuffer {
   readonly #maxTokens: number;
+  readonly #firstTokens: FirstTokens | undefined;
   #state: State = OPEN;
-  readonly #unread = new UnreadDeltas();
+  #isCut = false;
+  #unread = new UnreadDeltas();
   readonly #text = new WholeCharacters();
   readonly #reasoning = new WholeCharacters();
   /** By the index of the call. */
@@ -35,13 +48,19 @@ export class ReplyBuffer {
   #isBlockOpen = false;
   #hasToolCalls = false;
   #finishReason: FinishReason | undefined;
+  #stopSequence: string | null | undefined;
   #usage: UsageReport | undefined;
   #startUsage: Usage | undefined;
   #vectors: readonly Float32Array[] | undefined;
   #wakeReader: (() => void) | undefined;
 
-  constructor(maxTokens: number) {
+  /**
+   * `firstTokens` is given if the upstream has a higher limit than `maxTokens`: then the reply is read when it is
+   * complete, because its usage decides whether it has too many tokens.
+   */
+  constructor(maxTokens: number, firstTokens?: FirstTokens) {
     this.#maxTokens = maxTokens;
+    this.#firstTokens = firstTokens;
   }
 
   get state(): State["kind"] {
@@ -55,58 +74,70 @@ export class ReplyBuffer {
   /** Ends a reply that exceeds max_tokens, as a server that enforces the limit does. */
   append(part: string): void {
     if (part === "" || this.#state !== OPEN) return;
-    const piece = this.#text.next(part);
-    if (piece === "") return;
-    const room = this.#room();
-    const isCut = this.#measure(piece.length);
-    this.#unread.appendText(piece.length > room ? truncate(piece, room) : piece);
-    if (isCut) this.cut();
+    this.#unread.appendText(this.#withinRoom(this.#text.next(part)));
   }
 
-  /** Ends a reply at a limit. The output before the limit is delivered and charged. */
+  /** Ends the content at a limit. The output before the limit is delivered and charged. */
   cut(): void {
-    if (this.#state === OPEN) this.#state = CUT;
+    if (this.#state !== OPEN) return;
+    this.#state = CUT;
+    this.#isCut = true;
   }
 
   /** A part of a reasoning block; its text is appended to that of the part before, if that did not end a block. */
   appendReasoning(reasoning: Reasoning): void {
     if (this.#state !== OPEN) return;
     const { signature = "", encrypted = "" } = reasoning;
-    const text = reasoning.text === "" ? "" : this.#reasoning.next(reasoning.text);
+    const piece = reasoning.text === "" ? "" : this.#reasoning.next(reasoning.text);
     const opaqueChars = signature.length + encrypted.length;
-    if (text.length + opaqueChars === 0) return;
-    this.#opaqueChars += opaqueChars;
+    if (piece.length + opaqueChars === 0) return;
     if (!this.#isBlockOpen) this.#reasoningBlocks++;
     this.#isBlockOpen = opaqueChars === 0;
-    const isCut = text !== "" && this.#measure(text.length);
-    if (isCut || this.#isOpaqueTooLong()) this.cut();
-    else this.#unread.append({ kind: "reasoning", reasoning: { ...reasoning, text } });
+    this.#opaqueChars += opaqueChars;
+    if (this.#isOpaqueTooLong()) {
+      this.cut();
+      return;
+    }
+    const text = this.#withinRoom(piece);
+    // A signature is valid only for the whole text.
+    if (text.length === piece.length)
+      this.#unread.append({ kind: "reasoning", reasoning: { ...reasoning, text } });
+    else if (text !== "") this.#unread.append(reasoningDelta(text));
   }
 
   appendToolCall(toolCall: ToolCallDelta): void {
     if (this.#state !== OPEN) return;
-    this.#hasToolCalls = true;
     const { index } = toolCall;
     const id = toolCall.id.toWellFormed();
     const name = toolCall.name.toWellFormed();
-    const text = this.#argumentsOf(index).next(toolCall.arguments);
-    if (id === "" && name === "" && text === "") return;
-    if (this.#measure(id.length + name.length + text.length)) this.cut();
-    else this.#unread.append({ kind: "tool_call", toolCall: { index, id, name, arguments: text } });
+    const piece = this.#argumentsOf(index).next(toolCall.arguments);
+    const head = id.length + name.length;
+    if (head + piece.length === 0) return;
+    if (head > this.#room()) {
+      this.cut();
+      return;
+    }
+    this.#hasToolCalls = true;
+    const text = this.#withinRoom(piece, head);
+    if (head + text.length > 0)
+      this.#unread.append({ kind: "tool_call", toolCall: { index, id, name, arguments: text } });
   }
 
-  setFinishReason(reason: FinishReason): void {
-    if (this.#state === OPEN) this.#finishReason = reason;
+  /** The stop sequence is undefined if the upstream does not report one, and null if it does not report which. */
+  setFinishReason(reason: FinishReason, stopSequence?: string | null): void {
+    if (this.#isEnded()) return;
+    this.#finishReason = reason;
+    this.#stopSequence = stopSequence;
   }
 
   /** The usage at the start of a reply. It counts only if the reply does not end. */
   setStartUsage(usage: Usage | undefined): void {
-    if (this.#state === OPEN) this.#startUsage = usage;
+    if (!this.#isEnded()) this.#startUsage = usage;
   }
 
   /** It is final if the finish reason was set before. */
   setUsage(usage: Usage | undefined): void {
-    if (this.#state === OPEN && usage) this.#usage = { usage, isFinal: this.#finishReason !== undefined };
+    if (!this.#isEnded() && usage) this.#usage = { usage, isFinal: this.#finishReason !== undefined };
   }
 
   setVectors(vectors: readonly Float32Array[]): void {
@@ -115,13 +146,15 @@ export class ReplyBuffer {
 
   /** Called when the upstream signals the end of the reply. */
   complete(): void {
-    if (this.#state === OPEN) this.#state = COMPLETE;
+    if (this.#isEnded()) return;
+    this.#state = COMPLETE;
+    if (this.#firstTokens && !this.#isWithinMaxTokens()) this.#cutAtMaxTokens(this.#firstTokens);
   }
 
-  /** Called when nothing more can be read. After a finish reason, the reply counts as complete. */
+  /** Called when nothing more can be read. After a finish reason or a cut, the reply counts as complete. */
   fail(error: unknown): void {
-    if (this.#state !== OPEN) return;
-    this.#state = this.#finishReason === undefined ? { kind: "failed", error } : COMPLETE;
+    if (this.#finishReason !== undefined || this.#isCut) this.complete();
+    else if (!this.#isEnded()) this.#state = { kind: "failed", error };
   }
 
   /** Called when the call is aborted, in any state. Returns the unread texts. */
@@ -134,7 +167,7 @@ export class ReplyBuffer {
 
   /** Called once per chunk, not once per piece. */
   wakeReader(): void {
-    if (this.#unread.isEmpty && this.#state === OPEN) return;
+    if (!this.#isEnded() && (this.#unread.isEmpty || this.#firstTokens)) return;
     const wake = this.#wakeReader;
     this.#wakeReader = undefined;
     wake?.();
@@ -142,17 +175,16 @@ export class ReplyBuffer {
 
   /** The next event, or undefined if there is none yet. Throws the failure after the pieces have been read. */
   nextEvent(): UpstreamEvent | undefined {
+    if (this.#firstTokens && !this.#isEnded()) return undefined;
     const delta: Delta | undefined = this.#unread.take();
     if (delta) return delta;
     const state = this.#state;
     switch (state.kind) {
       case "open":
+      case "cut":
         return undefined;
       case "complete":
         return this.#end();
-      case "cut":
-        // The reported usage, if any, may include tokens beyond the limit.
-        return { kind: "done", finishReason: "length", usage: undefined };
       case "failed":
         throw state.error;
     }
@@ -165,16 +197,59 @@ export class ReplyBuffer {
     });
   }
 
+  #isEnded(): boolean {
+    return this.#state !== OPEN && this.#state !== CUT;
+  }
+
   /** Some servers report "stop" for a reply with tool calls. */
   #endReason(): FinishReason {
+    if (this.#isCut) return "length";
     const reason = this.#finishReason ?? "stop";
     if (reason !== "stop" && reason !== "tool_calls") return reason;
     return this.#hasToolCalls ? "tool_calls" : "stop";
   }
 
   #end(): UpstreamEvent {
-    const end = { kind: "done", finishReason: this.#endReason(), usage: this.#usage?.usage } as const;
+    const usage = this.#isCut ? this.#usageUntilCut() : this.#usage?.usage;
+    const end = {
+      kind: "done",
+      finishReason: this.#endReason(),
+      usage,
+      stopSequence: this.#stopSequence,
+    } as const;
     return this.#vectors ? { ...end, vectors: this.#vectors } : end;
+  }
+
+  /** The upstream also reports the output after the cut: only what the output before it can have counts. */
+  #usageUntilCut(): Usage | undefined {
+    const report = this.#usage;
+    if (!report?.isFinal) return undefined;
+    const maxOutput = (this.#chars + this.#opaqueChars) * MAX_TOKENS_PER_UNIT;
+    return { ...report.usage, output: Math.min(report.usage.output, maxOutput) };
+  }
+
+  #isWithinMaxTokens(): boolean {
+    return this.#usage?.isFinal === true && outputTokensOf(this.#usage.usage) <= this.#maxTokens;
+  }
+
+  /** The reported tokens, or those of the texts if none are reported, decide whether the reply is cut. */
+  #cutAtMaxTokens(firstTokens: FirstTokens): void {
+    const received = this.#unread;
+    this.#unread = new UnreadDeltas();
+    this.#isCut ||= this.#usage?.isFinal === true;
+    let left = this.#maxTokens;
+    for (const delta of received.takeAll()) {
+      const name = delta.kind === "tool_call" ? firstTokens(delta.toolCall.name, left).tokens : 0;
+      const whole = textOf(delta);
+      const { text, tokens } = firstTokens(whole, left - name);
+      left -= name + tokens;
+      if (text.length === whole.length) this.#unread.append(delta);
+      else {
+        this.#isCut = true;
+        if (text !== "" || name > 0) this.#unread.append(withText(delta, text));
+        return;
+      }
+    }
   }
 
   #argumentsOf(index: number): WholeCharacters {
@@ -196,12 +271,42 @@ export class ReplyBuffer {
     );
   }
 
-  /** Counts a piece; true if the reply exceeds its limit with it. */
-  #measure(length: number): boolean {
-    const isTooLong = length > this.#room();
+  /** Counts a piece, and cuts the reply at its limit. Returns the part of the text within the limit. */
+  #withinRoom(text: string, headLength = 0): string {
+    const room = this.#room() - headLength;
+    const within = text.length > room ? truncate(text, room) : text;
     this.#pieces++;
-    this.#chars += length;
-    return isTooLong || exceedsMaxTokens(this.#maxTokens, this.#pieces, this.#chars);
+    this.#chars += headLength + within.length;
+    const isTooLong = within.length < text.length;
+    if (isTooLong || exceedsMaxTokens(this.#maxTokens, this.#pieces, this.#chars)) this.cut();
+    return within;
+  }
+}
+
+function reasoningDelta(text: string): Delta {
+  return { kind: "reasoning", reasoning: { text, signature: undefined, encrypted: undefined } };
+}
+
+function textOf(delta: Delta): string {
+  switch (delta.kind) {
+    case "text":
+      return delta.text;
+    case "reasoning":
+      return delta.reasoning.text;
+    case "tool_call":
+      return delta.toolCall.arguments;
+  }
+}
+
+/** The start of a piece. */
+function withText(delta: Delta, text: string): Delta {
+  switch (delta.kind) {
+    case "text":
+      return { kind: "text", text };
+    case "reasoning":
+      return reasoningDelta(text);
+    case "tool_call":
+      return { kind: "tool_call", toolCall: { ...delta.toolCall, arguments: text } };
   }
 }
 

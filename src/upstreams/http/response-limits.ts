@@ -1,7 +1,10 @@
 /** Limits on one response of an upstream. */
 export const RESPONSE_LIMITS = {
   connectMs: 5_000,
-  /** Time and size limits from the end of a reply to the end of its response; above them the connection is closed. */
+  /**
+   * Time and size limits from the end of a reply to the end of its response; above them the connection is closed. The
+   * time limit also applies to the usage of a reply that was cut.
+   */
   drainMs: 1_000,
   drainBytes: 65_536,
   /** Time and size limits for reading an error body for the log. */

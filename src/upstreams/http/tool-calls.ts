@@ -56,6 +56,7 @@ export class ToolCalls {
    * not send back ends the reply: a failure would be free, and prompts can cause such calls.
    */
   append(key: string, part: ToolCallPart): void {
+    if (this.#reply.state !== "open") return;
     const call = this.#callOf(key);
     if (!call || (part.name ?? "").length > MAX_ID_CHARACTERS) {
       this.#writeWhole();
@@ -78,6 +79,7 @@ export class ToolCalls {
 
   /** Called when all calls are complete. A call without arguments gets an empty object, which is valid JSON. */
   end(): void {
+    if (this.#reply.state !== "open") return;
     for (const { index } of this.#calls.values()) {
       if (index === undefined) throw garbled("a tool call has no name");
     }

@@ -10,8 +10,8 @@ import {
 import { extraFieldsOf } from "../upstream-fields.ts";
 import { itemsOf } from "./openai-responses-items.ts";
 
-/** The API refuses lower limits. A reply that exceeds the caller's limit is cut when it is read. */
-const MIN_OUTPUT_TOKENS = 16;
+/** The API refuses lower limits. */
+export const MIN_OUTPUT_TOKENS = 16;
 
 const NO_PARAMETERS: JsonObject = { type: "object", properties: {} };
 

@@ -59,7 +59,10 @@ export class OpenaiReader implements ResponseReader {
     if (reason !== undefined) {
       // Some servers end the response here.
       this.#toolCalls?.end();
-      this.#reply.setFinishReason(this.#isRefused ? "content_filter" : finishReasonOf(reason));
+      this.#reply.setFinishReason(
+        this.#isRefused ? "content_filter" : finishReasonOf(reason),
+        stopSequenceOf(firstObject(value.choices)),
+      );
     }
     // Some servers report usage in every chunk: the last valid report counts.
     const usage = asObject(value.usage);
@@ -118,6 +121,11 @@ export class OpenaiReader implements ResponseReader {
 
 function reasoningOf(text: string): Reasoning {
   return { text, signature: undefined, encrypted: undefined };
+}
+
+/** vLLM and SGLang report it, or the number of a stop token. */
+function stopSequenceOf(choice: JsonObject | undefined): string | undefined {
+  return asText(choice?.stop_reason) ?? asText(choice?.matched_stop);
 }
 
 /** JSON text; some servers send the object itself. */

@@ -29,6 +29,7 @@ export class SandboxPieces {
   outputTokens = 0;
   reasoningTokens = 0;
   finishReason: FinishReason = "stop";
+  stopSequence: string | undefined;
 
   constructor(plan: Plan, { maxTokens, stop }: Pick<Prompt, "maxTokens" | "stop">) {
     this.#plan = plan;
@@ -58,9 +59,10 @@ export class SandboxPieces {
     const { writer, segment, count, nextToken } = open;
     const earlierTokens = this.outputTokens - this.#sent;
     const delta = writer.write(this.#piece(nextToken, count));
-    const stoppedAfter = writer.stoppedAfter();
-    if (stoppedAfter !== undefined) {
-      this.outputTokens = earlierTokens + stoppedAfter;
+    const stopped = writer.stopped();
+    if (stopped) {
+      this.outputTokens = earlierTokens + stopped.tokens;
+      this.stopSequence = stopped.stop;
       this.#open = undefined;
       return listOf(delta);
     }

@@ -8,8 +8,8 @@ export type SegmentWriter = {
   write(piece: string): Delta | undefined;
   /** What follows the last group; a segment that max_tokens cuts is not whole. */
   end(isWhole: boolean): Delta | undefined;
-  /** The tokens before the stop text that ended the reply; undefined if none did. */
-  stoppedAfter(): number | undefined;
+  /** The stop text that ended the reply, and the tokens before it; undefined if none did. */
+  stopped(): { readonly stop: string; readonly tokens: number } | undefined;
 };
 
 export function writerOf(segment: Segment, stop: readonly string[]): SegmentWriter {
@@ -22,7 +22,7 @@ export function writerOf(segment: Segment, stop: readonly string[]): SegmentWrit
         write: (text) => (text === "" ? undefined : { kind: "reasoning", reasoning: { ...UNSIGNED, text } }),
         end: (isWhole) =>
           isWhole ? { kind: "reasoning", reasoning: { ...UNSIGNED, signature: part.signature } } : undefined,
-        stoppedAfter: () => undefined,
+        stopped: () => undefined,
       };
     case "tool_call":
       return toolCallWriter(part);
@@ -52,8 +52,11 @@ class TextWriter implements SegmentWriter {
     return text === "" ? undefined : { kind: "text", text };
   }
 
-  stoppedAfter(): number | undefined {
-    return this.#stops.stopped ? tokensWithin(this.#segment.tokens(), this.#characters) : undefined;
+  stopped(): { readonly stop: string; readonly tokens: number } | undefined {
+    const stop = this.#stops.found;
+    return stop === undefined
+      ? undefined
+      : { stop, tokens: tokensWithin(this.#segment.tokens(), this.#characters) };
   }
 }
 
@@ -68,6 +71,6 @@ function toolCallWriter({ index, id, name }: Extract<Segment["part"], { kind: "t
       return { kind: "tool_call", toolCall };
     },
     end: () => undefined,
-    stoppedAfter: () => undefined,
+    stopped: () => undefined,
   };
 }

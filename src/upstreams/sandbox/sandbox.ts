@@ -44,7 +44,7 @@ export class SandboxUpstream implements Upstream {
     const pieces = new SandboxPieces(plan, prompt);
     const imageTokens = imagesIn(prompt.messages) * SANDBOX_IMAGE_TOKENS;
     const end = (): UpstreamEnd => {
-      const { finishReason, outputTokens, reasoningTokens } = pieces;
+      const { finishReason, stopSequence, outputTokens, reasoningTokens } = pieces;
       const usage = usageOf({
         inputTokens: textTokens + imageTokens,
         imageTokens,
@@ -53,7 +53,7 @@ export class SandboxUpstream implements Upstream {
         outputTokens,
         reasoning: reasoningTokens,
       });
-      return { kind: "done", finishReason, usage };
+      return { kind: "done", finishReason, stopSequence, usage };
     };
     return { pieces, delayMs, isJoined: !prompt.streamed, end };
   }

@@ -6,27 +6,27 @@ export class StopTexts {
   readonly #texts: readonly string[];
   readonly #longest: number;
   #kept = "";
-  #stopped = false;
+  #found: string | undefined;
 
   constructor(texts: readonly string[]) {
     this.#texts = texts.filter((text) => text !== "");
     this.#longest = this.#texts.reduce((longest, { length }) => Math.max(longest, length), 0);
   }
 
-  /** True once a stop text was found; later pieces are ignored. */
-  get stopped(): boolean {
-    return this.#stopped;
+  /** The stop text that was found; later pieces are ignored. */
+  get found(): string | undefined {
+    return this.#found;
   }
 
   /** Takes a piece and returns the text to pass on, which may be empty. */
   filter(piece: string): string {
-    if (this.#stopped) return "";
+    if (this.#found !== undefined) return "";
     if (this.#longest === 0) return piece;
     const text = this.#kept + piece;
-    const cut = this.#firstStop(text);
-    this.#stopped = cut !== undefined;
-    const end = cut ?? this.#possibleStart(text);
-    this.#kept = this.#stopped ? "" : text.slice(end);
+    const first = this.#firstStop(text);
+    this.#found = first?.stop;
+    const end = first?.start ?? this.#possibleStart(text);
+    this.#kept = first ? "" : text.slice(end);
     return text.slice(0, end);
   }
 
@@ -38,17 +38,18 @@ export class StopTexts {
   }
 
   /**
-   * Start of the stop text that is complete first. This rule makes the result independent of the piece sizes.
+   * The stop text that is complete first. This rule makes the result independent of the piece sizes.
    */
-  #firstStop(text: string): number | undefined {
-    let first: { readonly start: number; readonly end: number } | undefined;
+  #firstStop(text: string): { readonly stop: string; readonly start: number } | undefined {
+    let first: { readonly stop: string; readonly start: number; readonly end: number } | undefined;
     for (const stop of this.#texts) {
       const start = text.indexOf(stop);
       const end = start + stop.length;
       if (start < 0) continue;
-      if (!first || end < first.end || (end === first.end && start < first.start)) first = { start, end };
+      if (!first || end < first.end || (end === first.end && start < first.start))
+        first = { stop, start, end };
     }
-    return first?.start;
+    return first;
   }
 
   /** Start of the longest suffix that is a prefix of a stop text; the text's length if there is none. */

@@ -611,7 +611,7 @@ export declare type CreateMessageResponse = Message<"vx.anthropic.v1.CreateMessa
   content: ContentBlock[];
 
   /**
-   * The reason why the reply ended: "end_turn" (complete, or a stop sequence), "max_tokens", "tool_use" (the model waits for
+   * The reason why the reply ended: "end_turn", "stop_sequence", "max_tokens", "tool_use" (the model waits for
    * the results) or "refusal". Null in the first event of a stream.
    *
    * @generated from field: optional string stop_reason = 6;
@@ -619,7 +619,7 @@ export declare type CreateMessageResponse = Message<"vx.anthropic.v1.CreateMessa
   stopReason?: string | undefined;
 
   /**
-   * Always null.
+   * The stop sequence that ended the reply. Null if none did, or if the upstream does not report which one did.
    *
    * @generated from field: optional string stop_sequence = 7;
    */
@@ -978,7 +978,8 @@ export declare type MessageDelta = Message<"vx.anthropic.v1.MessageDelta"> & {
   stopDetails?: Value | undefined;
 
   /**
-   * In the event "message_delta": always null.
+   * In the event "message_delta": the stop sequence that ended the reply. Null if none did, or if the upstream does not
+   * report which one did.
    *
    * @generated from field: google.protobuf.Value stop_sequence = 9;
    */

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RemoteKind } from "../../../src/domain/model.ts";
+import { type Dialects, KINDS, startDialects } from "../../support/dialects.ts";
+import { raw, reply } from "../../support/fake-upstreams/behaviours.ts";
+import { generators } from "../../support/generators.ts";
+
+const { open } = generators[0] as (typeof generators)[number];
+let dialects: Dialects;
+
+beforeAll(async () => {
+  dialects = await startDialects();
+});
+afterAll(async () => {
+  expect(await dialects.operator.audit({})).toMatchObject({ consistent: true });
+  await dialects.stop();
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+const ARGS = `{"a":"${"x".repeat(300_000)}"}`;
+const REPORTED = { input: 20, output: 31_000 };
+const chatUsage = { prompt_tokens: REPORTED.input, completion_tokens: REPORTED.output };
+const apiUsage = { input_tokens: REPORTED.input, output_tokens: REPORTED.output };
+
+/** A reply with one tool call in one piece: as events, and as one JSON object. */
+const CALLS: Readonly<Record<RemoteKind, { events: object[]; whole: object }>> = {
+  openai: (() => {
+    const tool_calls = [{ index: 0, id: "call_1", function: { name: "look", arguments: ARGS } }];
+    return {
+      events: [
+        { choices: [{ index: 0, delta: { tool_calls } }] },
+        { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }], usage: chatUsage },
+      ],
+      whole: {
+        choices: [{ index: 0, message: { tool_calls }, finish_reason: "tool_calls" }],
+        usage: chatUsage,
+      },
+    };
+  })(),
+  "openai-responses": (() => {
+    const item = { type: "function_call", call_id: "call_1", name: "look", arguments: ARGS };
+    const response = { status: "completed", output: [item], usage: apiUsage };
+    return {
+      events: [
+        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+        { type: "response.function_call_arguments.delta", output_index: 0, delta: ARGS },
+        { type: "response.output_item.done", output_index: 0, item },
+        { type: "response.completed", response },
+      ],
+      whole: response,
+    };
+  })(),
+  anthropic: (() => {
+    const block = { type: "tool_use", id: "call_1", name: "look", input: {} };
+    return {
+      events: [
+        { type: "content_block_start", index: 0, content_block: block },
+        { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: ARGS } },
+        { type: "content_block_stop", index: 0 },
+        { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: apiUsage },
+        { type: "message_stop" },
+      ],
+      whole: {
+        type: "message",
+        content: [{ ...block, input: JSON.parse(ARGS) as object }],
+        stop_reason: "tool_use",
+        usage: apiUsage,
+      },
+    };
+  })(),
+};
+
+const requestOf = (model: string, maxTokens: number) => ({
+  model,
+  maxTokens,
+  messages: [{ role: "user", content: "Hi" }],
+  tools: [{ name: "look" }],
+});
+
+describe.each(KINDS)("a call above the size limit that arrives in one piece from %s", (kind) => {
+  const { events, whole } = CALLS[kind];
+  test.each([
+    ["as events", raw(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""))],
+    ["as JSON", raw(JSON.stringify(whole), JSON_TYPE)],
+  ])("%s is cut, delivered and charged up to max_tokens", async (_, behaviour) => {
+    const { app, key, upstreams, lastEntry } = dialects;
+    // A reply of 1,000 tokens has at most 129,024 characters.
+    const expected = `${ARGS.slice(0, 129_024 - "call_1look".length)}`;
+    const usage = { outputTokens: 1_000n };
+    upstreams[kind].next(behaviour);
+    const unary = await open(app.url).generate(requestOf(kind, 1_000), { secret: key.secret });
+    expect(unary).toMatchObject({ finishReason: "length", usage });
+    expect(unary.message?.toolCalls).toMatchObject([{ name: "look", arguments: expected }]);
+    expect(await lastEntry()).toMatchObject({
+      inputTokens: 20n,
+      outputTokens: 1_000n,
+      amountMicros: -1_020n,
+    });
+
+    upstreams[kind].next(behaviour);
+    let text = "";
+    let end: unknown;
+    for await (const { event } of open(app.url).stream(requestOf(kind, 1_000), { secret: key.secret })) {
+      if (event.case === "delta") text += event.value.toolCall?.arguments ?? "";
+      else end = event.value;
+    }
+    expect(text === expected).toBe(true);
+    expect(end).toMatchObject({ finishReason: "length", usage });
+    expect(await lastEntry()).toMatchObject({ inputTokens: 20n, outputTokens: 1_000n });
+  });
+});
+
+describe("max_tokens below the minimum of openai-responses", () => {
+  const TOKENS = ["one", " two", " three", " four", " five", " six", " seven", " eight"];
+  test.each([
+    ["one piece", [TOKENS.join("")]],
+    ["a piece for each token", TOKENS],
+  ])("cuts a reply in %s at max_tokens tokens, and charges these", async (_, pieces) => {
+    const { app, key, upstreams, lastEntry } = dialects;
+    const upstream = upstreams["openai-responses"];
+    const said = reply({ pieces, finishReason: "length", usage: { input: 20, output: 8 } });
+    const request = { ...requestOf("openai-responses", 3), tools: [] };
+    upstream.next(said, said);
+    expect(await open(app.url).generate(request, { secret: key.secret })).toMatchObject({
+      message: { content: "one two three" },
+      finishReason: "length",
+      usage: { inputTokens: 20n, outputTokens: 3n },
+    });
+    expect(upstream.calls.at(-1)?.body).toMatchObject({ max_output_tokens: 16 });
+    let text = "";
+    for await (const { event } of open(app.url).stream(request, { secret: key.secret })) {
+      if (event.case === "delta") text += event.value.content;
+    }
+    expect(text).toBe("one two three");
+    expect(await lastEntry()).toMatchObject({ inputTokens: 20n, outputTokens: 3n });
+  });
+
+  test("delivers a reply whole that has as many tokens for the upstream", async () => {
+    const { app, key, upstreams } = dialects;
+    upstreams["openai-responses"].next(
+      reply({ pieces: ["one two three four"], usage: { input: 20, output: 3 } }),
+    );
+    const request = { ...requestOf("openai-responses", 3), tools: [] };
+    expect(await open(app.url).generate(request, { secret: key.secret })).toMatchObject({
+      message: { content: "one two three four" },
+      finishReason: "stop",
+      usage: { outputTokens: 3n },
+    });
+  });
+});
