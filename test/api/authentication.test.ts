@@ -7,7 +7,15 @@ import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
 let app: TestApp;
-const secrets = { unknown: unknownKey(), mistyped: "", revoked: "", expired: "", valid: "" };
+const secrets = {
+  unknown: unknownKey(),
+  mistyped: "",
+  revoked: "",
+  expired: "",
+  valid: "",
+  suspendedRevoked: "",
+  suspendedExpired: "",
+};
 
 beforeAll(async () => {
   app = await startTestApp();
@@ -21,6 +29,13 @@ beforeAll(async () => {
   const expired = await createTestKey(operator, { accountId: valid.accountId });
   await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${expired.id}`;
   secrets.expired = expired.secret;
+  const first = await createTestKey(operator);
+  const second = await createTestKey(operator, { accountId: first.accountId });
+  await operator.revokeKey({ keyId: first.id });
+  await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${second.id}`;
+  await operator.suspendAccount({ accountId: first.accountId, reason: "test" });
+  secrets.suspendedRevoked = first.secret;
+  secrets.suspendedExpired = second.secret;
 });
 afterAll(() => app.stop());
 
@@ -54,6 +69,16 @@ const refused: readonly { what: string; reason: string; headers: () => Record<st
   { what: "an unknown key", reason: "invalid_api_key", headers: () => bearer(secrets.unknown) },
   { what: "a revoked key", reason: "revoked_api_key", headers: () => bearer(secrets.revoked) },
   { what: "an expired key", reason: "expired_api_key", headers: () => bearer(secrets.expired) },
+  {
+    what: "a revoked key of a suspended account",
+    reason: "revoked_api_key",
+    headers: () => bearer(secrets.suspendedRevoked),
+  },
+  {
+    what: "an expired key of a suspended account",
+    reason: "expired_api_key",
+    headers: () => bearer(secrets.suspendedExpired),
+  },
 ];
 
 describe.each(protocols)("$name", (protocol) => {

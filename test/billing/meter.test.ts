@@ -2,6 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMetering, type Metering } from "../../src/app/create-billing.ts";
 import { typeIds } from "../../src/app/type-ids.ts";
 import type { Caller } from "../../src/billing/caller.ts";
+import { MAX_CALL_MS } from "../../src/billing/place-hold.ts";
+import { MAX_SETTLE_MS } from "../../src/billing/settler.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
@@ -79,6 +81,16 @@ async function rowsOf({ accountId }: Payer) {
     SELECT reason, input, output
     FROM vx.ledger WHERE account_id = ${accountId} AND kind = 'generation'`;
 }
+
+test("a hold outlives the longest call plus the retries of its settlement", async () => {
+  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
+  await pieces.next();
+  const [hold] = await store.owner<{ seconds: number }[]>`
+    SELECT extract(epoch FROM expires_at - clock_timestamp())::float AS seconds
+    FROM vx.holds WHERE account_id = ${payer.accountId}`;
+  expect((hold?.seconds ?? 0) * 1_000).toBeGreaterThan(MAX_CALL_MS + MAX_SETTLE_MS);
+  await pieces.return();
+});
 
 test("no call runs for more than ten minutes; the output until then is charged", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -25,5 +25,8 @@ test("a token in a text is found and redacted", () => {
   expect(containsKey(`the token ${token}!`)).toBe(true);
   expect(containsKey(`vxo_vxo_${token.slice(4)}`)).toBe(true);
   expect(containsKey(token.slice(0, -1))).toBe(false);
+  expect(redactKeys(`vx_session=vxs_${token.slice(4)}; vxs_${token.slice(4, 12)}`)).toBe(
+    "vx_session=vxs_[redacted]; vxs_[redacted]",
+  );
   expect(redactKeys(`a ${token} b ${token.slice(0, 12)}`)).toBe("a vxo_[redacted] b vxo_[redacted]");
 });

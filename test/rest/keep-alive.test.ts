@@ -75,6 +75,26 @@ test.each([
   expect(await read()).toBe(keepAlive);
 });
 
+test("no timer is left after a stream, however it ends", async () => {
+  const idle = vi.getTimerCount();
+  const complete = await serveLate(Surface.UNSPECIFIED);
+  const watching = watch();
+  await complete.started;
+  complete.first.resolve({ type: "news" });
+  const read = await watching;
+  while ((await read()) !== undefined);
+  await vi.waitFor(() => expect(mounted.ended).toHaveLength(1));
+  expect(vi.getTimerCount()).toBe(idle);
+  await mounted.stop();
+
+  const failing = await serveLate(Surface.UNSPECIFIED);
+  const failed = fetch(`${mounted.url}/v1/watch`, { method: "POST", headers: JSON_BODY, body: "{}" });
+  await failing.started;
+  failing.first.reject(new DomainError("upstream_error"));
+  expect((await failed).status).toBe(502);
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(idle));
+});
+
 const FORMS = [
   ["native", Surface.UNSPECIFIED, COMMENT],
   ["OpenAI", Surface.OPENAI, COMMENT],

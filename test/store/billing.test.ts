@@ -339,3 +339,18 @@ test.each(["hold", "end"])(
     await store.owner`DELETE FROM vx.holds WHERE id = ${id}`;
   },
 );
+
+test("accounts of one lane have idempotency keys of their own", async () => {
+  const first = await createPayer(store.database, 100n);
+  const second = await createPayer(store.database, 100n, laneOfId(first.accountId));
+  const asked = { key: "same", digest: "aa" };
+  const ids = [first, second].map(newGenerationId) as [string, string];
+  for (const [i, payer] of [first, second].entries()) {
+    expect(await billings[0].hold(holdOf(payer, 10n, ids[i] as string, asked))).toEqual({ outcome: "held" });
+    expect(await billings[0].end(endOf(payer, ids[i] as string, 10n, `"${i}"`))).toMatchObject({
+      outcome: "settled",
+    });
+  }
+  expect(await findAnswer(store.database, first.accountId, asked.key)).toBe('"0"');
+  expect(await findAnswer(store.database, second.accountId, asked.key)).toBe('"1"');
+});

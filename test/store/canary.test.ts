@@ -143,6 +143,23 @@ test("no response contains a key from an unknown field, a header or an invalid b
   }
 });
 
+test("an idempotency key that contains a key is rejected, over every protocol that has one", async () => {
+  const headers = { ...bearer(key.secret), "content-type": "application/json" };
+  const body = JSON.stringify({ model: "vx-sandbox", messages: [{ role: "user", content: "Hi" }] });
+  for (const value of [key.secret, `"${key.secret}"`, `retry of ${key.secret}`]) {
+    for (const name of ["idempotency-key", "request_id"]) {
+      for (const path of ["/v1/generate", "/v1/chat/completions", "/vx.v1.GenerateService/Generate"]) {
+        const answer = await sendHttp1(app.url, { path, headers: { ...headers, [name]: value }, body });
+        answers.push(answer.body.toString());
+        expect([answer.status, answer.body.toString()], `${path} ${name}`).toEqual([
+          400,
+          expect.stringContaining("must not contain an API key"),
+        ]);
+      }
+    }
+  }
+});
+
 test("no table, file, log or response contains the key", async () => {
   const logs = readdirSync(inject("logDir")).map((name) =>
     readFileSync(join(inject("logDir"), name), "utf8"),

@@ -372,3 +372,16 @@ describe("the probe", () => {
     expect(state()).toBe("closed");
   });
 });
+
+test("calls that an open breaker refuses take no slots", async () => {
+  await runner.close();
+  // One account gets one of two slots.
+  runner = createTestRunner({ ...LIMITS, slots: { maxRunning: 2, maxWaiting: 0, maxWaitMs: 1 } });
+  await runner.use([model]);
+  await breakIt();
+  for (let i = 0; i < 4; i++) expect((await run()).failure).toMatchObject({ reason: "upstream_error" });
+  expect(runner.status()[0]).toMatchObject({ running: 0, waiting: 0 });
+  runner.advance(2 * OPEN_MS);
+  expect(await run()).toMatchObject({ text: TEXT });
+  expect(await run()).toMatchObject({ text: TEXT });
+});

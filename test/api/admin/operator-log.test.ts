@@ -242,6 +242,20 @@ describe("a refused change", () => {
     expect((await events({ pageSize: 1 }))[0]).toMatchObject({ outcome, ...event() });
   });
 
+  test("is logged after 100 changes in the same minute", async () => {
+    const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: "op_busy", method: "Busy" });
+    const { owner } = app.database;
+    await owner.begin(async (sql) => {
+      await sql`SET LOCAL search_path = vx`;
+      await sql`
+        SELECT append_operator_event(json_populate_record(NULL::operator_act, ${act}::text::json), 0::smallint, '', '', 'ok')
+        FROM generate_series(1, 120)`;
+    });
+    await owner`SELECT vx.log_refusal(${act}, 0::smallint, '', 'not_found')`;
+    const logged = await events({ actorId: "op_busy", pageSize: 1000 });
+    expect(logged.filter(({ outcome }) => outcome === "not_found")).toHaveLength(1);
+  });
+
   test("is logged at most 100 times a minute for one operator", async () => {
     const act = JSON.stringify({ ...JSON.parse(TEST_ACTION_JSON), actor_id: "op_noisy" });
     await app.database
@@ -367,7 +381,7 @@ describe("the audit", () => {
     expect(audit.operatorEvents).toBe(BigInt((await events({ pageSize: 1000 })).length));
   });
 
-  test.each([
+  test.each<[string, string, RegExp]>([
     [
       "a changed column",
       "UPDATE vx.operator_events SET reason = reason || 'x' WHERE lane = 1024 AND seq = 2",
@@ -389,6 +403,20 @@ describe("the audit", () => {
       /^operator_log_complete: the last event of lane 1024 is \d+, the log ends with 3$/,
     ],
     ["an empty log", "DELETE FROM vx.operator_events", /^operator_log_complete/],
+    ...Object.entries({
+      created_at: "created_at + interval '1 microsecond'",
+      actor_id: "'op_other'",
+      actor_name: "'other'",
+      method: "'Other'",
+      target: "target || 'x'",
+      account_id: "'acct_other'",
+      outcome: "'not_found'",
+      request_id: "request_id || 'x'",
+    }).map(([column, value]): [string, string, RegExp] => [
+      `another ${column}`,
+      `UPDATE vx.operator_events SET ${column} = ${value} WHERE lane = 1024 AND seq = 2`,
+      /^operator_log_unchanged: event 2 of lane 1024/,
+    ]),
   ])("finds %s", async (_what, sql, finding) => {
     const { owner } = app.database;
     await owner`CREATE TABLE saved AS SELECT * FROM vx.operator_events`;

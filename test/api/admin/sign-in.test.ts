@@ -11,6 +11,7 @@ import { OPERATOR_TOKEN, startTestApp, type TestApp } from "../../support/app.ts
 import { BrowserJar } from "../../support/browser-jar.ts";
 import { operatorOf } from "../../support/fixtures.ts";
 import { CLIENT, IdentityProvider } from "../../support/identity-provider.ts";
+import { withinOneMinute } from "../../support/minute.ts";
 import { bearer } from "../../support/protocols.ts";
 import { type RawAnswer, sendHttp1, sendHttp2 } from "../../support/raw.ts";
 
@@ -199,6 +200,10 @@ describe("sign-in", () => {
     { what: "an address that is not verified", change: { emailVerified: false } },
     { what: "an address of which nothing is said", change: { emailVerified: undefined } },
     { what: "no address", change: { email: undefined } },
+    {
+      what: "an address that is not verified, whatever the claim of Microsoft's provider says",
+      change: { emailVerified: false, change: (claims: object) => ({ ...claims, xms_edov: true }) },
+    },
   ])("$what is refused with a page", async ({ change }) => {
     const { id } = await createOperator();
     Object.assign(provider.behaviour, change);
@@ -330,6 +335,32 @@ describe("responses that do not belong to the sign-in of this browser", () => {
       provider.reset();
     }
   });
+});
+
+test("failed callbacks of an address are limited, so that guessing does not load the provider", async () => {
+  const other = await startTestApp({
+    database: app.database,
+    env: {
+      VX_AUTH_FAILURES_PER_MINUTE: "2",
+      VX_OIDC_ISSUER: provider.issuer,
+      VX_OIDC_CLIENT_ID: CLIENT.id,
+      VX_OIDC_CLIENT_SECRET: CLIENT.secret,
+    },
+  });
+  try {
+    await withinOneMinute(async () => {
+      const forged = (secret: string) => {
+        const headers = { cookie: `vx_sign_in=${secret}` };
+        const path = "/auth/callback?code=forged&state=forged";
+        return sendHttp1(other.adminUrl, { method: "GET", path, headers });
+      };
+      const statuses = [];
+      for (let i = 0; i < 4; i++) statuses.push((await forged(`guess-${i}`)).status);
+      expect(statuses).toEqual([400, 400, 429, 429]);
+    });
+  } finally {
+    await other.stop();
+  }
 });
 
 describe("settings", () => {
@@ -467,8 +498,18 @@ describe("a session", () => {
       ConsoleService,
       createConnectTransport({ baseUrl: app.adminUrl, httpVersion: "1.1" }),
     );
+    // Uses are recorded once a minute.
+    const usedAt = () =>
+      app.database.owner`SELECT used_at::text FROM vx.operator_sessions WHERE operator_id = ${id}`;
+    await app.database.owner`
+      UPDATE vx.operator_sessions SET used_at = clock_timestamp() - interval '50 minutes' WHERE operator_id = ${id}`;
     const stream = client.watchOverview({}, { headers: { cookie, origin } })[Symbol.asyncIterator]();
     expect((await stream.next()).done).toBe(false);
+    await app.database.owner`
+      UPDATE vx.operator_sessions SET used_at = clock_timestamp() - interval '50 minutes' WHERE operator_id = ${id}`;
+    const before = await usedAt();
+    for (let i = 0; i < 2; i++) expect((await stream.next()).done).toBe(false);
+    expect(await usedAt()).toEqual(before);
     await app.database.owner`
       UPDATE vx.operator_sessions SET used_at = clock_timestamp() - interval '1 hour' WHERE operator_id = ${id}`;
     await expect(stream.next()).rejects.toThrow(/unauthenticated.*expired/);
