@@ -115,6 +115,11 @@ describe.each([1, 2])("with a shutdown delay and %i server process(es)", (worker
   test("after SIGTERM the server is not ready but still accepts connections and calls", async () => {
     const { server, url, secret } = await startDelayed(workers, "3600");
     const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
+    const told: Status[] = [];
+    const watched = (async () => {
+      for await (const { status } of health.watch({})) told.push(status);
+    })().catch(() => undefined);
+    await vi.waitFor(() => expect(told).toEqual([Status.SERVING]));
     const { adminUrl } = server;
     server.process.child.kill("SIGTERM");
     await vi.waitFor(async () => expect((await fetch(`${url}/readyz`, CLOSE)).status).toBe(503));
@@ -128,6 +133,8 @@ describe.each([1, 2])("with a shutdown delay and %i server process(es)", (worker
       expect(me.status).toBe(200);
     }
     expect(await health.check({})).toMatchObject({ status: Status.NOT_SERVING });
+    // The delay lasts an hour: a watch is not told only at its end.
+    await vi.waitFor(() => expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]));
     // Without asking for it, so that no connection is reused when the drain closes it.
     expect((await fetch(`${url}/livez`)).headers.get("connection")).toBe("close");
     // A second signal, such as the one npm passes on, does not shorten it.
@@ -136,6 +143,7 @@ describe.each([1, 2])("with a shutdown delay and %i server process(es)", (worker
     expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
     const pids = workersOf(server.process.child.pid as number);
     expect(await server.process.end("SIGKILL")).toBe("SIGKILL");
+    await watched;
     // Workers exit when their parent process has exited.
     await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), { timeout: 10_000 });
   });

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { startTestApp } from "../support/app.ts";
-import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
+import { replyWhen, silentAfter } from "../support/fake-upstreams/behaviours.ts";
 import { generators } from "../support/generators.ts";
 import { type Metered, MODEL, REQUEST, startMetered } from "../support/metered.ts";
 import { createModelsFile, modelsYaml } from "../support/models.ts";
@@ -47,6 +47,33 @@ test("a stop waits for a call that continues without its caller, and a retry aft
     balanceMicros: 981n,
   });
   expect(metered.upstream.executions).toHaveLength(1);
+});
+
+test("30 s into a drain, a stream that continues without its caller is stopped and charged", async () => {
+  const { database } = metered.app;
+  const app = await startTestApp({ env: { VX_MODELS: metered.modelsFile }, database });
+  const key = await metered.payer(1_000n);
+  metered.upstream.next(silentAfter(1));
+  const options = { secret: key.secret, headers: { "idempotency-key": "left" } };
+  const left = new AbortController();
+  const lost = open(app.url)
+    .stream(REQUEST, { ...options, signal: left.signal })
+    [Symbol.asyncIterator]();
+  await lost.next();
+  left.abort();
+  await lost.next().catch(() => undefined);
+
+  // The timers of the drain; they also run with the time of the test.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true });
+  onTestFinished(() => void vi.useRealTimers());
+  const stopped = app.stop();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await metered.account(key)).toEqual({ balance: 1_000, held: 46 });
+  await vi.advanceTimersByTimeAsync(10_000);
+  await stopped;
+  expect(await metered.rows(key)).toMatchObject([
+    { input: 9, output: 1, reason: expect.stringContaining("the server shut down") },
+  ]);
 });
 
 test("a drain finishes and charges a running stream", async () => {
